@@ -170,18 +170,27 @@ class Engine:
         return "0:0" if "name=rootless" in settings else f"{os.getuid()}:{os.getgid()}"
 
     def create(
-        self, image: str, name: str, command: Sequence[str], ports: Sequence[int] = (),
+        self,
+        image: str,
+        name: str,
+        command: Sequence[str],
+        ports: Sequence[int] = (),
         **options: Any,
-    ) -> Container:  # fmt: skip
+    ) -> Container:
         """Create a container without starting it: `command` instead of the image's entrypoint;
         ports published on loopback; more options are docker.containers.create's."""
         image = self.image(image)
         with asking(f"make {name}"):
             handle = self._client.containers.create(
-                image, entrypoint=command[0], command=list(command[1:]), detach=True,
-                name=self._name(name), labels={LABEL: self.owner},
-                ports={f"{port}/tcp": (LOOPBACK, None) for port in ports}, **options,
-            )  # fmt: skip
+                image,
+                entrypoint=command[0],
+                command=list(command[1:]),
+                detach=True,
+                name=self._name(name),
+                labels={LABEL: self.owner},
+                ports={f"{port}/tcp": (LOOPBACK, None) for port in ports},
+                **options,
+            )
         return Container(name, handle)
 
     def remove_all(self) -> None:

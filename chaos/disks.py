@@ -302,8 +302,11 @@ def _run(program: str, *arguments: str | Path) -> None:
     try:
         done = subprocess.run(
             [shutil.which(program, path=PATH) or program, *arguments],
-            capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DiskError(f"{program} failed: {error}") from error
     if done.returncode != 0:

@@ -15,9 +15,17 @@ Node = int | str
 """A node number from 1, or one of ROLES."""
 
 ROLES = (
-    "leader", "follower", "controller", "group-coordinator", "transaction-coordinator",
-    "random", "next", "minority", "majority", "all",
-)  # fmt: skip
+    "leader",
+    "follower",
+    "controller",
+    "group-coordinator",
+    "transaction-coordinator",
+    "random",
+    "next",
+    "minority",
+    "majority",
+    "all",
+)
 """next: each node in turn.  minority, majority: so many nodes, chosen by chance.  coordinators: of
 some group, or of some transactional id, that there is. A lone node is leader and follower."""
 
@@ -355,14 +363,42 @@ class Heal(Fault):
 FAULTS: dict[str, type[Fault]] = {
     fault.__name__: fault
     for fault in (
-        Kill, Pause, Shutdown, CutLink, Isolate, CutClients, CutControllers, Split, DelayAnswers,
-        SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections,
-        DropPackets, LosePackets, Elect, MoveReplicas, AdminStorm,
-        DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss,
-        SlowDisk, FailedSync, FailedWrite, TornWrites, LostNames, BitFlip, ClockJump, ClockSkew,
+        Kill,
+        Pause,
+        Shutdown,
+        CutLink,
+        Isolate,
+        CutClients,
+        CutControllers,
+        Split,
+        DelayAnswers,
+        SlowLinks,
+        NarrowLinks,
+        ResetConnections,
+        SlowClose,
+        LimitData,
+        StallConnections,
+        DropPackets,
+        LosePackets,
+        Elect,
+        MoveReplicas,
+        AdminStorm,
+        DiskStall,
+        DiskFull,
+        DiskReadOnly,
+        DiskDead,
+        PowerLoss,
+        SlowDisk,
+        FailedSync,
+        FailedWrite,
+        TornWrites,
+        LostNames,
+        BitFlip,
+        ClockJump,
+        ClockSkew,
         Heal,
     )
-}  # fmt: skip
+}
 
 PROCESS_FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, Shutdown})
 

@@ -71,6 +71,11 @@ def record_topics(
     for topic in topics:
         context = {"session": 0, "client": "raw", "timestamp_ms": wall_ns // 1_000_000}
         recorder.record(
-            recorder.next_op_id(), RUNNER_PROCESS, CreateTopic(topic), Completion(Outcome.OK),
-            began_ns, done_ns, context,
-        )  # fmt: skip
+            recorder.next_op_id(),
+            RUNNER_PROCESS,
+            CreateTopic(topic),
+            Completion(Outcome.OK),
+            began_ns,
+            done_ns,
+            context,
+        )

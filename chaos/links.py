@@ -218,9 +218,12 @@ class Links:
         self._toxics.add((link, name))
 
     def _call(
-        self, verb: str, path: str, body: Mapping[str, Any] | None = None,
+        self,
+        verb: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
         timeout_s: float = API_TIMEOUT_S,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Send one request. The client keeps its host and port in the class, so only one caller may
         use it at a time."""
         with _client_lock:

@@ -16,10 +16,7 @@ from chaos.targets import TARGETS, parse_target
 from chaos.workloads import WORKLOADS
 
 T = TypeVar("T")
-COORDINATED = {
-    "kill-group-coordinator": "groups",
-    "kill-transaction-coordinator": "transactions",
-}
+COORDINATED = {"kill-group-coordinator": "groups", "kill-transaction-coordinator": "transactions"}
 """Nemeses that strike the coordinator of something, and of what."""
 COMMIT_WITHOUT_MEMBERS = frozenset({"offsets", "offsets-transactions"})
 """Workloads whose groups have offsets and no members; they have a coordinator all the same."""

@@ -72,16 +72,33 @@ TABLE: tuple[Row, ...] = (
     Row("INVALID_REQUEST", FIRST, FIRST, _THIS_ATTEMPT),
     Row("OUT_OF_ORDER_SEQUENCE_NUMBER", FIRST, NEVER, _THIS_ATTEMPT),
     Row("UNKNOWN_PRODUCER_ID", FIRST, NEVER, _THIS_ATTEMPT),
-    Row("INVALID_PRODUCER_EPOCH", FIRST, NEVER,
-        "this attempt was fenced; an earlier one, or the end of the transaction, may have worked"),
-    Row("PRODUCER_FENCED", FIRST, NEVER,
-        "this attempt was fenced; the coordinator may already have ended the transaction as asked"),
-    Row("INVALID_TXN_STATE", FIRST, NEVER,
-        "a retry of an end that worked meets the state after it"),
-    Row("INVALID_PRODUCER_ID_MAPPING", FIRST, NEVER,
-        "the coordinator forgot the id, perhaps after it did what was asked"),
-    Row("CONCURRENT_TRANSACTIONS", FIRST, NEVER,
-        "another end is under way, and it may be an earlier attempt of this one"),
+    Row(
+        "INVALID_PRODUCER_EPOCH",
+        FIRST,
+        NEVER,
+        "this attempt was fenced; an earlier one, or the end of the transaction, may have worked",
+    ),
+    Row(
+        "PRODUCER_FENCED",
+        FIRST,
+        NEVER,
+        "this attempt was fenced; the coordinator may already have ended the transaction as asked",
+    ),
+    Row(
+        "INVALID_TXN_STATE", FIRST, NEVER, "a retry of an end that worked meets the state after it"
+    ),
+    Row(
+        "INVALID_PRODUCER_ID_MAPPING",
+        FIRST,
+        NEVER,
+        "the coordinator forgot the id, perhaps after it did what was asked",
+    ),
+    Row(
+        "CONCURRENT_TRANSACTIONS",
+        FIRST,
+        NEVER,
+        "another end is under way, and it may be an earlier attempt of this one",
+    ),
     # --- Kafka's answers that prove nothing ---------------------------------------------------
     Row("UNKNOWN_SERVER_ERROR", NEVER, NEVER, _NOT_AN_ANSWER),
     Row("UNKNOWN_TOPIC_OR_PARTITION", NEVER, NEVER, _AFTER_APPEND),
@@ -104,8 +121,12 @@ TABLE: tuple[Row, ...] = (
     Row("_NOT_CONFIGURED", ALWAYS, ALWAYS, _CALL_ORDER),
     Row("_UNKNOWN_PARTITION", FIRST, NEVER, _THIS_ATTEMPT),
     Row("_UNKNOWN_TOPIC", FIRST, NEVER, _THIS_ATTEMPT),
-    Row("_PURGE_QUEUE", FIRST, NEVER,
-        "purged while queued, and a batch is also queued between two attempts"),
+    Row(
+        "_PURGE_QUEUE",
+        FIRST,
+        NEVER,
+        "purged while queued, and a batch is also queued between two attempts",
+    ),
     Row("_PURGE_INFLIGHT", NEVER, NEVER, "purged after it was handed to the network"),
     Row("_MSG_TIMED_OUT", NEVER, NEVER, "the time was up, in the queue or between attempts"),
     Row("_TIMED_OUT", NEVER, NEVER, _NOT_AN_ANSWER),
@@ -116,7 +137,7 @@ TABLE: tuple[Row, ...] = (
     Row("_FATAL", NEVER, NEVER, "the client gave up; the cause tells nothing of earlier attempts"),
     Row("_GAPLESS_GUARANTEE", NEVER, NEVER, _NOT_AN_ANSWER),
     Row("_INCONSISTENT", NEVER, NEVER, "the client lost track of its sequence numbers"),
-)  # fmt: skip
+)
 
 BY_ERROR = {row.error: row for row in TABLE}
 

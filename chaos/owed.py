@@ -77,10 +77,14 @@ class Debt:
 
     def _run(self) -> None:
         running = subprocess.Popen(
-            self.command, cwd=self.folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, env=plain_environment(),
-        )  # fmt: skip
+            self.command,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=plain_environment(),
+        )
         text = f"the command {shlex.join(self.command)!r}"
         try:
             status = running.wait(LOOK_TIMEOUT_S if self.is_start else COMMAND_TIMEOUT_S)

@@ -392,12 +392,18 @@ class Recorder(Protocol):
         context: Mapping[str, Any],
     ) -> None:
         """Record that an operation begins. If it never completes, the history says INFO."""
-        ...  # fmt: skip
+        ...
 
     def record(
-        self, op_id: int, process: int, operation: Operation, completion: Completion,
-        t_invoke_ns: int, t_complete_ns: int | None, context: Mapping[str, Any],
-    ) -> None: ...  # fmt: skip
+        self,
+        op_id: int,
+        process: int,
+        operation: Operation,
+        completion: Completion,
+        t_invoke_ns: int,
+        t_complete_ns: int | None,
+        context: Mapping[str, Any],
+    ) -> None: ...
 
     def nemesis(
         self, performed: Performed, t_invoke_ns: int, t_complete_ns: int | None = None

@@ -318,9 +318,8 @@ def measure_overhead(
         if recorder is not None:
             recorder.close()
     return Overhead(
-        median(rates[False]), median(rates[True]),
-        median(cpu_rates[False]), median(cpu_rates[True]),
-    )  # fmt: skip
+        median(rates[False]), median(rates[True]), median(cpu_rates[False]), median(cpu_rates[True])
+    )
 
 
 def _perform_once(

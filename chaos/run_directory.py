@@ -54,10 +54,22 @@ class Scenario:
     def command(self) -> str:
         """Return what a person types to repeat this run."""
         words = [
-            "touchstone", "chaos", "run", "--target", self.target, "--nodes", str(self.nodes),
-            "--workload", self.workload, "--nemesis", self.nemesis,
-            "--seconds", f"{self.seconds:g}", "--seed", str(self.seed),
-        ]  # fmt: skip
+            "touchstone",
+            "chaos",
+            "run",
+            "--target",
+            self.target,
+            "--nodes",
+            str(self.nodes),
+            "--workload",
+            self.workload,
+            "--nemesis",
+            self.nemesis,
+            "--seconds",
+            f"{self.seconds:g}",
+            "--seed",
+            str(self.seed),
+        ]
         if self.rate != RATE:
             words += ["--rate", f"{self.rate:g}"]
         if self.client != "confluent":
@@ -167,8 +179,11 @@ def commit_of(repository: Path) -> tuple[str | None, bool | None]:
 def _git(repository: Path, *arguments: str) -> str:
     done = subprocess.run(
         ["git", "-C", str(repository), *arguments],
-        capture_output=True, text=True, check=True, timeout=10,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    )
     return done.stdout.strip()
 
 

@@ -137,9 +137,18 @@ def run(
     if seconds <= 0 or rate <= 0 or nodes < 1:
         raise RunError("seconds, rate and nodes must be above zero; choose others")
     scenario = Scenario(
-        target.name, workload.name, nemesis.name, nodes, seconds, seed, config or {}, bug, rate,
-        client, typed,
-    )  # fmt: skip
+        target.name,
+        workload.name,
+        nemesis.name,
+        nodes,
+        seconds,
+        seed,
+        config or {},
+        bug,
+        rate,
+        client,
+        typed,
+    )
     tools = tools or Tools(clients=clients_named(client))
     try:
         directory = run_directory.make(runs_directory, scenario)
@@ -246,12 +255,7 @@ class _Run:
     def start(self) -> None:
         self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
         target = equipped(self.target, self.nemesis.faults)
-        self.cluster = target.start(
-            self.scratch,
-            self.scenario.nodes,
-            self._config(),
-            proxied=True,
-        )
+        self.cluster = target.start(self.scratch, self.scenario.nodes, self._config(), proxied=True)
         self.cluster.rng = Random(f"{self.scenario.seed}:roles")
         self.shared.bootstrap = self.cluster.bootstrap
         self.facts["versions"]["target"] = self.cluster.version
@@ -387,10 +391,7 @@ class _Run:
             return
         seen = shown.shown_by(self.directory)
         missing = seen.missing(self.workload.name, bool(self.nemesis.faults))
-        self.facts |= {
-            "shown": seen.as_dict(),
-            "not_shown": [sight.value for sight in missing],
-        }
+        self.facts |= {"shown": seen.as_dict(), "not_shown": [sight.value for sight in missing]}
         if not self.interrupted:
             for sight in missing:
                 self.shared.problem(shown.problem(sight))

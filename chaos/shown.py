@@ -132,7 +132,10 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.ABORTS: _is(F.ABORT) & _OK,
     Sight.REFUSED: pl.col("error").is_in(FENCED),
     Sight.SEEKS: (
-        _is(F.POSITION) & _OK & (_ASKED == "offset") & (pl.col("asked_offset") > 0)
+        _is(F.POSITION)
+        & _OK
+        & (_ASKED == "offset")
+        & (pl.col("asked_offset") > 0)
         & pl.col("group").is_null()
     ),
     Sight.LOOK_UPS: (
@@ -142,20 +145,28 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.RECREATED: _is(F.TOPIC) & _OK & (pl.col("process") >= 0),
     Sight.POSITIONS: _is(F.FETCH_OFFSETS) & _OK & pl.col("offset").is_not_null(),
     Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
-}  # fmt: skip
+}
 """The sights that one row shows."""
 
 
 def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:
     """Yield what only several rows show together."""
-    yield Sight.REBALANCES, _more_than_one(
-        rows.filter(pl.col("generation").is_not_null() & pl.col("group").is_not_null()),
-        "group", "generation",
-    )  # fmt: skip
-    yield Sight.FENCED, _more_than_one(
-        rows.filter(_is(F.INIT_PRODUCER) & pl.col("transactional_id").is_not_null()),
-        "transactional_id", "t_complete_ns",
-    )  # fmt: skip
+    yield (
+        Sight.REBALANCES,
+        _more_than_one(
+            rows.filter(pl.col("generation").is_not_null() & pl.col("group").is_not_null()),
+            "group",
+            "generation",
+        ),
+    )
+    yield (
+        Sight.FENCED,
+        _more_than_one(
+            rows.filter(_is(F.INIT_PRODUCER) & pl.col("transactional_id").is_not_null()),
+            "transactional_id",
+            "t_complete_ns",
+        ),
+    )
     yield Sight.TIMED_OUT, _timed_out(rows)
     yield Sight.CLEANED, _cleaned(rows)
     yield Sight.WRAPPED, _wrapped(rows)

@@ -25,7 +25,7 @@ OF_TOPICS: Mapping[str, tuple[float, tuple[str, ...]]] = {
 """Topic settings: the share of runs that has each, and its values. The broker rewrites batches if
 its codec differs, and if it sets the time."""
 OF_BROKERS: Mapping[str, tuple[float, tuple[str, ...]]] = {
-    "max.incremental.fetch.session.cache.slots": (0.3, ("0", "1", "3")),
+    "max.incremental.fetch.session.cache.slots": (0.3, ("0", "1", "3"))
 }
 BROKERS_NAMES = {
     "segment.ms": ("log.roll.ms", "log.roll.hours"),

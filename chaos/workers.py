@@ -199,11 +199,7 @@ class Actor:
 
     def _context(self, operation: Operation, client: str) -> dict[str, Any]:
         """Return the history columns that this process brings to every row of the operation."""
-        context: dict[str, Any] = {
-            "session": self._session,
-            "client": client,
-            "final": self._final,
-        }
+        context: dict[str, Any] = {"session": self._session, "client": client, "final": self._final}
         if isinstance(operation, Send):
             context["acks"] = self.settings.acks
             context["idempotent"] = self.settings.idempotent or self.settings.transactional

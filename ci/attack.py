@@ -70,11 +70,24 @@ class Judged:
 
 
 def attack(
-    *, target: str, workload: str, nemesis: str, nodes: int, seconds: float, seed: int,
-    bug: str | None, config: Mapping[str, str], runs: Path, engine: str,
-    spark_master: str | None, progress: bool = True, rate: float = RATE,
-    client: str = "confluent", typed: tuple[str, ...] = (), stale_after_s: float | None = None,
-) -> Judged:  # fmt: skip
+    *,
+    target: str,
+    workload: str,
+    nemesis: str,
+    nodes: int,
+    seconds: float,
+    seed: int,
+    bug: str | None,
+    config: Mapping[str, str],
+    runs: Path,
+    engine: str,
+    spark_master: str | None,
+    progress: bool = True,
+    rate: float = RATE,
+    client: str = "confluent",
+    typed: tuple[str, ...] = (),
+    stale_after_s: float | None = None,
+) -> Judged:
     """Run one scenario, judge it and draw its report. stale_after_s: the bound of stale reads.
 
     An interrupted run is judged by polars, at once: somebody is waiting for the prompt.
@@ -85,10 +98,21 @@ def attack(
     if stale_after_s is not None:
         check_for_workload(stale_after_s, workload)
     result = run(
-        target, workload, nemesis, nodes=nodes, seconds=seconds, seed=seed, bug=bug,
-        config=config, runs_directory=runs, progress=progress, argv=sys.argv[1:], rate=rate,
-        client=client, typed=typed,
-    )  # fmt: skip
+        target,
+        workload,
+        nemesis,
+        nodes=nodes,
+        seconds=seconds,
+        seed=seed,
+        bug=bug,
+        config=config,
+        runs_directory=runs,
+        progress=progress,
+        argv=sys.argv[1:],
+        rate=rate,
+        client=client,
+        typed=typed,
+    )
     if stale_after_s is not None:
         bounds = {"stale_after_s": stale_after_s}
         run_directory.write(result.directory, {**run_facts(result.directory), "bounds": bounds})
@@ -117,11 +141,20 @@ def attack_as_planned(scenario: Scenario, runs: Path, engine: str = "auto") -> J
     """Attack as the given scenario says. Raise KeyboardInterrupt after Ctrl-C, which ends a run in
     good order and is meant for everything that was planned."""
     judged = attack(
-        target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
-        nodes=scenario.nodes, seconds=scenario.seconds, seed=scenario.seed, bug=scenario.bug,
-        config=scenario.config, runs=runs, engine=engine, spark_master=None, rate=scenario.rate,
+        target=scenario.target,
+        workload=scenario.workload,
+        nemesis=scenario.nemesis,
+        nodes=scenario.nodes,
+        seconds=scenario.seconds,
+        seed=scenario.seed,
+        bug=scenario.bug,
+        config=scenario.config,
+        runs=runs,
+        engine=engine,
+        spark_master=None,
+        rate=scenario.rate,
         client=scenario.client,
-    )  # fmt: skip
+    )
     if judged.run.get("interrupted"):
         raise KeyboardInterrupt
     return judged
@@ -174,9 +207,12 @@ def judge(
 
 
 def judge_for_the_record(
-    path: Path, *, engine: str = "auto", spark_master: str | None = None,
+    path: Path,
+    *,
+    engine: str = "auto",
+    spark_master: str | None = None,
     first: Callable[[Judged], None] | None = None,
-) -> Judged:  # fmt: skip
+) -> Judged:
     """Judge a run by polars, at once, and then by Spark, whose verdict is the one of record.
 
     first: called with polars' verdict before Spark starts. If the two differ, the verdict is
@@ -190,9 +226,13 @@ def judge_for_the_record(
         first(quick)
     named = tuple(quick.run.get("judged_by", ()))
     by_spark = check(
-        path, engine="spark", spark_master=spark_master, named_by_workload=named,
-        bounds=quick.bounds, grouped=False,
-    )  # fmt: skip
+        path,
+        engine="spark",
+        spark_master=spark_master,
+        named_by_workload=named,
+        bounds=quick.bounds,
+        grouped=False,
+    )
     others = [o for name, o in quick.verdict.checkers.items() if name not in by_spark.checkers]
     if (differ := disagreement(quick.verdict, by_spark)) is not None:
         others.append(differ)
@@ -225,9 +265,14 @@ def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:
 
 
 def verdict_of(
-    path: Path, run: Mapping[str, Any], *, engine: str, spark_master: str | None = None,
-    second_opinion: bool = True, bounds: Bounds = NOTHING_STATED,
-) -> Verdict:  # fmt: skip
+    path: Path,
+    run: Mapping[str, Any],
+    *,
+    engine: str,
+    spark_master: str | None = None,
+    second_opinion: bool = True,
+    bounds: Bounds = NOTHING_STATED,
+) -> Verdict:
     """Return the verdict of the checkers by one engine, of porcupine if wanted, and of what kept
     the run from its end."""
     named = tuple(run.get("judged_by", ()))

@@ -35,11 +35,19 @@ def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
     """
     try:
         made = run(
-            scenario.target, scenario.workload, scenario.nemesis, nodes=scenario.nodes,
-            seconds=scenario.seconds, seed=scenario.seed, bug=scenario.bug,
-            config=scenario.config, runs_directory=runs, argv=sys.argv[1:], rate=scenario.rate,
+            scenario.target,
+            scenario.workload,
+            scenario.nemesis,
+            nodes=scenario.nodes,
+            seconds=scenario.seconds,
+            seed=scenario.seed,
+            bug=scenario.bug,
+            config=scenario.config,
+            runs_directory=runs,
+            argv=sys.argv[1:],
+            rate=scenario.rate,
             client=scenario.client,
-        )  # fmt: skip
+        )
     except TargetError as error:
         return {"directory": "", "error": str(error)}
     except Exception as error:

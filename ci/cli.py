@@ -38,9 +38,20 @@ class Group(TyperGroup):
 
 
 COMMANDS = (
-    doctor, setup, serve, check, report, demo, nightly, scenarios, findings, bench, fuzz, kills,
+    doctor,
+    setup,
+    serve,
+    check,
+    report,
+    demo,
+    nightly,
+    scenarios,
+    findings,
+    bench,
+    fuzz,
+    kills,
     bugs,
-)  # fmt: skip
+)
 """In the order of `touchstone --help`."""
 
 app = typer.Typer(

@@ -55,11 +55,24 @@ def examine(
     results, as_junit = out or scratch / "results.json", junit or scratch / "junit.xml"
     before = _written_at(results)
     try:
-        status, said = _run([
-            sys.executable, "-m", "pytest", str(CASES), "-q", *WITHOUT_THE_REST,
-            "--rootdir", str(CASES.parent.parent), "--results-json", str(results),
-            "--results-junit", str(as_junit), *options,
-        ], quiet=quiet)  # fmt: skip
+        status, said = _run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                str(CASES),
+                "-q",
+                *WITHOUT_THE_REST,
+                "--rootdir",
+                str(CASES.parent.parent),
+                "--results-json",
+                str(results),
+                "--results-junit",
+                str(as_junit),
+                *options,
+            ],
+            quiet=quiet,
+        )
         if status == PYTEST_USAGE_ERROR:
             raise UsageError(" ".join(said.split()).removeprefix("ERROR: "))
         sys.stderr.write(said)
@@ -76,8 +89,11 @@ def examine(
     if found["ended"] is None or not found["cases"]:
         shutil.rmtree(scratch, ignore_errors=True)
     else:
-        print(f"touchstone: ended early: {found['ended']}; the results so far are in {results} "
-              f"and {as_junit}", file=sys.stderr)  # fmt: skip
+        print(
+            f"touchstone: ended early: {found['ended']}; the results so far are in {results} "
+            f"and {as_junit}",
+            file=sys.stderr,
+        )
     return found
 
 
@@ -94,9 +110,12 @@ def _run(command: Sequence[str], *, quiet: bool) -> tuple[int, str]:
     waited for, since it saves the results and stops the target.
     """
     child = subprocess.Popen(
-        command, stdout=sys.stderr if quiet else None, stderr=subprocess.PIPE, text=True,
+        command,
+        stdout=sys.stderr if quiet else None,
+        stderr=subprocess.PIPE,
+        text=True,
         process_group=0,
-    )  # fmt: skip
+    )
     # Only the main thread gets signals; elsewhere (`touchstone bugs`) the caller has them.
     in_main = threading.current_thread() is threading.main_thread()
     previous = {

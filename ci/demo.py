@@ -98,10 +98,18 @@ def _conform(demo: Demo, target: str) -> None:
 
 def _chaos(demo: Demo, target: str, nodes: int) -> None:
     judged = attack(
-        target=target, workload="transactions", nemesis="kill-leader", nodes=nodes,
-        seconds=demo.seconds, seed=1, bug=None, config={}, runs=demo.out, engine="auto",
+        target=target,
+        workload="transactions",
+        nemesis="kill-leader",
+        nodes=nodes,
+        seconds=demo.seconds,
+        seed=1,
+        bug=None,
+        config={},
+        runs=demo.out,
+        engine="auto",
         spark_master=None,
-    )  # fmt: skip
+    )
     demo.runs.append(judged.path)
     name = f"chaos {target} transactions kill-leader"
     _verdict_line(demo, f"{name}, by {judged.verdict.engine}", judged.verdict, Validity.VALID)
@@ -126,9 +134,18 @@ def _anomalies(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
 
 def _canary(demo: Demo, bug: str) -> None:
     judged = attack(
-        target="reference", workload="appends", nemesis="kill", nodes=1, seconds=CANARY_SECONDS,
-        seed=1, bug=bug, config={}, runs=demo.out, engine="auto", spark_master=None,
-    )  # fmt: skip
+        target="reference",
+        workload="appends",
+        nemesis="kill",
+        nodes=1,
+        seconds=CANARY_SECONDS,
+        seed=1,
+        bug=bug,
+        config={},
+        runs=demo.out,
+        engine="auto",
+        spark_master=None,
+    )
     demo.canaries.append((bug, judged))
     caught = [n for n, c in judged.verdict.checkers.items() if c.validity is Validity.INVALID]
     result = f"caught by {', '.join(caught)}" if caught else "NOT CAUGHT"

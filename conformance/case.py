@@ -73,9 +73,16 @@ def case(
         if not requirement:
             raise TypeError(f"{function.__name__}: a case states its requirement as docstring")
         stated = Case(
-            id, api, versions, spec, priority, frozenset(requires), requirement, function.__name__,
+            id,
+            api,
+            versions,
+            spec,
+            priority,
+            frozenset(requires),
+            requirement,
+            function.__name__,
             tuple(sorted((config or {}).items())),
-        )  # fmt: skip
+        )
         setattr(function, "case", stated)  # noqa: B010 - functions have no declared attribute
         return function
 

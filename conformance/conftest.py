@@ -56,15 +56,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if (target or bootstrap) and not config.option.collectonly:
         try:
             config.stash[EXAMINED] = Examined.start(
-                target, bootstrap, config.getoption("--bug"),
-                config.getoption("--target-directory"), nodes=config.getoption("--nodes"),
-            )  # fmt: skip
+                target,
+                bootstrap,
+                config.getoption("--bug"),
+                config.getoption("--target-directory"),
+                nodes=config.getoption("--nodes"),
+            )
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
         config.stash[RESULTS] = Results(
-            config.stash[EXAMINED].name, config.getoption("--results-json"),
+            config.stash[EXAMINED].name,
+            config.getoption("--results-json"),
             config.getoption("--results-junit"),
-        )  # fmt: skip
+        )
         PATIENCE.forget()
         config.stash[INTERRUPTS] = Interrupts()
         config.stash[INTERRUPTS].__enter__()
@@ -214,9 +218,12 @@ def _revived(examined: Examined, ending: Ending) -> str | None:
 
 
 def _explain(
-    report: pytest.TestReport, stated: Case, error: BaseException, item: pytest.Item,
+    report: pytest.TestReport,
+    stated: Case,
+    error: BaseException,
+    item: pytest.Item,
     examined: Examined,
-) -> None:  # fmt: skip
+) -> None:
     expected, actual = Evidence.of(error, stated).sides()
     lines = [
         f"MUST:      {stated.requirement}",
@@ -241,9 +248,14 @@ def _remember(
         result = "unsupported" if unsupported is not None else report.outcome
         version = getattr(item, "callspec", None) and item.callspec.params.get("version")  # type: ignore[attr-defined]
         item.config.stash[RESULTS].add(
-            stated, item.nodeid, version, result, Evidence.of(error, stated), report.duration,
+            stated,
+            item.nodeid,
+            version,
+            result,
+            Evidence.of(error, stated),
+            report.duration,
             reproduce_line(item.nodeid, item.config.stash[EXAMINED]),
-        )  # fmt: skip
+        )
         item.config.stash[ENDING].note(result, error)
         item.user_properties += [("case", stated.id), ("spec", stated.spec)]
 

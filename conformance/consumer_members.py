@@ -64,9 +64,12 @@ class ConsumerMember:
         """Return another member of the same group with the same subscription, which has not
         joined."""
         same: dict[str, Any] = {
-            "group": self.group, "version": self.version, "regex": self.regex,
-            "assignor": self.assignor, "rebalance_timeout_ms": self.rebalance_timeout_ms,
-        }  # fmt: skip
+            "group": self.group,
+            "version": self.version,
+            "regex": self.regex,
+            "assignor": self.assignor,
+            "rebalance_timeout_ms": self.rebalance_timeout_ms,
+        }
         return ConsumerMember.of(self.wire, *self.topics, **(same | fields))
 
     def subscription(self) -> dict[str, Any]:
@@ -82,9 +85,11 @@ class ConsumerMember:
         """Send a heartbeat of nothing but the identity and the changed fields; return the raw
         answer."""
         identity: dict[str, Any] = {
-            "group_id": self.group, "member_id": self.member_id, "member_epoch": self.epoch,
+            "group_id": self.group,
+            "member_id": self.member_id,
+            "member_epoch": self.epoch,
             "instance_id": self.instance_id,
-        }  # fmt: skip
+        }
         return self.connection.call("ConsumerGroupHeartbeat", self.version, **(identity | changed))
 
     def try_to_join(self, **changed: Any) -> Struct:
@@ -111,8 +116,11 @@ class ConsumerMember:
     def leave(self, epoch: int = LEAVE) -> None:
         """Leave, which must succeed."""
         answer = self.try_to_leave(epoch)
-        expect((answer.error_code, answer.member_epoch), (ErrorCode.NONE, epoch),
-               "(error, epoch) of leaving")  # fmt: skip
+        expect(
+            (answer.error_code, answer.member_epoch),
+            (ErrorCode.NONE, epoch),
+            "(error, epoch) of leaving",
+        )
         self.owned = []
 
     def learn(self, answer: Struct) -> Struct:
@@ -183,8 +191,11 @@ def settle(*members: ConsumerMember) -> None:
         reached = all(member.epoch == found.group_epoch for member in members)
         return found.group_state, reached, sorted(p for member in members for p in member.owned)
 
-    eventually(one_round, lambda found: found == ("Stable", True, wanted),
-               "(state, all members in the group's epoch, partitions owned)")  # fmt: skip
+    eventually(
+        one_round,
+        lambda found: found == ("Stable", True, wanted),
+        "(state, all members in the group's epoch, partitions owned)",
+    )
 
 
 def settled_pair(

@@ -83,9 +83,12 @@ class Guest:
     ) -> None:
         """Grant this (or, by permission_type, deny it), and wait until the broker knows."""
         row = acl(
-            operation=operation, resource_type=resource_type, resource_name=name,
-            principal=fields.pop("principal", self.principal), **fields,
-        )  # fmt: skip
+            operation=operation,
+            resource_type=resource_type,
+            resource_name=name,
+            principal=fields.pop("principal", self.principal),
+            **fields,
+        )
         self._principals.add(row.principal)
         expect(create(self.wire, row), [ErrorCode.NONE], "CreateAcls")
         wanted = {

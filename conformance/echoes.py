@@ -42,20 +42,31 @@ def _same(path: str) -> Echo:
 _OFFSETS = _same("topics.name|topic_id partitions.partition_index")
 _ALTERED = Echo("resources.resource_type+resource_name", "responses.resource_type+resource_name")
 ECHOES: dict[str, tuple[Echo, ...]] = {
-    "Produce": (Echo("topic_data.name|topic_id partition_data.index",
-                     "responses.name|topic_id partition_responses.index"),),
-    "Fetch": (Echo("topics.topic|topic_id partitions.partition",
-                   "responses.topic|topic_id partitions.partition_index"),),
+    "Produce": (
+        Echo(
+            "topic_data.name|topic_id partition_data.index",
+            "responses.name|topic_id partition_responses.index",
+        ),
+    ),
+    "Fetch": (
+        Echo(
+            "topics.topic|topic_id partitions.partition",
+            "responses.topic|topic_id partitions.partition_index",
+        ),
+    ),
     "ListOffsets": (_OFFSETS,),
     "OffsetForLeaderEpoch": (_same("topics.topic partitions.partition"),),
     "OffsetCommit": (_OFFSETS,),
     "TxnOffsetCommit": (_OFFSETS,),
     "OffsetDelete": (_OFFSETS,),
-    "OffsetFetch": (Echo("topics.name partition_indexes.*",
-                         "topics.name partitions.partition_index"),
-                    _same("groups.group_id"),
-                    Echo("groups.group_id topics.name|topic_id partition_indexes.*",
-                         "groups.group_id topics.name|topic_id partitions.partition_index")),
+    "OffsetFetch": (
+        Echo("topics.name partition_indexes.*", "topics.name partitions.partition_index"),
+        _same("groups.group_id"),
+        Echo(
+            "groups.group_id topics.name|topic_id partition_indexes.*",
+            "groups.group_id topics.name|topic_id partitions.partition_index",
+        ),
+    ),
     "FindCoordinator": (Echo("coordinator_keys.*", "coordinators.key"),),
     "DescribeGroups": (Echo("groups.*", "groups.group_id"),),
     "ConsumerGroupDescribe": (Echo("group_ids.*", "groups.group_id"),),
@@ -68,34 +79,53 @@ ECHOES: dict[str, tuple[Echo, ...]] = {
     "DeleteTopics": (Echo("topic_names.*", "responses.name"),),
     "DeleteRecords": (_OFFSETS,),
     "AddPartitionsToTxn": (
-        Echo("v3_and_below_topics.name partitions.*",
-             "results_by_topic_v3_and_below.name results_by_partition.partition_index"),
-        Echo("transactions.transactional_id topics.name partitions.*",
-             "results_by_transaction.transactional_id topic_results.name "
-             "results_by_partition.partition_index")),
-    "WriteTxnMarkers": (Echo("markers.producer_id topics.name partition_indexes.*",
-                             "markers.producer_id topics.name partitions.partition_index"),),
-    "DescribeConfigs": (Echo("resources.resource_type+resource_name",
-                             "results.resource_type+resource_name"),),
+        Echo(
+            "v3_and_below_topics.name partitions.*",
+            "results_by_topic_v3_and_below.name results_by_partition.partition_index",
+        ),
+        Echo(
+            "transactions.transactional_id topics.name partitions.*",
+            "results_by_transaction.transactional_id topic_results.name "
+            "results_by_partition.partition_index",
+        ),
+    ),
+    "WriteTxnMarkers": (
+        Echo(
+            "markers.producer_id topics.name partition_indexes.*",
+            "markers.producer_id topics.name partitions.partition_index",
+        ),
+    ),
+    "DescribeConfigs": (
+        Echo("resources.resource_type+resource_name", "results.resource_type+resource_name"),
+    ),
     "AlterConfigs": (_ALTERED,),
     "IncrementalAlterConfigs": (_ALTERED,),
-    "AlterPartitionReassignments": (Echo("topics.name partitions.partition_index",
-                                         "responses.name partitions.partition_index"),),
-    "ListPartitionReassignments": (Echo("topics.name partition_indexes.*",
-                                        "topics.name partitions.partition_index", False),),
-    "AlterReplicaLogDirs": (Echo("dirs topics.name partitions.*",
-                                 "results.topic_name partitions.partition_index"),),
-    "DescribeLogDirs": (Echo("topics.topic partitions.*",
-                             "results topics.name partitions.partition_index", False),),
-    "DescribeProducers": (Echo("topics.name partition_indexes.*",
-                               "topics.name partitions.partition_index"),),
+    "AlterPartitionReassignments": (
+        Echo("topics.name partitions.partition_index", "responses.name partitions.partition_index"),
+    ),
+    "ListPartitionReassignments": (
+        Echo("topics.name partition_indexes.*", "topics.name partitions.partition_index", False),
+    ),
+    "AlterReplicaLogDirs": (
+        Echo("dirs topics.name partitions.*", "results.topic_name partitions.partition_index"),
+    ),
+    "DescribeLogDirs": (
+        Echo("topics.topic partitions.*", "results topics.name partitions.partition_index", False),
+    ),
+    "DescribeProducers": (
+        Echo("topics.name partition_indexes.*", "topics.name partitions.partition_index"),
+    ),
     "DescribeTransactions": (Echo("transactional_ids.*", "transaction_states.transactional_id"),),
     "DescribeTopicPartitions": (Echo("topics.name", "topics.name", False),),
     "DescribeQuorum": (_same("topics.topic_name partitions.partition_index"),),
-    "ElectLeaders": (Echo("topic_partitions.topic partitions.*",
-                          "replica_election_results.topic partition_result.partition_id"),),
+    "ElectLeaders": (
+        Echo(
+            "topic_partitions.topic partitions.*",
+            "replica_election_results.topic partition_result.partition_id",
+        ),
+    ),
     "AlterClientQuotas": (_same("entries.entity"),),
-}  # fmt: skip
+}
 """By API. Those that name nothing, or are answered by a list of all, have no row."""
 
 
@@ -233,14 +263,17 @@ def _counted(rows: str, results: str) -> Callable[[str, int, Struct, Struct], No
 def _member(api: str, version: int, asked: Struct, answer: Struct) -> None:
     """Require that a member that brings an id keeps it."""
     if asked.member_id and answer.error_code == NONE and answer.member_id != asked.member_id:
-        raise Deviation(f"member id in the answer of {api} v{version}", asked.member_id,
-                        answer.member_id)  # fmt: skip
+        raise Deviation(
+            f"member id in the answer of {api} v{version}", asked.member_id, answer.member_id
+        )
 
 
 def _users(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    rows = asked.users if api == "DescribeUserScramCredentials" else (
-        [*asked.deletions, *asked.upsertions]
-    )  # fmt: skip
+    rows = (
+        asked.users
+        if api == "DescribeUserScramCredentials"
+        else ([*asked.deletions, *asked.upsertions])
+    )
     if rows:
         wanted = list(dict.fromkeys((row.name,) for row in rows))
         told = [(row.user,) for row in answer.results]

@@ -12,8 +12,13 @@ from conformance.connection import ConnectionClosed
 from reference_impl.wire import CorruptRecord, Malformed
 
 _SPEAK_FOR_THEMSELVES = (
-    AssertionError, ConnectionClosed, CorruptRecord, Malformed, OSError, TargetError
-)  # fmt: skip
+    AssertionError,
+    ConnectionClosed,
+    CorruptRecord,
+    Malformed,
+    OSError,
+    TargetError,
+)
 """Errors whose message names what the target did; any other shows an answer nobody expected."""
 _HERE = Path(__file__).parent
 

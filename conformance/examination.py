@@ -90,10 +90,16 @@ class Examined:
                 f"{cluster.bootstrap} does not answer ApiVersions v0 ({error}); is it a Kafka?"
             ) from error
         return Examined(
-            target or bootstrap or "", cluster.bootstrap, cluster, Kill in chosen.faults, made,
-            advertised, options + (f" --bug {bug}" if bug else ""), _is_configured(target),
+            target or bootstrap or "",
+            cluster.bootstrap,
+            cluster,
+            Kill in chosen.faults,
+            made,
+            advertised,
+            options + (f" --bug {bug}" if bug else ""),
+            _is_configured(target),
             partial(_start_second, target, bug) if takes_settings else None,
-        )  # fmt: skip
+        )
 
     def for_case(self, stated: Case | None) -> Examined:
         """Return where this case runs: here, or on a second instance with the settings that it asks

@@ -14,14 +14,17 @@ _PROPERTIES = ("id", "priority", "api", "spec", "requirement")
 
 def as_junit(results: Mapping[str, Any]) -> str:
     """Return the XML of what `Results.as_dict` holds: one test case for each run."""
-    suite = ElementTree.Element("testsuite", {
-        "name": _clean(f"touchstone conform {results['target']}"),
-        "tests": str(len(results["cases"])),
-        "failures": str(results["failed"]),
-        "errors": "0",
-        "skipped": str(results["unsupported"]),
-        "time": f"{results['seconds']:.3f}",
-    })  # fmt: skip
+    suite = ElementTree.Element(
+        "testsuite",
+        {
+            "name": _clean(f"touchstone conform {results['target']}"),
+            "tests": str(len(results["cases"])),
+            "failures": str(results["failed"]),
+            "errors": "0",
+            "skipped": str(results["unsupported"]),
+            "time": f"{results['seconds']:.3f}",
+        },
+    )
     for entry in results["cases"]:
         suite.append(_test_case(entry))
     if results["ended"]:
@@ -34,11 +37,14 @@ def as_junit(results: Mapping[str, Any]) -> str:
 
 def _test_case(entry: Mapping[str, Any]) -> ElementTree.Element:
     path, _, name = entry["nodeid"].partition("::")
-    found = ElementTree.Element("testcase", {
-        "classname": _clean(path.removesuffix(".py").replace("/", ".")),
-        "name": _clean(name),
-        "time": f"{entry['seconds']:.3f}",
-    })  # fmt: skip
+    found = ElementTree.Element(
+        "testcase",
+        {
+            "classname": _clean(path.removesuffix(".py").replace("/", ".")),
+            "name": _clean(name),
+            "time": f"{entry['seconds']:.3f}",
+        },
+    )
     properties = ElementTree.SubElement(found, "properties")
     for key in _PROPERTIES:
         name = "case" if key == "id" else key
@@ -46,15 +52,22 @@ def _test_case(entry: Mapping[str, Any]) -> ElementTree.Element:
         ElementTree.SubElement(properties, "property", {"name": name, "value": value})
     if entry["result"] == "failed":
         failure = ElementTree.SubElement(
-            found, "failure", {"message": _clean(f"expected {entry['expected']}, "
-                                                 f"actual {entry['actual']}")}
-        )  # fmt: skip
-        failure.text = _clean("\n".join(
-            f"{label} {entry[key]}" for label, key in (
-                ("MUST:     ", "requirement"), ("spec:     ", "spec"), ("expected: ", "expected"),
-                ("actual:   ", "actual"), ("reproduce:", "reproduce"),
+            found,
+            "failure",
+            {"message": _clean(f"expected {entry['expected']}, actual {entry['actual']}")},
+        )
+        failure.text = _clean(
+            "\n".join(
+                f"{label} {entry[key]}"
+                for label, key in (
+                    ("MUST:     ", "requirement"),
+                    ("spec:     ", "spec"),
+                    ("expected: ", "expected"),
+                    ("actual:   ", "actual"),
+                    ("reproduce:", "reproduce"),
+                )
             )
-        ))  # fmt: skip
+        )
     elif entry["result"] == "unsupported":
         ElementTree.SubElement(found, "skipped", {"message": _clean(str(entry["actual"]))})
     return found

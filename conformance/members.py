@@ -15,10 +15,13 @@ from conformance.wire import Connection, Wire, eventually, part, request
 from reference_impl.wire import ErrorCode, Struct, definition, encode_versioned
 
 GROUP, TRANSACTION = 0, 1
-NOT_YET = frozenset({
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-})  # fmt: skip
+NOT_YET = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
 MIN_SESSION_TIMEOUT_MS = 6_000  # group.min.session.timeout.ms
 
 
@@ -139,11 +142,14 @@ class Member:
             for name, metadata in changed.pop("protocols", self.protocols)
         ]
         fields = {
-            "group_id": self.group, "session_timeout_ms": self.session_timeout_ms,
-            "rebalance_timeout_ms": self.rebalance_timeout_ms, "member_id": self.member_id,
-            "group_instance_id": self.instance_id, "protocol_type": self.protocol_type,
+            "group_id": self.group,
+            "session_timeout_ms": self.session_timeout_ms,
+            "rebalance_timeout_ms": self.rebalance_timeout_ms,
+            "member_id": self.member_id,
+            "group_instance_id": self.instance_id,
+            "protocol_type": self.protocol_type,
             "protocols": protocols,
-        }  # fmt: skip
+        }
         self.connection.send(
             "JoinGroup", self.version("JoinGroup"), request("JoinGroup", **(fields | changed))
         )
@@ -192,10 +198,14 @@ class Member:
             for member, assignment in (assignments or {}).items()
         ]
         fields = {
-            "group_id": self.group, "generation_id": self.generation, "member_id": self.member_id,
-            "group_instance_id": self.instance_id, "protocol_type": self.protocol_type,
-            "protocol_name": self.protocol, "assignments": entries,
-        }  # fmt: skip
+            "group_id": self.group,
+            "generation_id": self.generation,
+            "member_id": self.member_id,
+            "group_instance_id": self.instance_id,
+            "protocol_type": self.protocol_type,
+            "protocol_name": self.protocol,
+            "assignments": entries,
+        }
         self.connection.send(
             "SyncGroup", self.version("SyncGroup"), request("SyncGroup", **(fields | changed))
         )
@@ -203,9 +213,7 @@ class Member:
     def answer_to_sync(self) -> Struct:
         return self.connection.receive("SyncGroup", self.version("SyncGroup"))[1]
 
-    def try_to_sync(
-        self, assignments: Mapping[str, bytes] | None = None, **changed: Any
-    ) -> Struct:  # fmt: skip
+    def try_to_sync(self, assignments: Mapping[str, bytes] | None = None, **changed: Any) -> Struct:
         self.ask_to_sync(assignments, **changed)
         return self.answer_to_sync()
 
@@ -218,15 +226,21 @@ class Member:
     def heartbeat(self, **changed: Any) -> int:
         """Send a Heartbeat and return its error code."""
         fields = {
-            "group_id": self.group, "generation_id": self.generation, "member_id": self.member_id,
+            "group_id": self.group,
+            "generation_id": self.generation,
+            "member_id": self.member_id,
             "group_instance_id": self.instance_id,
-        }  # fmt: skip
+        }
         return int(self.call("Heartbeat", **(fields | changed)).error_code)
 
     def leave(self) -> Struct:
         """Send LeaveGroup for this member alone."""
-        identity = part("LeaveGroup", "MemberIdentity", member_id=self.member_id,
-                        group_instance_id=self.instance_id)  # fmt: skip
+        identity = part(
+            "LeaveGroup",
+            "MemberIdentity",
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+        )
         return self.call(
             "LeaveGroup", group_id=self.group, member_id=self.member_id, members=[identity]
         )
@@ -249,8 +263,11 @@ class Member:
 
     def wait_for_members(self, count: int) -> None:
         """Wait until the coordinator counts so many members."""
-        eventually(lambda: len(self.describe().members), lambda n: n == count,
-                   f"the group has {count} members")  # fmt: skip
+        eventually(
+            lambda: len(self.describe().members),
+            lambda n: n == count,
+            f"the group has {count} members",
+        )
 
 
 def rebalanced(first: Member, *others: Member) -> list[Member]:
@@ -259,8 +276,11 @@ def rebalanced(first: Member, *others: Member) -> list[Member]:
     for count, member in enumerate(others, start=2):
         member.begin_to_join()
         first.wait_for_members(count)
-    eventually(first.heartbeat, lambda e: e == ErrorCode.REBALANCE_IN_PROGRESS,
-               "the member is told of the rebalance")  # fmt: skip
+    eventually(
+        first.heartbeat,
+        lambda e: e == ErrorCode.REBALANCE_IN_PROGRESS,
+        "the member is told of the rebalance",
+    )
     return gathered(first, *others)
 
 
@@ -271,8 +291,11 @@ def gathered(first: Member, *others: Member) -> list[Member]:
     members = [first, *others]
     for member in members:
         member.finish_joining()
-    expect(len({(m.generation, m.leader, m.protocol) for m in members}), 1,
-           "different answers of (generation, leader, protocol)")  # fmt: skip
+    expect(
+        len({(m.generation, m.leader, m.protocol) for m in members}),
+        1,
+        "different answers of (generation, leader, protocol)",
+    )
     return sorted(members, key=lambda member: not member.leads)
 
 

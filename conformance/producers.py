@@ -13,8 +13,9 @@ def describe_producers(
 ) -> Struct:
     """Send DescribeProducers for one partition to its leader."""
     version = wire.version("DescribeProducers") if version is None else version
-    entry = part("DescribeProducers", "TopicRequest", name=topic.name,
-                 partition_indexes=[partition])  # fmt: skip
+    entry = part(
+        "DescribeProducers", "TopicRequest", name=topic.name, partition_indexes=[partition]
+    )
     answer = wire.leader(topic, min(partition, topic.partitions - 1)).call(
         "DescribeProducers", version, request("DescribeProducers", topics=[entry])
     )
@@ -30,9 +31,12 @@ def described_producers(wire: Wire, topic: Topic, version: int | None = None) ->
 
 def state_of(
     wire: Wire, topic: Topic, producer: Transactional, version: int | None = None
-) -> Struct:  # fmt: skip
+) -> Struct:
     """Return the partition's state of this producer."""
-    found = [p for p in described_producers(wire, topic, version)
-             if p.producer_id == producer.producer_id]  # fmt: skip
+    found = [
+        p
+        for p in described_producers(wire, topic, version)
+        if p.producer_id == producer.producer_id
+    ]
     expect(len(found), 1, "descriptions of the producer")
     return found[0]

@@ -16,13 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.connection import api_key, request
-from reference_impl.wire import (
-    FRAME_BYTES_MAX,
-    Malformed,
-    Struct,
-    decode_response,
-    encode_request,
-)
+from reference_impl.wire import FRAME_BYTES_MAX, Malformed, Struct, decode_response, encode_request
 
 Address = tuple[str, int]
 REACH_TIMEOUT_S = 10.0
@@ -168,11 +162,15 @@ def _connect(address: Address, timeout_s: float) -> socket.socket:
             problem = error
     where = joined(address)
     if isinstance(problem, ConnectionRefusedError):
-        raise Unreachable(f"nothing listens at {where}: connection refused; start it there, or "
-                          "correct the address") from problem  # fmt: skip
+        raise Unreachable(
+            f"nothing listens at {where}: connection refused; start it there, or "
+            "correct the address"
+        ) from problem
     if isinstance(problem, TimeoutError):
-        raise Unreachable(f"{where} accepts no connection within {timeout_s:g} s; look at the "
-                          "address and at firewalls") from problem  # fmt: skip
+        raise Unreachable(
+            f"{where} accepts no connection within {timeout_s:g} s; look at the "
+            "address and at firewalls"
+        ) from problem
     raise Unreachable(f"{where} cannot be reached: {problem}") from problem
 
 
@@ -197,9 +195,13 @@ def _resolved(address: Address, timeout_s: float) -> Iterable[Any]:
 
 
 def _ask(
-    connection: socket.socket, address: Address, api: str, version: int, timeout_s: float,
+    connection: socket.socket,
+    address: Address,
+    api: str,
+    version: int,
+    timeout_s: float,
     **fields: Any,
-) -> Struct:  # fmt: skip
+) -> Struct:
     """Return one answer, decoded; raise Unreachable, _Closed or _Late."""
     deadline = time.monotonic() + timeout_s
     asked = encode_request(

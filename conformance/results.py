@@ -65,9 +65,15 @@ class Results:
     _saved: float = 0.0
 
     def add(
-        self, stated: Case, nodeid: str, version: int | None, result: str,
-        evidence: Evidence, seconds: float, reproduce: str,
-    ) -> None:  # fmt: skip
+        self,
+        stated: Case,
+        nodeid: str,
+        version: int | None,
+        result: str,
+        evidence: Evidence,
+        seconds: float,
+        reproduce: str,
+    ) -> None:
         """Add a run; a later phase of the same test replaces an earlier one.
 
         result: passed, failed or unsupported.
@@ -126,8 +132,10 @@ class Results:
     def save(self) -> list[str]:
         """Write what there is so far; return a sentence for each file that cannot be written."""
         self._saved = time.monotonic()
-        found = [_written(self.as_json_at, lambda: json.dumps(self.as_dict(), indent=2)),
-                 _written(self.as_junit_at, lambda: as_junit(self.as_dict()))]  # fmt: skip
+        found = [
+            _written(self.as_json_at, lambda: json.dumps(self.as_dict(), indent=2)),
+            _written(self.as_junit_at, lambda: as_junit(self.as_dict())),
+        ]
         return [sentence for sentence in found if sentence]
 
 

@@ -108,9 +108,14 @@ class Scram:
 
 
 def log_in(
-    connection: Connection, mechanism: str, user: str, password: str, version: int = NEWEST,
-    *, extensions: str = "",
-) -> Struct:  # fmt: skip
+    connection: Connection,
+    mechanism: str,
+    user: str,
+    password: str,
+    version: int = NEWEST,
+    *,
+    extensions: str = "",
+) -> Struct:
     """Do the whole exchange; return the last answer, whatever it says."""
     expect(handshake(connection, mechanism).error_code, ErrorCode.NONE, "SaslHandshake")
     if mechanism == "PLAIN":

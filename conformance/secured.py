@@ -31,8 +31,11 @@ _MECHANISMS = {
     "SASL_TLS": ("PLAIN",),
 }
 _PROTOCOLS = {
-    "SASL": "SASL_PLAINTEXT", "BRIEF": "SASL_PLAINTEXT", "TLS": "SSL", "SASL_TLS": "SASL_SSL"
-}  # fmt: skip
+    "SASL": "SASL_PLAINTEXT",
+    "BRIEF": "SASL_PLAINTEXT",
+    "TLS": "SSL",
+    "SASL_TLS": "SASL_SSL",
+}
 
 
 def _settings() -> dict[str, str]:

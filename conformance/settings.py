@@ -15,8 +15,13 @@ def broker_setting(wire: Wire, key: str) -> str | None:
     if "DescribeConfigs" not in wire.advertised:
         return None
     node_id = min(wire.brokers())
-    resource = part("DescribeConfigs", "DescribeConfigsResource", resource_type=BROKER,
-                    resource_name=str(node_id), configuration_keys=[key])  # fmt: skip
+    resource = part(
+        "DescribeConfigs",
+        "DescribeConfigsResource",
+        resource_type=BROKER,
+        resource_name=str(node_id),
+        configuration_keys=[key],
+    )
     version = wire.version("DescribeConfigs")
     (found,) = wire.broker(node_id).call("DescribeConfigs", version, resources=[resource]).results
     if found.error_code != ErrorCode.NONE:

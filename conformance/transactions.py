@@ -78,8 +78,12 @@ class Producer:
     ) -> dict[int, int]:
         """Send AddPartitionsToTxn v0-3; return partition -> error code."""
         version = self.explicit("AddPartitionsToTxn") if version is None else version
-        entry = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=topic.name,
-                     partitions=list(partitions))  # fmt: skip
+        entry = part(
+            "AddPartitionsToTxn",
+            "AddPartitionsToTxnTopic",
+            name=topic.name,
+            partitions=list(partitions),
+        )
         fields: dict[str, Any] = {
             "v3_and_below_transactional_id": self.transactional_id,
             "v3_and_below_producer_id": self.producer_id,
@@ -100,29 +104,42 @@ class Producer:
         expect(errors, dict.fromkeys(partitions, 0), "AddPartitionsToTxn errors")
 
     def try_to_send(
-        self, topic: Topic, *values: bytes, partition: int = 0, version: int | None = None,
-        sequence: int | None = None, transactional: bool = True,
-    ) -> int:  # fmt: skip
+        self,
+        topic: Topic,
+        *values: bytes,
+        partition: int = 0,
+        version: int | None = None,
+        sequence: int | None = None,
+        transactional: bool = True,
+    ) -> int:
         """Produce one batch of the transaction: the error code."""
         version = self.explicit("Produce") if version is None else version
         at = self.sequences.get((topic.name, partition), 0) if sequence is None else sequence
         records = batch(
-            *values, producer_id=self.producer_id, producer_epoch=self.epoch, base_sequence=at,
+            *values,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=at,
             attributes=TRANSACTIONAL_BIT if transactional else 0,
-        )  # fmt: skip
+        )
         answer = eventually(
-            lambda: self.wire.produce(topic, records.encode(), version, partition=partition,
-                                      transactional_id=self.transactional_id),
+            lambda: self.wire.produce(
+                topic,
+                records.encode(),
+                version,
+                partition=partition,
+                transactional_id=self.transactional_id,
+            ),
             lambda a: a.error_code not in BUSY,
             "Produce is served",
-        )  # fmt: skip
+        )
         if answer.error_code == ErrorCode.NONE:
             self.sequences[topic.name, partition] = at + len(values)
         return int(answer.error_code)
 
     def send(
         self, topic: Topic, *values: bytes, partition: int = 0, version: int | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Produce that must succeed."""
         error = self.try_to_send(topic, *values, partition=partition, version=version)
         expect(error, ErrorCode.NONE, "Produce error")
@@ -136,9 +153,11 @@ class Producer:
         """EndTxn, asked again while the coordinator is busy; the answer."""
         version = self.explicit("EndTxn") if version is None else version
         fields: dict[str, Any] = {
-            "transactional_id": self.transactional_id, "producer_id": self.producer_id,
-            "producer_epoch": self.epoch, "committed": commit,
-        }  # fmt: skip
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+            "committed": commit,
+        }
         return eventually(  # type: ignore[no-any-return]
             lambda: self.connection.call("EndTxn", version, **(fields | changed)),
             lambda answer: answer.error_code not in BUSY,

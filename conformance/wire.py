@@ -20,18 +20,19 @@ from conformance.connection import (
     part,
     request,
 )
-from reference_impl.wire import (
-    ErrorCode,
-    Record,
-    RecordBatch,
-    Struct,
-    request_definition,
-)
+from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct, request_definition
 
 __all__ = [
-    "Connection", "ConnectionClosed", "Topic", "Wire", "api_key", "batch", "eventually", "part",
+    "Connection",
+    "ConnectionClosed",
+    "Topic",
+    "Wire",
+    "api_key",
+    "batch",
+    "eventually",
+    "part",
     "request",
-]  # fmt: skip
+]
 
 _TOPIC_NUMBER = itertools.count(1)
 REFUSALS_OF_ONE_REPLICA = (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.POLICY_VIOLATION)
@@ -156,9 +157,14 @@ class Wire:
         return f"{prefix}-{_RUN}-{next(_TOPIC_NUMBER)}"
 
     def create_topic(
-        self, partitions: int = 1, config: Mapping[str, str] | None = None,
-        name: str | None = None, *, on_one_broker: bool = False, with_defaults: bool = False,
-    ) -> Topic:  # fmt: skip
+        self,
+        partitions: int = 1,
+        config: Mapping[str, str] | None = None,
+        name: str | None = None,
+        *,
+        on_one_broker: bool = False,
+        with_defaults: bool = False,
+    ) -> Topic:
         """Create a topic whose partitions all have a leader, known to every broker. on_one_broker:
         the one at `home` leads them all, so that one request may name several. with_defaults:
         whatever the broker's defaults are, and not what cases take for granted."""
@@ -170,9 +176,14 @@ class Wire:
         ]
         placed = self._placed_together(partitions) if on_one_broker else []
         creatable = part(
-            "CreateTopics", "CreatableTopic", name=name, configs=entries, assignments=placed,
-            num_partitions=-1 if placed else partitions, replication_factor=-1 if placed else 1,
-        )  # fmt: skip
+            "CreateTopics",
+            "CreatableTopic",
+            name=name,
+            configs=entries,
+            assignments=placed,
+            num_partitions=-1 if placed else partitions,
+            replication_factor=-1 if placed else 1,
+        )
         code = self._created(creatable)
         if code in REFUSALS_OF_ONE_REPLICA and not placed:
             # A cluster may demand more replicas than one: then it says itself how many.
@@ -203,11 +214,13 @@ class Wire:
         brokers = self.brokers()
         return [
             part(
-                "CreateTopics", "CreatableReplicaAssignment", partition_index=partition,
+                "CreateTopics",
+                "CreatableReplicaAssignment",
+                partition_index=partition,
                 broker_ids=[min(brokers)],
             )
             for partition in range(partitions if len(brokers) > 1 else 0)
-        ]  # fmt: skip
+        ]
 
     def wait_for_topic(self, name: str, partitions: int) -> Topic:
         """Wait until Metadata of every broker shows the topic with a leader for each partition,
@@ -256,10 +269,11 @@ class Wire:
         """Return the answer's entry for one topic without creating it, by default from the
         bootstrap broker."""
         answer = (connection or self.bootstrap).call(
-            "Metadata", self.version("Metadata") if version is None else version,
+            "Metadata",
+            self.version("Metadata") if version is None else version,
             topics=[part("Metadata", "MetadataRequestTopic", name=name)],
             allow_auto_topic_creation=False,
-        )  # fmt: skip
+        )
         if len(answer.topics) != 1:
             raise Deviation("topics in the Metadata answer", 1, len(answer.topics))
         return answer.topics[0]  # type: ignore[no-any-return]
@@ -273,9 +287,10 @@ class Wire:
         """Return where the leader of a partition listens, as `leader` has it, without creating the
         topic."""
         answer = self.call(
-            "Metadata", topics=[part("Metadata", "MetadataRequestTopic", name=topic.name)],
+            "Metadata",
+            topics=[part("Metadata", "MetadataRequestTopic", name=topic.name)],
             allow_auto_topic_creation=False,
-        )  # fmt: skip
+        )
         brokers = {b.node_id: (b.host, b.port) for b in answer.brokers}
         if len(brokers) > 1:
             for found in answer.topics[0].partitions:
@@ -290,9 +305,15 @@ class Wire:
     # --- produce and fetch ------------------------------------------------------------------------
 
     def produce(
-        self, topic: Topic, records: bytes | None, version: int | None = None, *,
-        partition: int = 0, acks: int = -1, transactional_id: str | None = None,
-    ) -> Struct:  # fmt: skip
+        self,
+        topic: Topic,
+        records: bytes | None,
+        version: int | None = None,
+        *,
+        partition: int = 0,
+        acks: int = -1,
+        transactional_id: str | None = None,
+    ) -> Struct:
         """Produce bytes (usually an encoded batch) to one partition: the partition's answer."""
         version = self.version("Produce") if version is None else version
         body = self.produce_request(
@@ -302,23 +323,35 @@ class Wire:
         return answer.responses[0].partition_responses[0]  # type: ignore[no-any-return]
 
     def produce_request(
-        self, topic: Topic, records: bytes | None, *, partition: int = 0, acks: int = -1,
+        self,
+        topic: Topic,
+        records: bytes | None,
+        *,
+        partition: int = 0,
+        acks: int = -1,
         transactional_id: str | None = None,
-    ) -> Struct:  # fmt: skip
+    ) -> Struct:
         data = part("Produce", "PartitionProduceData", index=partition, records=records)
         entry = part(
-            "Produce", "TopicProduceData", name=topic.name, topic_id=topic.id,
-            partition_data=[data],
-        )  # fmt: skip
+            "Produce", "TopicProduceData", name=topic.name, topic_id=topic.id, partition_data=[data]
+        )
         return request(
-            "Produce", acks=acks, timeout_ms=20_000, topic_data=[entry],
+            "Produce",
+            acks=acks,
+            timeout_ms=20_000,
+            topic_data=[entry],
             transactional_id=transactional_id,
-        )  # fmt: skip
+        )
 
     def fetch(
-        self, topic: Topic, offset: int, version: int | None = None, *, partition: int = 0,
+        self,
+        topic: Topic,
+        offset: int,
+        version: int | None = None,
+        *,
+        partition: int = 0,
         **options: Any,
-    ) -> Struct:  # fmt: skip
+    ) -> Struct:
         """Fetch one partition: the partition's answer. Options: see fetch_request."""
         version = self.version("Fetch") if version is None else version
         body = self.fetch_request(topic, offset, partition=partition, **options)
@@ -328,24 +361,44 @@ class Wire:
         return answer.responses[0].partitions[0]  # type: ignore[no-any-return]
 
     def fetch_request(
-        self, topic: Topic, offset: int, *, partition: int = 0, max_wait_ms: int = 0,
-        min_bytes: int = 1, max_bytes: int = 50 << 20, partition_max_bytes: int = 50 << 20,
-        isolation_level: int = 0, session_id: int = 0, session_epoch: int = -1,
-        current_leader_epoch: int = -1, last_fetched_epoch: int = -1,
-    ) -> Struct:  # fmt: skip
+        self,
+        topic: Topic,
+        offset: int,
+        *,
+        partition: int = 0,
+        max_wait_ms: int = 0,
+        min_bytes: int = 1,
+        max_bytes: int = 50 << 20,
+        partition_max_bytes: int = 50 << 20,
+        isolation_level: int = 0,
+        session_id: int = 0,
+        session_epoch: int = -1,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+    ) -> Struct:
         wanted = part(
-            "Fetch", "FetchPartition", partition=partition, fetch_offset=offset,
-            partition_max_bytes=partition_max_bytes, current_leader_epoch=current_leader_epoch,
+            "Fetch",
+            "FetchPartition",
+            partition=partition,
+            fetch_offset=offset,
+            partition_max_bytes=partition_max_bytes,
+            current_leader_epoch=current_leader_epoch,
             last_fetched_epoch=last_fetched_epoch,
-        )  # fmt: skip
+        )
         entry = part(
             "Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=[wanted]
         )
         return request(
-            "Fetch", replica_id=-1, max_wait_ms=max_wait_ms, min_bytes=min_bytes,
-            max_bytes=max_bytes, isolation_level=isolation_level, session_id=session_id,
-            session_epoch=session_epoch, topics=[entry],
-        )  # fmt: skip
+            "Fetch",
+            replica_id=-1,
+            max_wait_ms=max_wait_ms,
+            min_bytes=min_bytes,
+            max_bytes=max_bytes,
+            isolation_level=isolation_level,
+            session_id=session_id,
+            session_epoch=session_epoch,
+            topics=[entry],
+        )
 
     def batches(self, topic: Topic, offset: int = 0, *, partition: int = 0) -> list[RecordBatch]:
         """Read every batch from an offset to the high watermark."""
@@ -385,10 +438,12 @@ def _told_defaults(wire: Wire) -> dict[str, str | None]:
     if address not in _DEFAULTS:
         node_id = min(wire.brokers())
         resource = part(
-            "DescribeConfigs", "DescribeConfigsResource", resource_type=4,
+            "DescribeConfigs",
+            "DescribeConfigsResource",
+            resource_type=4,
             resource_name=str(node_id),
             configuration_keys=[key for key, _ in USUAL_OF_TOPICS.values()],
-        )  # fmt: skip
+        )
         version = wire.version("DescribeConfigs")
         answer = wire.broker(node_id).call("DescribeConfigs", version, resources=[resource])
         _DEFAULTS[address] = {c.name: c.value for r in answer.results for c in r.configs}

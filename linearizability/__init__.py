@@ -20,14 +20,24 @@ if TYPE_CHECKING:
     from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
 
 __all__ = [
-    "Anomaly", "CheckerVerdict", "HistoryError", "Validity", "Verdict", "check", "check_frame",
-    "checkers_to_pandas", "to_pandas",
-]  # fmt: skip
+    "Anomaly",
+    "CheckerVerdict",
+    "HistoryError",
+    "Validity",
+    "Verdict",
+    "check",
+    "check_frame",
+    "checkers_to_pandas",
+    "to_pandas",
+]
 
 _MODULES = {
-    "HistoryError": "history", "Anomaly": "verdict", "CheckerVerdict": "verdict",
-    "Validity": "verdict", "Verdict": "verdict",
-}  # fmt: skip
+    "HistoryError": "history",
+    "Anomaly": "verdict",
+    "CheckerVerdict": "verdict",
+    "Validity": "verdict",
+    "Verdict": "verdict",
+}
 """Where a name is defined, if not in `judging`."""
 
 

@@ -175,9 +175,10 @@ def measured(rows: pl.LazyFrame) -> Availability:
     operations, failed, began_ns, ended_ns = total.row(0)
     within = moments.filter(~pl.col("final")).select("t_complete_ns", "op_id")
     heals = [
-        (done_ns, op_id) for op_id, done_ns, detail in nemesis.iter_rows()
+        (done_ns, op_id)
+        for op_id, done_ns, detail in nemesis.iter_rows()
         if is_heal(detail) and done_ns is not None
-    ]  # fmt: skip
+    ]
     return Availability(
         operations,
         failed,
@@ -204,8 +205,7 @@ def roles(rows: pl.LazyFrame) -> dict[str, Served]:
     """Return how each role was served before the final phase."""
     ours = rows.filter(_HAS_ROLE & ~(pl.col("client") == JEPSEN).fill_null(False))
     asked = ours.group_by(role=_ROLE.cast(pl.String)).agg(
-        began=pl.col("t_invoke_ns").min(),
-        ended=pl.coalesce("t_complete_ns", "t_invoke_ns").max(),
+        began=pl.col("t_invoke_ns").min(), ended=pl.coalesce("t_complete_ns", "t_invoke_ns").max()
     )
     good = ours.filter(IS_SUCCESS).select(
         role=_ROLE.cast(pl.String), topic=pl.col("topic").cast(pl.String), at="t_complete_ns"
@@ -250,13 +250,12 @@ def _served(gaps: pl.DataFrame, asked_ns: int) -> Served:
 def _gaps(within: pl.DataFrame, began_ns: int, ended_ns: int, start_ns: int) -> Iterator[Gap]:
     """Yield the gaps between successes, before the first and after the last, while clients
     asked."""
-    long = (
-        within.select(
-            before="t_complete_ns", before_op="op_id",
-            after=pl.col("t_complete_ns").shift(-1), after_op=pl.col("op_id").shift(-1),
-        )
-        .filter(pl.col("after") - pl.col("before") >= GAP_NS)
-    )  # fmt: skip
+    long = within.select(
+        before="t_complete_ns",
+        before_op="op_id",
+        after=pl.col("t_complete_ns").shift(-1),
+        after_op=pl.col("op_id").shift(-1),
+    ).filter(pl.col("after") - pl.col("before") >= GAP_NS)
     found: list[tuple[int, int, tuple[int | None, ...]]]
     found = [(before, after, (a, b)) for before, a, after, b in long.iter_rows()]
     first = within.row(0) if within.height else (ended_ns, None)
@@ -315,27 +314,31 @@ def _anomalies(found: Availability, bounds: Bounds) -> Iterator[Anomaly]:
             asked_s = found.asked_until_s - recovery.healed_s
             if recovery is found.recoveries[-1] and asked_s > patience_s:
                 yield Anomaly(
-                    "never-recovered", recovery.operations,
+                    "never-recovered",
+                    recovery.operations,
                     f"after the heal at {recovery.healed_s:.1f} s clients asked for "
                     f"{asked_s:.1f} s, and nothing succeeded",
-                )  # fmt: skip
+                )
         elif bounds.recovery_s is not None and recovery.seconds > bounds.recovery_s:
             yield Anomaly(
-                "recovery-over-bound", recovery.operations,
+                "recovery-over-bound",
+                recovery.operations,
                 f"after the heal at {recovery.healed_s:.1f} s nothing succeeded for "
                 f"{recovery.seconds:.1f} s; the run allows {bounds.recovery_s:g} s",
-            )  # fmt: skip
+            )
     if bounds.longest_gap_s is not None:
         for gap in found.gaps:
             if gap.seconds > bounds.longest_gap_s:
                 yield Anomaly(
-                    "gap-over-bound", gap.operations,
+                    "gap-over-bound",
+                    gap.operations,
                     f"nothing succeeded from {gap.start_s:.1f} s to {gap.end_s:.1f} s; "
                     f"the run allows {bounds.longest_gap_s:g} s",
-                )  # fmt: skip
+                )
     if bounds.error_rate is not None and found.error_rate > bounds.error_rate:
         yield Anomaly(
-            "errors-over-bound", (),
+            "errors-over-bound",
+            (),
             f"{found.failed} of {found.operations} operations did not succeed; "
             f"the run allows {bounds.error_rate:.1%}",
-        )  # fmt: skip
+        )

@@ -32,9 +32,11 @@ SAMPLES_MAX = 300
 ROWS_MAX = 5_000_000
 """A larger history is not looked at: it is held in memory."""
 CONSUMER = [*KEY, "consumer"]
-NAMED = pl.when(IS_MEMBER).then(pl.format("group {}", WHO["group"])).otherwise(
-    pl.format("process {}", pl.col("process"))
-)  # fmt: skip
+NAMED = (
+    pl.when(IS_MEMBER)
+    .then(pl.format("group {}", WHO["group"]))
+    .otherwise(pl.format("process {}", pl.col("process")))
+)
 IS_GROUP = pl.col("consumer").str.starts_with("group ")
 
 
@@ -122,16 +124,22 @@ def _lag(events: pl.LazyFrame, there: pl.DataFrame, times: pl.DataFrame) -> pl.D
     behind = (
         _still_assigned(looks, working)
         .join_asof(
-            positions.drop("committed"), left_on="t_ns", right_on="at_ns", by=CONSUMER,
+            positions.drop("committed"),
+            left_on="t_ns",
+            right_on="at_ns",
+            by=CONSUMER,
             check_sortedness=False,
         )
         .sort("wanted")
         .join_asof(
             there.select(*KEY, "committed", "offset", "known_ns").sort("offset"),
-            left_on="wanted", right_on="offset", by=[*KEY, "committed"], strategy="forward",
+            left_on="wanted",
+            right_on="offset",
+            by=[*KEY, "committed"],
+            strategy="forward",
             check_sortedness=False,
         )
-    )  # fmt: skip
+    )
     waited_ns = (pl.col("t_ns") - pl.col("known_ns")).clip(0).fill_null(0)
     return behind.with_columns(lag_s=waited_ns / NANOSECONDS)
 

@@ -42,9 +42,8 @@ def _opinion(results: Sequence[PartitionLogResult]) -> CheckerVerdict:
     searched = sum(result.searched for result in results)
     refuted = [r for r in results if r.verdict is r.porcupine is Validity.INVALID]
     doubtful = [
-        r for r in results
-        if r.verdict is Validity.UNKNOWN or r.porcupine is Validity.UNKNOWN
-    ]  # fmt: skip
+        r for r in results if r.verdict is Validity.UNKNOWN or r.porcupine is Validity.UNKNOWN
+    ]
     anomalies = tuple(anomaly for r in refuted for anomaly in r.anomalies[:1])
     if not searched and not doubtful:
         why = "no append whose place is known" if not results else "nothing was searched"
@@ -52,9 +51,13 @@ def _opinion(results: Sequence[PartitionLogResult]) -> CheckerVerdict:
     if refuted:
         drawn = ", ".join(f"{DRAWINGS}/{r.html.name}" for r in refuted if r.html is not None)
         return CheckerVerdict(
-            NAME, Validity.INVALID, searched, anomalies, sum(r.anomaly_count for r in refuted),
+            NAME,
+            Validity.INVALID,
+            searched,
+            anomalies,
+            sum(r.anomaly_count for r in refuted),
             f"drawn: {drawn}" if drawn else None,
-        )  # fmt: skip
+        )
     if doubtful:
         first = doubtful[0]
         reason = f"{first.topic}-{first.partition}: {first.reason}"

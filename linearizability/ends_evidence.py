@@ -41,9 +41,11 @@ def unmarked(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
     the last stable offset had passed them before that read began: then the marker stood below the
     high watermark. Where a topic may be compacted, markers go."""
     raw = events.filter(IS_RAW & pl.col("replica").is_null())
-    last = raw.filter(pl.col("control").is_not_null()).group_by(*KEY, "op_id", "producer_id").agg(
-        marker_offset=pl.col("offset").max()
-    )  # fmt: skip
+    last = (
+        raw.filter(pl.col("control").is_not_null())
+        .group_by(*KEY, "op_id", "producer_id")
+        .agg(marker_offset=pl.col("offset").max())
+    )
     whole = events.filter(IS_WHOLE_RAW_READ).select(*KEY, "op_id", "t_invoke_ns")
     shown = (
         raw.filter(pl.col("control").is_null() & (pl.col("producer_id") >= 0))
@@ -58,12 +60,16 @@ def unmarked(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
         bare.with_columns(behind=pl.col("offset") + 1)
         .sort("behind")
         .join_asof(
-            stable_beyond(events), left_on="behind", right_on="bound", by=KEY, strategy="forward",
+            stable_beyond(events),
+            left_on="behind",
+            right_on="bound",
+            by=KEY,
+            strategy="forward",
             check_sortedness=False,
         )
         .filter(pl.col("passed_ns") < pl.col("t_invoke_ns"))
         .select(*RECORD, kind=pl.lit(UNMARKED), op_ids=pl.concat_list("op_id", "passed_op"))
-    )  # fmt: skip
+    )
 
 
 def followed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
@@ -99,12 +105,14 @@ def stable_beyond(events: pl.LazyFrame) -> pl.LazyFrame:
     known = (
         events.filter((is_given | NAMES_LAST_STABLE_OFFSET) & pl.col("t_complete_ns").is_not_null())
         .select(
-            *KEY, bound=pl.coalesce("offset", "last_stable_offset"), passed_ns="t_complete_ns",
+            *KEY,
+            bound=pl.coalesce("offset", "last_stable_offset"),
+            passed_ns="t_complete_ns",
             passed_op="op_id",
         )
         .sort("passed_ns", "passed_op")
         .with_row_index("order")
-    )  # fmt: skip
+    )
     first = (
         known.group_by(*KEY, "bound")
         .agg(pl.col("order").min())
@@ -145,7 +153,11 @@ def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
     return (
         placed.sort("offset")
         .join_asof(
-            latest, left_on="offset", right_on="stands", by=KEY, strategy="backward",
+            latest,
+            left_on="offset",
+            right_on="stands",
+            by=KEY,
+            strategy="backward",
             check_sortedness=False,
         )
         .with_columns(
@@ -156,7 +168,12 @@ def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .filter(pl.col("asked_ns") > pl.col("end_ns"))
         .select(
-            *OF_ITS_TRANSACTION, *PARTITION, "offset", "value", send_op="op_id",
-            kind=pl.lit(JOINED), op_ids=pl.concat_list("asked_op"),
+            *OF_ITS_TRANSACTION,
+            *PARTITION,
+            "offset",
+            "value",
+            send_op="op_id",
+            kind=pl.lit(JOINED),
+            op_ids=pl.concat_list("asked_op"),
         )
-    )  # fmt: skip
+    )

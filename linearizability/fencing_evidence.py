@@ -75,13 +75,24 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
     return _whole(
         events.filter(pl.col("f").is_in(REQUESTS) & IS_OK & pl.col("t_complete_ns").is_not_null())
         .with_columns(
-            kind=kind, known_ns="t_complete_ns", known_op="op_id", asked_ns="t_invoke_ns",
+            kind=kind,
+            known_ns="t_complete_ns",
+            known_op="op_id",
+            asked_ns="t_invoke_ns",
             asked_op="op_id",
         )
         .filter(is_judged.fill_null(False))
-        .select("kind", *OF_TRANSACTION, *PARTITION, "offset", "known_ns", "known_op", "asked_ns",
-                "asked_op")
-    )  # fmt: skip
+        .select(
+            "kind",
+            *OF_TRANSACTION,
+            *PARTITION,
+            "offset",
+            "known_ns",
+            "known_op",
+            "asked_ns",
+            "asked_op",
+        )
+    )
 
 
 def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -153,9 +164,13 @@ def written(events: pl.LazyFrame) -> pl.LazyFrame:
         .drop("ids", "epochs")
     )
     sent = events.filter(IS_SEND & pl.col("value").is_not_null()).select(
-        *KEY, "value", "txn", "op_id", "t_invoke_ns",
+        *KEY,
+        "value",
+        "txn",
+        "op_id",
+        "t_invoke_ns",
         done_ns=pl.when(ACKNOWLEDGED).then("t_complete_ns"),
-    )  # fmt: skip
+    )
     once = sent.join(shown, on=[*KEY, "value"]).unique([*KEY, "value"], keep="none")
     return (
         once.filter(pl.col("txn").is_not_null())

@@ -93,8 +93,11 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "op_id": (pl.Int64, "number of the operation, unique in the run, in order of invocation"),
     "record_index": (pl.Int32, "position of the record inside its operation, from 0"),
     "process": (pl.Int32, "logical single-threaded client; -1 is the nemesis"),
-    "session": (pl.Int32, "grows when the process sets its positions anew (assign, seek, "
-                "rebalance, reset, own failed operation): poll order holds within one session"),
+    "session": (
+        pl.Int32,
+        "grows when the process sets its positions anew (assign, seek, "
+        "rebalance, reset, own failed operation): poll order holds within one session",
+    ),
     "client": (pl.String, "client library: confluent, raw, reference, java"),
     "node": (pl.Int32, "node that served it, where known"),
     "replica": (pl.Int32, "replica that a raw read was taken from"),
@@ -115,43 +118,72 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "offset": (pl.Int64, "of the record"),
     "batch_base_offset": (pl.Int64, "of the record's batch (raw reads)"),
     "control": (pl.String, "commit or abort: a control record (raw reads)"),
-    "key": (pl.String, "of the record; recorded on sends, polls and raw reads where the topic may "
-            "be compacted, else null"),
-    "value": (pl.Int64, "unique number inside the payload (of a tombstone: inside a header); null "
-              "if the payload is not ours"),
+    "key": (
+        pl.String,
+        "of the record; recorded on sends, polls and raw reads where the topic may "
+        "be compacted, else null",
+    ),
+    "value": (
+        pl.Int64,
+        "unique number inside the payload (of a tombstone: inside a header); null "
+        "if the payload is not ours",
+    ),
     "tombstone": (pl.Boolean, "the record's value is null; recorded where key is"),
     "checksum": (pl.Int64, "CRC-32 of the record's key, value and headers, as sent or as given"),
-    "timestamp_ms": (pl.Int64, "of the record, on polls, and on sends that set it themselves; on "
-                     "topic rows: the wall clock at t_invoke_ns"),
+    "timestamp_ms": (
+        pl.Int64,
+        "of the record, on polls, and on sends that set it themselves; on "
+        "topic rows: the wall clock at t_invoke_ns",
+    ),
     "timestamp_type": (pl.String, "create or append: who set timestamp_ms (polls, raw reads)"),
-    "producer_id": (pl.Int64, "from the batch header (raw reads); as answered (init_producer); of "
-                    "the transactional producer (send_offsets)"),
+    "producer_id": (
+        pl.Int64,
+        "from the batch header (raw reads); as answered (init_producer); of "
+        "the transactional producer (send_offsets)",
+    ),
     "producer_epoch": (pl.Int16, "as producer_id"),
     "sequence": (pl.Int32, "of the record (raw reads)"),
-    "leader_epoch": (pl.Int32, "of the batch; without a record: of the leader that answered (on "
-                     "delete_records: that was asked)"),
+    "leader_epoch": (
+        pl.Int32,
+        "of the batch; without a record: of the leader that answered (on "
+        "delete_records: that was asked)",
+    ),
     "error": (pl.String, "Kafka's error name, or the client's own with a leading underscore"),
     "t_invoke_ns": (pl.Int64, "monotonic"),
     "t_complete_ns": (pl.Int64, "monotonic; null if it never completed"),
     "high_watermark": (pl.Int64, "as the answer said (polls, read_all)"),
     "last_stable_offset": (pl.Int64, "as the answer said (polls)"),
-    "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records); on position "
-                  "rows: as an answer said that came after the start was asked for"),
+    "log_start": (
+        pl.Int64,
+        "as the answer said (polls, read_all, delete_records); on position "
+        "rows: as an answer said that came after the start was asked for",
+    ),
     "size_bytes": (pl.Int64, "of all batches from log_start on, as they were read raw (read_all)"),
-    "asked": (pl.String, "where a reader asked to begin: earliest, latest, committed, offset, "
-              "timestamp (position)"),
-    "asked_offset": (pl.Int64, "the offset or timestamp that it asked for, or the committed offset "
-                     "that the group's coordinator answered (position)"),
-    "settings": (pl.String, "JSON object of a topic's settings, text to text, in Kafka's names "
-                 "(topic rows), its own and those which its brokers give it: cleanup.policy, "
-                 "retention.ms, retention.bytes, delete.retention.ms; "
-                 "segment.ms; log.retention.check.interval.ms and "
-                 "log.initial.task.delay.ms of its brokers; a client's own: "
-                 "session.timeout.ms, max.poll.interval.ms (subscribe), transaction.timeout.ms "
-                 "(init_producer)"),
-    "detail": (pl.String, "error text; the fault's JSON; why a payload could not be read; leader "
-               "epoch and metadata of a committed offset (commit_offsets and fetch_offsets, ok)"),
-}  # fmt: skip
+    "asked": (
+        pl.String,
+        "where a reader asked to begin: earliest, latest, committed, offset, timestamp (position)",
+    ),
+    "asked_offset": (
+        pl.Int64,
+        "the offset or timestamp that it asked for, or the committed offset "
+        "that the group's coordinator answered (position)",
+    ),
+    "settings": (
+        pl.String,
+        "JSON object of a topic's settings, text to text, in Kafka's names "
+        "(topic rows), its own and those which its brokers give it: cleanup.policy, "
+        "retention.ms, retention.bytes, delete.retention.ms; "
+        "segment.ms; log.retention.check.interval.ms and "
+        "log.initial.task.delay.ms of its brokers; a client's own: "
+        "session.timeout.ms, max.poll.interval.ms (subscribe), transaction.timeout.ms "
+        "(init_producer)",
+    ),
+    "detail": (
+        pl.String,
+        "error text; the fault's JSON; why a payload could not be read; leader "
+        "epoch and metadata of a committed offset (commit_offsets and fetch_offsets, ok)",
+    ),
+}
 """Column -> (polars type, meaning). Every column but REQUIRED may be null."""
 
 SCHEMA = pl.Schema({name: dtype for name, (dtype, _) in COLUMNS.items()})
@@ -170,9 +202,12 @@ def _plain_arrow() -> pa.Schema:
     """Return Arrow types without polars' large and view strings, so that every reader understands
     them."""
     types = {
-        pl.Int16: pa.int16(), pl.Int32: pa.int32(), pl.Int64: pa.int64(),
-        pl.String: pa.string(), pl.Boolean: pa.bool_(),
-    }  # fmt: skip
+        pl.Int16: pa.int16(),
+        pl.Int32: pa.int32(),
+        pl.Int64: pa.int64(),
+        pl.String: pa.string(),
+        pl.Boolean: pa.bool_(),
+    }
     return pa.schema([(name, types[dtype]) for name, (dtype, _) in COLUMNS.items()])
 
 
@@ -184,10 +219,16 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         if unknown := set(row) - set(SCHEMA):
             raise HistoryError(f"row {number} has no such column: {', '.join(sorted(unknown))}")
         defaults = {
-            "schema_version": SCHEMA_VERSION, "op_id": number, "record_index": 0, "process": 0,
-            "session": 0, "final": False, "type": Type.OK.value,
-            "t_invoke_ns": number * 10, "t_complete_ns": number * 10 + 5,
-        }  # fmt: skip
+            "schema_version": SCHEMA_VERSION,
+            "op_id": number,
+            "record_index": 0,
+            "process": 0,
+            "session": 0,
+            "final": False,
+            "type": Type.OK.value,
+            "t_invoke_ns": number * 10,
+            "t_complete_ns": number * 10 + 5,
+        }
         filled.append(defaults | dict(row))
     return pl.DataFrame(filled, schema=SCHEMA, orient="row")
 

@@ -102,9 +102,11 @@ def with_places(events: pl.DataFrame) -> pl.DataFrame:
     texts = [column for column in CATEGORIES if column in events.columns]
     events = in_order(events).with_columns(pl.col(texts).cast(pl.Categorical))
     named = places(events.lazy()).lazy()
-    found = events.lazy().select(PARTITION).join(
-        named, on=PARTITION, how="left", maintain_order="left", nulls_equal=True
-    )  # fmt: skip
+    found = (
+        events.lazy()
+        .select(PARTITION)
+        .join(named, on=PARTITION, how="left", maintain_order="left", nulls_equal=True)
+    )
     return events.hstack(collect(found.select(PLACE)))
 
 
@@ -153,17 +155,21 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
     """Return txn, OF_TRANSACTION (commit_asked_ns, commit_done_ns: when a commit was first invoked,
     and first acknowledged; null: never). A transaction that is not in the answer is unknown, and
     its end was never asked for."""
-    asked = ends.filter(pl.col("txn").is_not_null()).group_by("txn").agg(
-        commit_asked=(pl.col("f") == F.COMMIT.value).any(),
-        commit_ok=((pl.col("f") == F.COMMIT.value) & IS_OK).any(),
-        abort_ok=((pl.col("f") == F.ABORT.value) & IS_OK).any(),
-        commit_asked_ns=pl.col("t_invoke_ns").filter(pl.col("f") == F.COMMIT.value).min(),
-        commit_done_ns=pl.col("t_complete_ns").filter(
-            (pl.col("f") == F.COMMIT.value) & IS_OK
-        ).min(),
-        end_ns=pl.col("t_complete_ns").filter(IS_OK).min(),
-        end_op=pl.col("op_id").filter(IS_OK).min(),
-    )  # fmt: skip
+    asked = (
+        ends.filter(pl.col("txn").is_not_null())
+        .group_by("txn")
+        .agg(
+            commit_asked=(pl.col("f") == F.COMMIT.value).any(),
+            commit_ok=((pl.col("f") == F.COMMIT.value) & IS_OK).any(),
+            abort_ok=((pl.col("f") == F.ABORT.value) & IS_OK).any(),
+            commit_asked_ns=pl.col("t_invoke_ns").filter(pl.col("f") == F.COMMIT.value).min(),
+            commit_done_ns=pl.col("t_complete_ns")
+            .filter((pl.col("f") == F.COMMIT.value) & IS_OK)
+            .min(),
+            end_ns=pl.col("t_complete_ns").filter(IS_OK).min(),
+            end_op=pl.col("op_id").filter(IS_OK).min(),
+        )
+    )
     marked = markers.group_by("txn").agg(
         commit_marked=(pl.col("marker") == "commit").any(),
         abort_marked=(pl.col("marker") == "abort").any(),
@@ -250,9 +256,7 @@ def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
     """Add OF_TRANSACTION, null outside transactions and where unknown."""
-    found = events.lazy().select("txn").join(
-        outcomes, on="txn", how="left", maintain_order="left"
-    )  # fmt: skip
+    found = events.lazy().select("txn").join(outcomes, on="txn", how="left", maintain_order="left")
     return events.hstack(collect(found.select(OF_TRANSACTION)))
 
 

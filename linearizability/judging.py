@@ -35,10 +35,14 @@ ENGINES_AGREE = "engines agree"
 VERDICT_FILE = "verdict.json"
 ANOMALIES_FILE = "anomalies.parquet"
 ANOMALY_COLUMNS: Mapping[str, Any] = {
-    "checker": pl.String, "kind": pl.String, "message": pl.String,
-    "operations": pl.List(pl.Int64), "scope": pl.String, "blame": pl.String,
+    "checker": pl.String,
+    "kind": pl.String,
+    "message": pl.String,
+    "operations": pl.List(pl.Int64),
+    "scope": pl.String,
+    "blame": pl.String,
     "context": pl.String,
-}  # fmt: skip
+}
 
 
 def check(
@@ -90,9 +94,8 @@ def _check(
 
 
 def check_frame(
-    events: pl.DataFrame, *, named_by_workload: Sequence[str] = (),
-    bounds: Bounds = NOTHING_STATED,
-) -> Verdict:  # fmt: skip
+    events: pl.DataFrame, *, named_by_workload: Sequence[str] = (), bounds: Bounds = NOTHING_STATED
+) -> Verdict:
     """Return the local verdict on a history in memory (the simulator, tests)."""
     opinions = _excused(local.run(events.lazy(), bounds=bounds), events.lazy())
     return merge(opinions, engine=local.NAME, named_by_workload=named_by_workload)
@@ -188,6 +191,13 @@ def checkers_to_pandas(verdict: Verdict) -> pd.DataFrame:
 
 
 __all__ = [
-    "CHECKERS", "check", "check_frame", "checkers_to_pandas", "chosen_engine",
-    "confirm_with_porcupine", "in_groups", "to_pandas", "write_verdict",
-]  # fmt: skip
+    "CHECKERS",
+    "check",
+    "check_frame",
+    "checkers_to_pandas",
+    "chosen_engine",
+    "confirm_with_porcupine",
+    "in_groups",
+    "to_pandas",
+    "write_verdict",
+]

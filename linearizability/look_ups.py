@@ -44,10 +44,18 @@ def wrong_look_ups(events: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(*proofs, proof_ms=highest)
         .sort("offset")
     )
-    late = asked.sort("offset").join_asof(
-        latest, on="offset", by=KEY, strategy="backward",
-        allow_exact_matches=False, check_sortedness=False,
-    ).filter(pl.col("proof_ms") >= pl.col("wanted"))  # fmt: skip
+    late = (
+        asked.sort("offset")
+        .join_asof(
+            latest,
+            on="offset",
+            by=KEY,
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("proof_ms") >= pl.col("wanted"))
+    )
     early = asked.join(records, on=[*KEY, "offset"]).filter(pl.col("proof_ms") < pl.col("wanted"))
     return pl.concat([late.select(early.collect_schema().names()), early])
 
@@ -57,9 +65,7 @@ def _timed_records(events: pl.LazyFrame) -> pl.LazyFrame:
     is_timed = HAS_RECORD & (pl.col("f") == F.POLL.value) & (pl.col("timestamp_ms") >= 0)
     return (
         events.filter(is_timed & pl.col("control").is_null())
-        .select(
-            *KEY, "offset", proof_offset="offset", proof_ms="timestamp_ms", proof_op="op_id"
-        )
+        .select(*KEY, "offset", proof_offset="offset", proof_ms="timestamp_ms", proof_op="op_id")
         .sort("offset", "proof_ms", "proof_op", descending=[False, True, False])
         .unique([*KEY, "offset"], keep="first", maintain_order=True)
-    )  # fmt: skip
+    )

@@ -18,15 +18,7 @@ import polars as pl
 
 from linearizability.ends_evidence import OF_ITS_TRANSACTION
 from linearizability.history import PARTITION, F, Type
-from linearizability.ingest import (
-    IS_OK,
-    IS_POLL,
-    KEY,
-    TOLD_ABORT,
-    TOLD_COMMIT,
-    UNASKED,
-    UNKNOWN,
-)
+from linearizability.ingest import IS_OK, IS_POLL, KEY, TOLD_ABORT, TOLD_COMMIT, UNASKED, UNKNOWN
 
 IN_FORCE, NOT_IN_FORCE = "in_force", "not_in_force"
 OF_GROUP = [*KEY, "group"]
@@ -86,9 +78,14 @@ def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
         .otherwise(pl.col("end_ns").fill_null(NEVER))
     )
     return events.filter(IS_COMMIT).select(
-        *OF_GROUP, *OF_ITS_TRANSACTION, sent="offset", send_op="op_id", begun_ns="t_invoke_ns",
-        over_ns=over_ns.fill_null(NEVER), since_ns=pl.max_horizontal(over_ns, ended_ns),
-    )  # fmt: skip
+        *OF_GROUP,
+        *OF_ITS_TRANSACTION,
+        sent="offset",
+        send_op="op_id",
+        begun_ns="t_invoke_ns",
+        over_ns=over_ns.fill_null(NEVER),
+        since_ns=pl.max_horizontal(over_ns, ended_ns),
+    )
 
 
 def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -97,17 +94,27 @@ def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
     age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
     answer = pl.when(IS_BEGUN).then("asked_offset").otherwise("offset")
     return events.filter((IS_FETCHED | IS_BEGUN) & pl.col("t_complete_ns").is_not_null()).select(
-        *OF_GROUP, "op_id", answer=answer, as_of_ns=pl.col("t_invoke_ns") - age_ns,
-        answered_ns="t_complete_ns", is_stable=IS_FETCHED,
-    )  # fmt: skip
+        *OF_GROUP,
+        "op_id",
+        answer=answer,
+        as_of_ns=pl.col("t_invoke_ns") - age_ns,
+        answered_ns="t_complete_ns",
+        is_stable=IS_FETCHED,
+    )
 
 
 def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
     """Add the columns of the commit in force, or ended, before each answer was asked for."""
     return answers.sort("as_of_ns").join_asof(
-        last, left_on="as_of_ns", right_on="since_ns", by=OF_GROUP, strategy="backward",
-        allow_exact_matches=False, coalesce=False, check_sortedness=False,
-    )  # fmt: skip
+        last,
+        left_on="as_of_ns",
+        right_on="since_ns",
+        by=OF_GROUP,
+        strategy="backward",
+        allow_exact_matches=False,
+        coalesce=False,
+        check_sortedness=False,
+    )
 
 
 def last_of(commits: pl.LazyFrame) -> pl.LazyFrame:

@@ -21,16 +21,7 @@ import polars as pl
 
 from linearizability.history import PARTITION, F, Type
 from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
-from linearizability.ingest import (
-    COMMITTED,
-    IS_DATA,
-    IS_OK,
-    IS_POLL,
-    IS_SEND,
-    KEY,
-    PLACE,
-    PLAIN,
-)
+from linearizability.ingest import COMMITTED, IS_DATA, IS_OK, IS_POLL, IS_SEND, KEY, PLACE, PLAIN
 from linearizability.plans import collect
 from linearizability.removals import still_there
 
@@ -153,11 +144,16 @@ def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
         paused.with_columns(committed=committed, wanted=pl.col("before") + 1)
         .sort("wanted")
         .join_asof(
-            known.sort("offset"), left_on="wanted", right_on="offset", by=[*KEY, "committed"],
-            strategy="forward", coalesce=False, check_sortedness=False,
+            known.sort("offset"),
+            left_on="wanted",
+            right_on="offset",
+            by=[*KEY, "committed"],
+            strategy="forward",
+            coalesce=False,
+            check_sortedness=False,
         )
         .filter(pl.col("known_ns").is_not_null())
-    )  # fmt: skip
+    )
 
 
 def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
@@ -195,20 +191,20 @@ def _acknowledged(events: pl.LazyFrame, ends: pl.LazyFrame) -> tuple[pl.LazyFram
     sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value)).join(
         ends, on="txn", how="left", maintain_order="left"
     )
-    open_until = pl.when(pl.col("txn").is_null()).then(_offset(0)).otherwise(
-        pl.col("ended_ns").fill_null(NEVER)
-    )  # fmt: skip
+    open_until = (
+        pl.when(pl.col("txn").is_null())
+        .then(_offset(0))
+        .otherwise(pl.col("ended_ns").fill_null(NEVER))
+    )
     sends = sends.with_columns(open_until=open_until)
     acknowledged = (
         sends.filter(ACKNOWLEDGED)
-        .select(
-            *KEY, "offset", "value", "op_id", "outcome", "open_until", known_ns="t_complete_ns"
-        )
+        .select(*KEY, "offset", "value", "op_id", "outcome", "open_until", known_ns="t_complete_ns")
         .sort("offset")
         .with_columns(below=pl.col("open_until").cum_max().over(KEY))
         .with_columns(pl.col("below").max().over(*KEY, "offset"))
         .filter(pl.col("known_ns").is_not_null())
-    )  # fmt: skip
+    )
     anywhere = (
         sends.filter(~ACKNOWLEDGED & pl.col("txn").is_not_null())
         .select(*KEY, "t_invoke_ns", somewhere="open_until")
@@ -219,10 +215,14 @@ def _acknowledged(events: pl.LazyFrame, ends: pl.LazyFrame) -> tuple[pl.LazyFram
         acknowledged.filter(pl.col("outcome").is_in([PLAIN, COMMITTED]))
         .sort("known_ns")
         .join_asof(
-            anywhere, left_on="known_ns", right_on="t_invoke_ns", by=KEY, strategy="backward",
+            anywhere,
+            left_on="known_ns",
+            right_on="t_invoke_ns",
+            by=KEY,
+            strategy="backward",
             check_sortedness=False,
         )
         .with_columns(known_ns=pl.max_horizontal("known_ns", "below", "somewhere"))
         .filter(pl.col("known_ns") < NEVER)
-    )  # fmt: skip
+    )
     return acknowledged, stable

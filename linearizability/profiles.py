@@ -138,9 +138,12 @@ def _by_jepsen(opinion: CheckerVerdict, facts: Facts) -> CheckerVerdict:
 
 def _facts(path: Path, verdict: Verdict) -> Facts:
     named = {
-        op for name in NAMED_POLLS if name in verdict.checkers
-        for anomaly in verdict.checkers[name].anomalies for op in anomaly.operations
-    }  # fmt: skip
+        op
+        for name in NAMED_POLLS
+        if name in verdict.checkers
+        for anomaly in verdict.checkers[name].anomalies
+        for op in anomaly.operations
+    }
     polls = history.scan(path).filter(pl.col("f") == F.POLL.value)
     shown = polls.filter(pl.col("op_id").is_in(sorted(named))).select("op_id", "process", "type")
     members = polls.select(pl.col("member_id").is_not_null().any())

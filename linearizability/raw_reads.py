@@ -24,8 +24,14 @@ def raw_records(events: pl.LazyFrame) -> pl.LazyFrame:
     return (
         events.filter(IS_RAW)
         .select(
-            *READ, "offset", "control", "value", "producer_id", "producer_epoch", "sequence",
+            *READ,
+            "offset",
+            "control",
+            "value",
+            "producer_id",
+            "producer_epoch",
+            "sequence",
             "t_complete_ns",
         )
         .with_columns(before=pl.col("offset").shift(1).over(READ))
-    )  # fmt: skip
+    )

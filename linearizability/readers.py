@@ -36,11 +36,15 @@ def starts(events: pl.LazyFrame) -> pl.LazyFrame:
 def first_steps(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the first record of each session whose start is recorded, as `steps` has it: before
     is the offset below the start, before_op the operation that set it."""
-    begun = starts(events).group_by(SESSION).agg(
-        before=pl.col("start").last() - 1,
-        before_op=pl.col("op_id").last(),
-        begun_ns=pl.col("t_invoke_ns").last(),
-    )  # fmt: skip
+    begun = (
+        starts(events)
+        .group_by(SESSION)
+        .agg(
+            before=pl.col("start").last() - 1,
+            before_op=pl.col("op_id").last(),
+            begun_ns=pl.col("t_invoke_ns").last(),
+        )
+    )
     first = (
         events.filter(HAS_RECORD & pl.col("replica").is_null())
         .group_by(SESSION)
@@ -64,10 +68,14 @@ def steps(events: pl.LazyFrame) -> pl.LazyFrame:
     return (
         events.filter(HAS_RECORD)
         .select(
-            *READER, "op_id", "record_index", "offset", "value",
+            *READER,
+            "op_id",
+            "record_index",
+            "offset",
+            "value",
             failed=pl.col("type") == Type.FAIL.value,
         )
         .with_columns(before=before("offset"), before_op=before("op_id"))
         .filter(pl.col("before").is_not_null())
         .drop("failed")
-    )  # fmt: skip
+    )

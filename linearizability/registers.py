@@ -49,8 +49,10 @@ def judge_registers(
         op_ids += _add(builder, key, rows)
     result = check(
         "register" if find_executable() is not None else REGISTER,
-        builder.build(), timeout_s=timeout_s, memory_mib=memory_mib,
-    )  # fmt: skip
+        builder.build(),
+        timeout_s=timeout_s,
+        memory_mib=memory_mib,
+    )
     places = events.select(PARTITION).unique(maintain_order=True).rows(named=True)
     anomalies = tuple(
         _anomaly(part, places[part.key], op_ids)
@@ -84,11 +86,15 @@ def _add(builder: OperationsBuilder, key: int, rows: pl.DataFrame) -> Iterator[i
         value = NOTHING if row["value"] is None else row["value"]
         is_read = row["f"] == F.READ_LATEST.value
         builder.add(
-            row["t_invoke_ns"], row["t_complete_ns"] if known else None,
+            row["t_invoke_ns"],
+            row["t_complete_ns"] if known else None,
             RegisterKind.READ if is_read else RegisterKind.WRITE,
-            key=key, client=row["process"], status=OK if known else UNKNOWN,
-            a=0 if is_read else value, c=value if is_read else 0,
-        )  # fmt: skip
+            key=key,
+            client=row["process"],
+            status=OK if known else UNKNOWN,
+            a=0 if is_read else value,
+            c=value if is_read else 0,
+        )
         yield row["op_id"]
 
 

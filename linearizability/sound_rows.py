@@ -61,9 +61,7 @@ _LOOKED_FOR: Mapping[str, pl.Expr] = {
     **_BAD_ROWS,
     _UNORDERED: pl.col("op_id").diff() < 0,
 }
-_CHECKED = (
-    *REQUIRED, "t_complete_ns", "offset", "topic", "partition", "run_id",
-)  # fmt: skip
+_CHECKED = (*REQUIRED, "t_complete_ns", "offset", "topic", "partition", "run_id")
 _OF_OPERATIONS = ("op_id", "record_index", "process", "f")
 
 

@@ -86,11 +86,14 @@ def _by_polars(rows: pl.LazyFrame, start_ns: int) -> tuple[pl.DataFrame, pl.Data
     operations = rows.group_by("op_id", "f").agg(
         invoked=pl.col("t_invoke_ns").min(),
         completed=pl.col("t_complete_ns").max(),
-        outcome=pl.when(ok.all()).then(pl.lit(Type.OK.value))
-        .when(info.any()).then(pl.lit(Type.INFO.value)).otherwise(pl.lit(Type.FAIL.value)),
+        outcome=pl.when(ok.all())
+        .then(pl.lit(Type.OK.value))
+        .when(info.any())
+        .then(pl.lit(Type.INFO.value))
+        .otherwise(pl.lit(Type.FAIL.value)),
         records=is_record.sum().cast(pl.Int64),
         error=pl.col("error").min(),
-    )  # fmt: skip
+    )
     good = pl.col("outcome") == Type.OK.value
     latency_ms = (pl.col("completed") - pl.col("invoked")).filter(good) / 1e6
     at_ns = pl.coalesce("completed", "invoked") - start_ns
@@ -128,12 +131,14 @@ def _by_spark(path: Path, master: str | None, start_ns: int) -> tuple[pl.DataFra
             sql.min("t_invoke_ns").alias("invoked"),
             sql.max("t_complete_ns").alias("completed"),
             sql.when(sql.bool_and(ok), Type.OK.value)
-            .when(sql.bool_or(info), Type.INFO.value).otherwise(Type.FAIL.value).alias("outcome"),
+            .when(sql.bool_or(info), Type.INFO.value)
+            .otherwise(Type.FAIL.value)
+            .alias("outcome"),
             sql.sum(is_record.cast("bigint")).alias("records"),
             sql.min("error").alias("error"),
         )
         .cache()
-    )  # fmt: skip
+    )
     good = sql.col("outcome") == Type.OK.value
     latency_ms = sql.when(good, (sql.col("completed") - sql.col("invoked")) / 1e6)
     at_ns = sql.coalesce("completed", "invoked") - sql.lit(start_ns)
@@ -143,9 +148,11 @@ def _by_spark(path: Path, master: str | None, start_ns: int) -> tuple[pl.DataFra
         sql.percentile(latency_ms, sql.lit(0.5)).alias("p50_ms"),
         sql.percentile(latency_ms, sql.lit(0.99)).alias("p99_ms"),
     )
-    errors = operations.where(sql.col("error").isNotNull()).groupBy("f", "error").agg(
-        sql.count("*").alias("operations")
-    )  # fmt: skip
+    errors = (
+        operations.where(sql.col("error").isNotNull())
+        .groupBy("f", "error")
+        .agg(sql.count("*").alias("operations"))
+    )
     try:
         return _collected(series), _collected(errors)
     finally:

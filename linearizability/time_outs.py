@@ -27,9 +27,7 @@ IS_BEGIN = pl.col("f") == F.BEGIN.value
 def time_outs_in(history: pl.LazyFrame) -> pl.DataFrame:
     """Return TOLD of these rows, which may be some of a history."""
     told = history.filter(IS_INIT | IS_BEGIN).select(
-        "process",
-        begins=IS_BEGIN,
-        timeout_ms=TIMEOUT_MS,
+        "process", begins=IS_BEGIN, timeout_ms=TIMEOUT_MS
     )
     found = told.group_by("process").agg(pl.col("begins").any(), pl.col("timeout_ms").max())
     return collect(found.select(pl.col(name).cast(dtype) for name, dtype in TOLD.items()))

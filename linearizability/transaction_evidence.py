@@ -128,9 +128,13 @@ def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
         jumps.with_columns(wanted=pl.col("before") + 1)
         .sort("wanted")
         .join_asof(
-            ends, left_on="wanted", right_on="inside", by=KEY, strategy="forward",
+            ends,
+            left_on="wanted",
+            right_on="inside",
+            by=KEY,
+            strategy="forward",
             check_sortedness=False,
         )
         .filter(pl.col("inside") < pl.col("after"))
         .select(*KEY, "before", "after", "before_op", "op_id")
-    )  # fmt: skip
+    )

@@ -145,20 +145,26 @@ class Verdict:
                 for a in c["anomalies"]
             )
             checkers[name] = CheckerVerdict(
-                name, Validity(c["validity"]), c["checked"], anomalies, c["anomaly_count"],
-                c["reason"], c.get("excused", 0),
-            )  # fmt: skip
+                name,
+                Validity(c["validity"]),
+                c["checked"],
+                anomalies,
+                c["anomaly_count"],
+                c["reason"],
+                c.get("excused", 0),
+            )
         return Verdict(
-            Validity(data["validity"]), data["engine"], checkers, data["reason"],
-            data.get("availability"), tuple(map(Group.from_dict, data.get("groups", ()))),
-        )  # fmt: skip
+            Validity(data["validity"]),
+            data["engine"],
+            checkers,
+            data["reason"],
+            data.get("availability"),
+            tuple(map(Group.from_dict, data.get("groups", ()))),
+        )
 
 
 def merge(
-    opinions: Iterable[CheckerVerdict],
-    *,
-    engine: str,
-    named_by_workload: Iterable[str] = (),
+    opinions: Iterable[CheckerVerdict], *, engine: str, named_by_workload: Iterable[str] = ()
 ) -> Verdict:
     """Merge many opinions into one verdict, by the rule at the head of this file."""
     checkers = {opinion.name: opinion for opinion in opinions}

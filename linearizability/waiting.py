@@ -112,9 +112,12 @@ def kept_waiting(
 
 
 ASKED: dict[str, Any] = {
-    "process": pl.Int32, "group": pl.String, "op_id": pl.Int64, "t_invoke_ns": pl.Int64,
+    "process": pl.Int32,
+    "group": pl.String,
+    "op_id": pl.Int64,
+    "t_invoke_ns": pl.Int64,
     "nothing": pl.Boolean,
-}  # fmt: skip
+}
 
 
 def _undisturbed(
@@ -131,10 +134,15 @@ def _undisturbed(
         )
         found.append(
             _of_known_position(mine.sort("began_ns"), turns, own).join_asof(
-                turn, left_on="began_ns", right_on="t_invoke_ns", by=own, strategy="forward",
-                coalesce=False, check_sortedness=False,
+                turn,
+                left_on="began_ns",
+                right_on="t_invoke_ns",
+                by=own,
+                strategy="forward",
+                coalesce=False,
+                check_sortedness=False,
             )
-        )  # fmt: skip
+        )
     return (
         pl.concat(found)
         .with_columns(
@@ -157,12 +165,17 @@ def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> p
     known = pl.col("lost_until_ns") < pl.col("given_ns").fill_null(-NEVER)
     return (
         paused.join_asof(
-            lost, left_on="began_ns", right_on="lost_ns", by=own, strategy="backward",
-            coalesce=False, check_sortedness=False,
+            lost,
+            left_on="began_ns",
+            right_on="lost_ns",
+            by=own,
+            strategy="backward",
+            coalesce=False,
+            check_sortedness=False,
         )
         .filter(pl.col("lost_until_ns").is_null() | known)
         .drop("lost_ns", "lost_until_ns")
-    )  # fmt: skip
+    )
 
 
 def _stale(paused: pl.DataFrame, asked: pl.DataFrame, shortest_ns: int) -> pl.DataFrame:

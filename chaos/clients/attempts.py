@@ -8,12 +8,22 @@ from collections.abc import Callable
 from chaos.clients.wire_link import WireError
 
 RETRY_S = 0.05
-ASK_AGAIN = frozenset({
-    "NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PARTITION",
-    "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT",
-    "KAFKA_STORAGE_ERROR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS",
-    "NOT_COORDINATOR", "CONCURRENT_TRANSACTIONS", "WireError",
-})  # fmt: skip
+ASK_AGAIN = frozenset(
+    {
+        "NOT_LEADER_OR_FOLLOWER",
+        "LEADER_NOT_AVAILABLE",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "REQUEST_TIMED_OUT",
+        "KAFKA_STORAGE_ERROR",
+        "COORDINATOR_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "NOT_COORDINATOR",
+        "CONCURRENT_TRANSACTIONS",
+        "WireError",
+    }
+)
 
 
 class Refused(Exception):

@@ -28,11 +28,7 @@ from confluent_kafka import (
 
 from chaos.clients import payload
 from chaos.clients.bounded import within
-from chaos.clients.confluent_config import (
-    consumer_config,
-    name_of,
-    producer_config,
-)
+from chaos.clients.confluent_config import consumer_config, name_of, producer_config
 from chaos.clients.confluent_member import ConfluentMember
 from chaos.clients.confluent_reader import read_all, record_of
 from chaos.clients.transaction_rows import answered, init_producer_row
@@ -142,17 +138,22 @@ class ConfluentClient:
         ):
             try:
                 producer.produce(
-                    send.topic, data, key, send.partition, settle(value), None, time_ms,
+                    send.topic,
+                    data,
+                    key,
+                    send.partition,
+                    settle(value),
+                    None,
+                    time_ms,
                     list(headers),
-                )  # fmt: skip
+                )
             except (KafkaException, BufferError) as refused:
                 # Refused by the call itself: it never was in the client's queue.
                 full = isinstance(refused, BufferError)
                 name = "_QUEUE_FULL" if full else name_of(refused.args[0])
                 settled[value] = Record(
-                    send.topic, send.partition, value, None, Outcome.FAIL, name,
-                    time.monotonic_ns(),
-                )  # fmt: skip
+                    send.topic, send.partition, value, None, Outcome.FAIL, name, time.monotonic_ns()
+                )
         deadline = time.monotonic() + self._settings.delivery_timeout_ms / 1000 + GRACE_S
         while len(settled) < len(send.values) and time.monotonic() < deadline:
             self._serve_callbacks(producer)

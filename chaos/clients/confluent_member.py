@@ -86,8 +86,10 @@ class ConfluentMember:
         self._consumer = Consumer(self._config)
         self._consumer.subscribe(
             list(subscribe.topics),
-            on_assign=self._on_assigned, on_revoke=self._on_revoked, on_lost=self._on_revoked,
-        )  # fmt: skip
+            on_assign=self._on_assigned,
+            on_revoke=self._on_revoked,
+            on_lost=self._on_revoked,
+        )
         return Completion(Outcome.OK, columns=self._settings)
 
     def poll(self, poll: Poll) -> Completion:
@@ -134,9 +136,14 @@ class ConfluentMember:
         # Told by its code: the event that tells a poll of it does not count as fatal itself.
         broken = error.fatal() or error.code() == KafkaError._FATAL
         return Completion(
-            read_outcome(name), (), name, error.str(), broken,
-            columns=_identity(consumer), rebalanced=rebalanced,
-        )  # fmt: skip
+            read_outcome(name),
+            (),
+            name,
+            error.str(),
+            broken,
+            columns=_identity(consumer),
+            rebalanced=rebalanced,
+        )
 
     def _taken(self, consumer: Consumer, message: Message) -> Record:
         record = record_of(message, self._nonce)

@@ -61,12 +61,7 @@ def read_all(operation: ReadAll, bootstrap: str, nonce: bytes) -> Completion:
     return whole_partitions.read_all(operation, bootstrap, attempt, KafkaException)
 
 
-def _read(
-    consumer: Consumer,
-    readings: Readings,
-    nonce: bytes,
-    deadline: float,
-) -> str | None:
+def _read(consumer: Consumer, readings: Readings, nonce: bytes, deadline: float) -> str | None:
     """Read until every partition is complete; return what prevented that, if anything."""
     consumer.assign([TopicPartition(t, p, r.log_start) for (t, p), r in readings.items()])
     while not all(reading.complete for reading in readings.values()):

@@ -51,10 +51,14 @@ def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
     topic = struct("OffsetCommitRequestTopic", name=operation.topic, partitions=[position])
     try:
         answer = cluster.ask(
-            coordinator, ApiKey.OFFSET_COMMIT, group_id=operation.group, topics=[topic],
-            member_id=member.member_id, generation_id_or_member_epoch=member.generation,
+            coordinator,
+            ApiKey.OFFSET_COMMIT,
+            group_id=operation.group,
+            topics=[topic],
+            member_id=member.member_id,
+            generation_id_or_member_epoch=member.generation,
             group_instance_id=member.instance_id,
-        )  # fmt: skip
+        )
     except WireError as error:
         return Completion(Outcome.INFO, (), type(error).__name__, str(error))
     code = answer.topics[0].partitions[0].error_code
@@ -76,9 +80,12 @@ def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
     try:
         coordinator = _coordinator(cluster, operation.group)
         answer = cluster.ask(
-            coordinator, ApiKey.OFFSET_FETCH, group_id=operation.group, topics=[topic],
+            coordinator,
+            ApiKey.OFFSET_FETCH,
+            group_id=operation.group,
+            topics=[topic],
             require_stable=True,
-        )  # fmt: skip
+        )
         check(answer.error_code, f"OffsetFetch {operation.group}")
         found = answer.topics[0].partitions
         for each in found:
@@ -87,11 +94,14 @@ def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
     records = [
         Record(
-            operation.topic, each.partition_index, None, _offset(each.committed_offset),
+            operation.topic,
+            each.partition_index,
+            None,
+            _offset(each.committed_offset),
             extra={"detail": _beside(each.committed_leader_epoch, each.metadata)},
         )
         for each in found
-    ]  # fmt: skip
+    ]
     return Completion(Outcome.OK, records)
 
 

@@ -167,9 +167,13 @@ class JavaClient:
         carried = [payload.record_for(send, i, self._nonce) for i in range(len(send.values))]
         timeout_s = (self._settings.delivery_timeout_ms + BLOCK_MS) / 1000 + GRACE_S
         answer = self._ask(
-            "send", timeout_s, topic=send.topic, partition=send.partition,
-            records=[_told(each) for each in carried], timestamps=send.timestamps or None,
-        )  # fmt: skip
+            "send",
+            timeout_s,
+            topic=send.topic,
+            partition=send.partition,
+            records=[_told(each) for each in carried],
+            timestamps=send.timestamps or None,
+        )
         if "error" in answer:
             return Completion(Outcome.INFO, (), answer["error"], answer["detail"], broken=True)
         settled = list(zip(send.values, answer["records"], strict=True))
@@ -177,9 +181,13 @@ class JavaClient:
         failed: Answer = next((told for _, told in settled if "error" in told), {})
         broken = any(told.get("fatal", False) for _, told in settled)
         return Completion(
-            together(records), records, failed.get("error"), failed.get("detail"), broken,
+            together(records),
+            records,
+            failed.get("error"),
+            failed.get("detail"),
+            broken,
             payload.checksums_of(carried),
-        )  # fmt: skip
+        )
 
     # --- transactions ---------------------------------------------------------------------------
 
@@ -310,9 +318,13 @@ def _settled(send: Send, value: int, told: Answer) -> Record:
     error = told.get("error")
     offset = told.get("offset", -1)
     return Record(
-        send.topic, send.partition, value, offset if offset >= 0 else None, send_outcome(error),
+        send.topic,
+        send.partition,
+        value,
+        offset if offset >= 0 else None,
+        send_outcome(error),
         error,
-    )  # fmt: skip
+    )
 
 
 def _text(content: bytes | None) -> str | None:

@@ -28,8 +28,13 @@ SOURCE = Path(__file__).resolve().parent / "java" / "KafkaClients.java"
 KAFKA_VERSION = "4.3.1"
 COMPILE_TIMEOUT_S = 120
 END_TIMEOUT_S = 5.0
-OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF",
-           "-Djava.net.preferIPv4Stack=true")  # fmt: skip
+OPTIONS = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dlog4j2.level=OFF",
+    "-Djava.net.preferIPv4Stack=true",
+)
 Answer = dict[str, Any]
 
 
@@ -118,12 +123,20 @@ class JavaHost:
 
 def _start() -> subprocess.Popen[bytes]:
     """Start the JVM. Raise TargetError if the jars or a Java with a compiler are missing."""
-    command = [str(find_java()), *OPTIONS, "-cp", os.pathsep.join([str(compiled()), *_jars()]),
-               "KafkaClients"]  # fmt: skip
+    command = [
+        str(find_java()),
+        *OPTIONS,
+        "-cp",
+        os.pathsep.join([str(compiled()), *_jars()]),
+        "KafkaClients",
+    ]
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C at the terminal is for us: it ends with its input
-    )  # fmt: skip
+    )
 
 
 def _jars() -> list[str]:
@@ -147,10 +160,21 @@ def compiled() -> Path:
     unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
         done = subprocess.run(
-            [find_java(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-d", unfinished, "-cp",
-             os.pathsep.join(_jars()), SOURCE],
-            capture_output=True, text=True, check=False, timeout=COMPILE_TIMEOUT_S,
-        )  # fmt: skip
+            [
+                find_java(),
+                "-m",
+                "jdk.compiler/com.sun.tools.javac.Main",
+                "-d",
+                unfinished,
+                "-cp",
+                os.pathsep.join(_jars()),
+                SOURCE,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMPILE_TIMEOUT_S,
+        )
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip().splitlines()
             raise TargetError(

@@ -108,9 +108,15 @@ class JavaMember:
         self._member_id = columns["member_id"] = columns["member_id"] or self._member_id
         if error := answer.get("error"):
             return Completion(
-                read_outcome(error), (), error, answer["detail"], answer["fatal"], columns,
-                rebalanced, told,
-            )  # fmt: skip
+                read_outcome(error),
+                (),
+                error,
+                answer["detail"],
+                answer["fatal"],
+                columns,
+                rebalanced,
+                told,
+            )
         records = [self._record_of(told) for told in answer["records"]]
         for record in records:
             assert record.offset is not None
@@ -139,9 +145,11 @@ class JavaMember:
             return Completion(Outcome.OK)
         asked = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
         answer = self._ask(
-            "commit_offsets", COMMIT_TIMEOUT_MS / 1000 + MORE_S, offsets=asked,
+            "commit_offsets",
+            COMMIT_TIMEOUT_MS / 1000 + MORE_S,
+            offsets=asked,
             timeout_ms=COMMIT_TIMEOUT_MS,
-        )  # fmt: skip
+        )
         error = answer.get("error")
         outcome = Outcome.OK if error is None else Outcome.INFO
         records = [Record(t, p, None, offset, outcome, error) for t, p, offset in asked]

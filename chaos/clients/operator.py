@@ -53,9 +53,14 @@ REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
 
 
 PERFORMED = (
-    Recreate, DeleteRecords, ReadLatest, AskEnds, CommitPosition, CommitInTransaction,
+    Recreate,
+    DeleteRecords,
+    ReadLatest,
+    AskEnds,
+    CommitPosition,
+    CommitInTransaction,
     FetchPositions,
-)  # fmt: skip
+)
 
 
 class Operator:
@@ -151,11 +156,15 @@ class Operator:
         finally:
             producer.close()
         row: dict[str, Any] = {
-            "f": F.SEND_OFFSETS.value, "group": commit.group, "topic": commit.topic,
-            "partition": commit.partition, "offset": commit.offset,
-            "member_id": commit.member.member_id, "generation": commit.member.generation,
+            "f": F.SEND_OFFSETS.value,
+            "group": commit.group,
+            "topic": commit.topic,
+            "partition": commit.partition,
+            "offset": commit.offset,
+            "member_id": commit.member.member_id,
+            "generation": commit.member.generation,
             **sent.columns,
-        }  # fmt: skip
+        }
         told = (*begun.told, *answered([row], sent.outcome, sent.error))
         return Completion(ended.outcome, (), ended.error, ended.detail, told=told)
 
@@ -171,9 +180,11 @@ class Operator:
             leader = self._cluster.leader(delete.topic, delete.partition)
             columns["leader_epoch"] = leader.epoch
             answer = self._cluster.ask(
-                leader.address, ApiKey.DELETE_RECORDS, timeout_ms=REQUEST_TIMEOUT_MS,
+                leader.address,
+                ApiKey.DELETE_RECORDS,
+                timeout_ms=REQUEST_TIMEOUT_MS,
                 topics=[struct("DeleteRecordsTopic", name=delete.topic, partitions=[wanted])],
-            )  # fmt: skip
+            )
         except WireError as error:
             return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
         found = answer.topics[0].partitions[0]

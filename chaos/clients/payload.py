@@ -100,11 +100,7 @@ def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Hea
 
 
 def encode(
-    value: int,
-    nonce: bytes,
-    filling: bytes = b"",
-    key: bytes | None = None,
-    headers: Headers = (),
+    value: int, nonce: bytes, filling: bytes = b"", key: bytes | None = None, headers: Headers = ()
 ) -> bytes:
     """Return the payload of one value."""
     signed = struct.pack(">q8s", value, nonce)

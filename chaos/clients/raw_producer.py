@@ -34,13 +34,7 @@ from chaos.protocols import (
     Record,
     Send,
 )
-from reference_impl.wire import (
-    TRANSACTIONAL_BIT,
-    ApiKey,
-    RecordBatch,
-    Struct,
-    request_definition,
-)
+from reference_impl.wire import TRANSACTIONAL_BIT, ApiKey, RecordBatch, Struct, request_definition
 from reference_impl.wire import Record as WireRecord
 
 GROUP, TRANSACTION = 0, 1  # FindCoordinatorRequest.json, field KeyType
@@ -187,10 +181,14 @@ class RawProducer:
         if raw.is_repeated:  # as a client does that has lost the first answer
             offsets += self._repeated(place, batch)
         records = [
-            Record(*place, value, offsets[-1] + index if offsets[-1] >= 0 else None,
-                   t_complete_ns=time.monotonic_ns())
+            Record(
+                *place,
+                value,
+                offsets[-1] + index if offsets[-1] >= 0 else None,
+                t_complete_ns=time.monotonic_ns(),
+            )
             for index, value in enumerate(send.values)
-        ]  # fmt: skip
+        ]
         return Completion(Outcome.OK, records, columns=payload.checksums_of(carried))
 
     def _writer(self, send: RawSend) -> Identity:
@@ -253,9 +251,13 @@ class RawProducer:
         data = struct("TopicProduceData", name=place[0], partition_data=[partition])
         leader = self._cluster.leader(*place)
         answer = self._cluster.ask(
-            leader.address, ApiKey.PRODUCE, acks=-1, timeout_ms=int(SOCKET_TIMEOUT_S * 1000),
-            topic_data=[data], transactional_id=self._settings.transactional_id,
-        )  # fmt: skip
+            leader.address,
+            ApiKey.PRODUCE,
+            acks=-1,
+            timeout_ms=int(SOCKET_TIMEOUT_S * 1000),
+            topic_data=[data],
+            transactional_id=self._settings.transactional_id,
+        )
         found = answer.responses[0].partition_responses[0]
         return kafka_name(found.error_code) if found.error_code else None, int(found.base_offset)
 
@@ -281,8 +283,9 @@ class RawProducer:
                 ApiKey.ADD_PARTITIONS_TO_TXN,
                 v3_and_below_transactional_id=self._settings.transactional_id,
                 v3_and_below_producer_id=identity.producer_id,
-                v3_and_below_producer_epoch=identity.epoch, v3_and_below_topics=[topic],
-            )  # fmt: skip
+                v3_and_below_producer_epoch=identity.epoch,
+                v3_and_below_topics=[topic],
+            )
             found = answer.results_by_topic_v3_and_below[0].results_by_partition[0]
             code = found.partition_error_code
             return kafka_name(code) if code else None
@@ -298,10 +301,12 @@ class RawProducer:
 
         def attempt() -> str | None:
             answer = self._ask_coordinator(
-                ApiKey.END_TXN, transactional_id=self._settings.transactional_id,
-                producer_id=identity.producer_id, producer_epoch=identity.epoch,
+                ApiKey.END_TXN,
+                transactional_id=self._settings.transactional_id,
+                producer_id=identity.producer_id,
+                producer_epoch=identity.epoch,
                 committed=commits,
-            )  # fmt: skip
+            )
             return kafka_name(answer.error_code) if answer.error_code else None
 
         try:
@@ -328,12 +333,12 @@ class RawProducer:
         if identity is None:
             return Completion(Outcome.FAIL, (), "_STATE", "nobody was superseded")
         shared: dict[str, Any] = {
-            "transactional_id": self._settings.transactional_id, "group_id": send.group,
-            "producer_id": identity.producer_id, "producer_epoch": identity.epoch,
-        }  # fmt: skip
-        columns = {
-            "producer_id": identity.producer_id, "producer_epoch": identity.epoch,
-        }  # fmt: skip
+            "transactional_id": self._settings.transactional_id,
+            "group_id": send.group,
+            "producer_id": identity.producer_id,
+            "producer_epoch": identity.epoch,
+        }
+        columns = {"producer_id": identity.producer_id, "producer_epoch": identity.epoch}
 
         def join() -> str | None:
             answer = self._ask_coordinator(ApiKey.ADD_OFFSETS_TO_TXN, **shared)
@@ -363,14 +368,22 @@ class RawProducer:
             for p, offset in send.offsets
         ]
         topic = struct("TxnOffsetCommitRequestTopic", name=send.topic, partitions=partitions)
-        member = {} if send.member is None else {
-            "member_id": send.member.member_id, "generation_id": send.member.generation,
-            "group_instance_id": send.member.instance_id,
-        }  # fmt: skip
+        member = (
+            {}
+            if send.member is None
+            else {
+                "member_id": send.member.member_id,
+                "generation_id": send.member.generation,
+                "group_instance_id": send.member.instance_id,
+            }
+        )
         answer = self._cluster.ask(
-            self._coordinator(send.group, GROUP), ApiKey.TXN_OFFSET_COMMIT, **shared, **member,
+            self._coordinator(send.group, GROUP),
+            ApiKey.TXN_OFFSET_COMMIT,
+            **shared,
+            **member,
             topics=[topic],
-        )  # fmt: skip
+        )
         codes = {each.error_code for each in answer.topics[0].partitions} - {0}
         return kafka_name(min(codes)) if codes else None
 

@@ -153,9 +153,13 @@ class ReferenceClient:
             time_ms = send.timestamps[index] if send.timestamps else None
             try:
                 sent = await producer.send(
-                    send.topic, data, key=key, partition=send.partition, timestamp_ms=time_ms,
+                    send.topic,
+                    data,
+                    key=key,
+                    partition=send.partition,
+                    timestamp_ms=time_ms,
                     headers=headers,
-                )  # fmt: skip
+                )
             except ClientError as error:
                 return self._failed(send, value, error), error.fatal
             return self._delivered(send, value, sent), False

@@ -89,18 +89,27 @@ class ReferenceMember:
             found = await consumer.poll(int(poll.timeout_s * 1000), poll.max_records)
         except ClientError as error:
             return Completion(
-                read_outcome(error.name), (), error.name, str(error), error.fatal,
-                self._identity(consumer), self._has_rebalanced, self._rows.take(),
-            )  # fmt: skip
+                read_outcome(error.name),
+                (),
+                error.name,
+                str(error),
+                error.fatal,
+                self._identity(consumer),
+                self._has_rebalanced,
+                self._rows.take(),
+            )
         for record in found:
             partition = TopicPartition(record.topic, record.partition)
             self._positions[partition] = record.offset + 1
         records = [self._record_of(record) for record in found]
         columns = self._identity(consumer)
         return Completion(
-            Outcome.OK, records, columns=columns, rebalanced=self._has_rebalanced,
+            Outcome.OK,
+            records,
+            columns=columns,
+            rebalanced=self._has_rebalanced,
             told=self._rows.take(),
-        )  # fmt: skip
+        )
 
     async def commit(self, _: CommitOffsets) -> Completion:
         """Commit the positions and wait."""

@@ -39,12 +39,7 @@ from chaos.nemeses.media import (
     TearWrites,
 )
 from chaos.nemeses.packets import OneWayPackets, PacketLoss
-from chaos.nemeses.partition import (
-    CutClientLinks,
-    IsolateLeader,
-    PartitionLeader,
-    PartitionLink,
-)
+from chaos.nemeses.partition import CutClientLinks, IsolateLeader, PartitionLeader, PartitionLink
 from chaos.nemeses.pause import PauseNode
 from chaos.nemeses.restarts import (
     KillAll,

@@ -23,8 +23,13 @@ class OneWayPackets:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        pairs = (("leader", "follower"), ("follower", "leader"), ("leader", "all"),
-                 ("all", "leader"), ("controller", "all"))  # fmt: skip
+        pairs = (
+            ("leader", "follower"),
+            ("follower", "leader"),
+            ("leader", "all"),
+            ("all", "leader"),
+            ("controller", "all"),
+        )
         return rounds(rng, lambda: DropPackets(*rng.choice(pairs)), (2.0, 5.0), (3.0, 8.0))
 
 

@@ -99,9 +99,12 @@ class Namespaces:
         for node, lines in rules:
             command = [*self.enter(node), _program("iptables-restore"), "-w"]
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE, text=True,
-            )  # fmt: skip
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
             running.append((process, "\n".join(["*filter", *lines, "COMMIT\n"])))
         refused = []
         for process, text in running:
@@ -213,9 +216,13 @@ def _program(name: str) -> str:
 def _run(command: Sequence[str], text: str = "") -> None:
     try:
         done = subprocess.run(
-            command, input=text, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S,
+            command,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_TIMEOUT_S,
             check=False,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LinkError(f"{command[0]} failed: {error}") from error
     if done.returncode != 0:

@@ -97,9 +97,15 @@ def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario
     chosen = SETTINGS[0] if rng.random() < PLAIN_SHARE else rng.choice(SETTINGS)
     for settings in (chosen, SETTINGS[0]):
         scenario = Scenario(
-            target, workload, nemesis, nodes_of(target), seconds_of(target), seed,
-            {**settings.config, **promised_config(nemesis)}, client=settings.client,
-        )  # fmt: skip
+            target,
+            workload,
+            nemesis,
+            nodes_of(target),
+            seconds_of(target),
+            seed,
+            {**settings.config, **promised_config(nemesis)},
+            client=settings.client,
+        )
         if why_not(scenario) is None:
             return scenario
     return None

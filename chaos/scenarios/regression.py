@@ -36,73 +36,129 @@ class Found:
 BOTH = ("apache", "reference")
 REGRESSION: tuple[Found, ...] = (
     Found(
-        BOTH, "appends", "power-loss-all", 1, Validity.INVALID,
+        BOTH,
+        "appends",
+        "power-loss-all",
+        1,
+        Validity.INVALID,
         "with default flushing a power loss of all nodes takes acknowledged records (DUR-4)",
     ),
     Found(
-        BOTH, "appends", "power-loss-all", 1, Validity.VALID,
+        BOTH,
+        "appends",
+        "power-loss-all",
+        1,
+        Validity.VALID,
         "a record that was flushed before it was acknowledged survives a power loss of all nodes",
         FLUSH_EACH,
     ),
     Found(
-        ("apache",), "appends", "last-replica-standing", 1, Validity.INVALID,
+        ("apache",),
+        "appends",
+        "last-replica-standing",
+        1,
+        Validity.INVALID,
         "acknowledged by the last replica alone, and gone with its power (DUR-2)",
         TWO_COPIES_ONE_IN_SYNC,
     ),
     Found(
-        ("apache",), "appends", "unclean-election", 1, Validity.INVALID,
+        ("apache",),
+        "appends",
+        "unclean-election",
+        1,
+        Validity.INVALID,
         "acknowledged by one replica alone, and gone when another is elected uncleanly (ELE-3)",
         {"min.insync.replicas": "1"},
     ),
     Found(
-        ("apache",), "appends", "partition-leader", 1, Validity.VALID,
+        ("apache",),
+        "appends",
+        "partition-leader",
+        1,
+        Validity.VALID,
         "a leader cut off acknowledges nothing that its successor lacks",
     ),
     Found(
-        BOTH, "appends", "kill", 1, Validity.VALID,
+        BOTH,
+        "appends",
+        "kill",
+        1,
+        Validity.VALID,
         "a batch that is sent again after a kill is appended once (KIP-98)",
     ),
     Found(
-        BOTH, "transactions", "kill", 1, Validity.VALID,
+        BOTH,
+        "transactions",
+        "kill",
+        1,
+        Validity.VALID,
         "transactions are all or nothing through kills of their coordinator",
     ),
     Found(
-        ("apache",), "groups-consumer-positions", "lost-names", 1045496250, Validity.INVALID,
+        ("apache",),
+        "groups-consumer-positions",
+        "lost-names",
+        1045496250,
+        Validity.INVALID,
         "a young partition whose directory name was not synced is lost whole, although its "
         "records were flushed (DUR-4)",
         FLUSH_EACH,
     ),
     Found(
-        ("apache",), "appends-acks1", "lone-tail", 1, Validity.VALID,
+        ("apache",),
+        "appends-acks1",
+        "lone-tail",
+        1,
+        Validity.VALID,
         "a follower that truncated its log keeps an old high watermark while no client "
         "writes (REP-3)",
         seconds=LONE_TAIL_S,
     ),
     Found(
-        ("apache",), "appends", "power-loss-majority", 1, Validity.VALID,
+        ("apache",),
+        "appends",
+        "power-loss-majority",
+        1,
+        Validity.VALID,
         "a record that was flushed before it was acknowledged survives a power loss of two "
         "nodes of three",
         FLUSH_EACH,
     ),
     Found(
-        BOTH, "appends", "disk-dead", 1, Validity.VALID,
+        BOTH,
+        "appends",
+        "disk-dead",
+        1,
+        Validity.VALID,
         "a disk that dies keeps its data, and nothing is acknowledged without it (KIP-112)",
     ),
     Found(
-        BOTH, "appends", "disk-read-only", 1, Validity.VALID,
+        BOTH,
+        "appends",
+        "disk-read-only",
+        1,
+        Validity.VALID,
         "a disk that turns read-only keeps its data, and no record is acknowledged without "
         "being written (KIP-112)",
     ),
     Found(
-        ("apache",), "appends", "bit-flip-active", 1, Validity.VALID,
+        ("apache",),
+        "appends",
+        "bit-flip-active",
+        1,
+        Validity.VALID,
         "recovery cuts the log off at the flipped bit, and the leader's copy is fetched (KIP-966)",
     ),
     Found(
-        ("apache",), "appends", "bit-flip-closed", 1, Validity.VALID,
+        ("apache",),
+        "appends",
+        "bit-flip-closed",
+        1,
+        Validity.VALID,
         "after a kill recovery reads all above the recovery point, closed segments too (LogLoader)",
         {"log.roll.ms": "1000"},
     ),
-)  # fmt: skip
+)
 
 
 def regressions(target: str) -> list[Expectation]:
@@ -112,11 +168,18 @@ def regressions(target: str) -> list[Expectation]:
     return [
         Expectation(
             Scenario(
-                target, row.workload, row.nemesis, nodes_of(target),
-                row.seconds or seconds_of(target), row.seed, dict(row.config),
+                target,
+                row.workload,
+                row.nemesis,
+                nodes_of(target),
+                row.seconds or seconds_of(target),
+                row.seed,
+                dict(row.config),
             ),
-            row.verdict, Part.REGRESSION, row.why,
+            row.verdict,
+            Part.REGRESSION,
+            row.why,
         )
         for row in REGRESSION
         if family in row.families
-    ]  # fmt: skip
+    ]

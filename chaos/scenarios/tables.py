@@ -61,9 +61,12 @@ class DurabilityTable:
 
 
 CUT_OFF, UNCLEAN, ONE, LAST, ALL = (
-    "partition-leader", "unclean-election", "power-loss-one", "last-replica-standing",
+    "partition-leader",
+    "unclean-election",
+    "power-loss-one",
+    "last-replica-standing",
     "power-loss-all",
-)  # fmt: skip
+)
 EVERY = frozenset({CUT_OFF, UNCLEAN, ONE, LAST, ALL})
 DURABILITY: Mapping[str, DurabilityTable] = {
     "apache": DurabilityTable(
@@ -105,11 +108,12 @@ DURABILITY: Mapping[str, DurabilityTable] = {
 SEMANTICS: tuple[tuple[str, str, frozenset[Effect]], ...] = (
     ("at most once: acks=0, never sent again", "appends-acks0", frozenset({Effect.LOST})),
     (
-        "at least once: acks=all, sent again", "appends-not-idempotent",
+        "at least once: acks=all, sent again",
+        "appends-not-idempotent",
         frozenset({Effect.DOUBLED, Effect.REORDERED}),
     ),
     ("each once and in order: idempotent", "appends", frozenset()),
-)  # fmt: skip
+)
 """Row, workload, and the effects which it may have; every other effect it never has."""
 SEMANTICS_NEMESIS = "kill"
 """Answers are held back and lost: clients send again what was appended."""

@@ -159,6 +159,12 @@ class Shim:
         held = _HELD.unpack_from(self._control, _HELD_AT)[0]
         waiting = _HELD.unpack_from(self._control, _WAITING_AT)[0]
         _BLOCK.pack_into(
-            self._control, 0, self._offset_ns, self._skew_ppm, self._skew_since_ns,
-            self._sync_delay_us, held, waiting,
-        )  # fmt: skip
+            self._control,
+            0,
+            self._offset_ns,
+            self._skew_ppm,
+            self._skew_since_ns,
+            self._sync_delay_us,
+            held,
+            waiting,
+        )

@@ -109,11 +109,12 @@ def _alteration(names: list[str]) -> dict[str, Any]:
     config = struct("AlterableConfig", name="retention.ms", config_operation=SET, value="60000")
     return {
         "resources": [
-            struct("AlterConfigsResource", resource_type=TOPIC, resource_name=name,
-                   configs=[config])
+            struct(
+                "AlterConfigsResource", resource_type=TOPIC, resource_name=name, configs=[config]
+            )
             for name in names
         ]
-    }  # fmt: skip
+    }
 
 
 def _extension(names: list[str]) -> dict[str, Any]:

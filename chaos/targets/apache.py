@@ -226,10 +226,13 @@ class ApacheKafka:
 
     def _launcher(self, java: Sequence[str], directory: Path) -> list[str]:
         quick = () if self.full_speed else QUICK_OPTIONS
-        return [*java, *JVM_OPTIONS, *quick,
-                f"-Dlog4j2.configurationFile={directory / 'nodes' / 'log4j2.properties'}",
-                f"-Dlog4j.configuration=file:{directory / 'nodes' / 'log4j.properties'}",
-                ]  # fmt: skip
+        return [
+            *java,
+            *JVM_OPTIONS,
+            *quick,
+            f"-Dlog4j2.configurationFile={directory / 'nodes' / 'log4j2.properties'}",
+            f"-Dlog4j.configuration=file:{directory / 'nodes' / 'log4j.properties'}",
+        ]
 
 
 def _check_toxiproxy() -> None:
@@ -280,8 +283,11 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
     try:
         done = subprocess.run(
             [*tool, "format", "-t", cluster_id, "-c", str(properties)],
-            capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=FORMAT_TIMEOUT_S,
+            check=False,
+        )
     except subprocess.TimeoutExpired as error:
         raise TargetError(
             f"Kafka's StorageTool did not end within {FORMAT_TIMEOUT_S} s; is this machine busy?"
@@ -295,8 +301,12 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
         data = directory / "data" / str(member.number)
         data.mkdir(parents=True, exist_ok=True)  # or a link to a disk
         shutil.copy2(first / "bootstrap.checkpoint", data)
-        lines = ("version=1", f"cluster.id={cluster_id}", f"node.id={member.number}",
-                 f"directory.id={kafka_uuid()}")  # fmt: skip
+        lines = (
+            "version=1",
+            f"cluster.id={cluster_id}",
+            f"node.id={member.number}",
+            f"directory.id={kafka_uuid()}",
+        )
         (data / "meta.properties").write_text("\n".join(lines) + "\n")
 
 

@@ -19,15 +19,7 @@ from typing import Any
 
 from chaos import processes
 from chaos.disks import Disk, DiskError
-from chaos.faults import (
-    ADMIN_FAULTS,
-    DISK_FAULTS,
-    LINK_FAULTS,
-    SHIM_FAULTS,
-    Fault,
-    Heal,
-    Node,
-)
+from chaos.faults import ADMIN_FAULTS, DISK_FAULTS, LINK_FAULTS, SHIM_FAULTS, Fault, Heal, Node
 from chaos.links import Address, LinkError, Links
 from chaos.protocols import Performed, TargetError
 from chaos.shim import Shim

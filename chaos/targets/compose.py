@@ -20,8 +20,11 @@ def _answers(words: str) -> bool:
     try:
         done = subprocess.run(
             [*words.split(), "version"],
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=ASK_TIMEOUT_S, check=False,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ASK_TIMEOUT_S,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0

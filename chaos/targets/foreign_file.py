@@ -37,8 +37,17 @@ from chaos.targets.compose import PLUG_IN
 from chaos.targets.compose import found as compose_found
 
 NODE_TEXTS = (
-    "address", "data", "log", "start", "stop", "kill", "pause", "resume", "pid_file", "service",
-)  # fmt: skip
+    "address",
+    "data",
+    "log",
+    "start",
+    "stop",
+    "kill",
+    "pause",
+    "resume",
+    "pid_file",
+    "service",
+)
 TOP = {"name": str, "reset": str, "lowest_broker_id": int, "compose": dict, "node": list}
 
 
@@ -123,9 +132,16 @@ def _node(
         return folder / table[key] if key in table else None
 
     node = ForeignNode(
-        address, path("data"), path("log"), words("start"), words("stop"), words("kill"),
-        words("pause"), words("resume"), path("pid_file"),
-    )  # fmt: skip
+        address,
+        path("data"),
+        path("log"),
+        words("start"),
+        words("stop"),
+        words("kill"),
+        words("pause"),
+        words("resume"),
+        path("pid_file"),
+    )
     if "service" in table:
         return _as_service(node, table["service"], compose, where)
     if (node.pause is None) != (node.resume is None):
@@ -149,9 +165,13 @@ def _as_service(
         return (*compose, word, service)
 
     return replace(
-        node, start=verb("start"), stop=verb("stop"), kill=verb("kill"), pause=verb("pause"),
+        node,
+        start=verb("start"),
+        stop=verb("stop"),
+        kill=verb("kill"),
+        pause=verb("pause"),
         resume=verb("unpause"),
-    )  # fmt: skip
+    )
 
 
 def _compose(table: Any, folder: Path) -> tuple[str, ...] | None:

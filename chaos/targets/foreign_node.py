@@ -121,9 +121,14 @@ class ForeignProcess:
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as output:
             return subprocess.Popen(
-                command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True, env=plain_environment(),
-            )  # fmt: skip
+                command,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=plain_environment(),
+            )
 
     def kill(self) -> None:
         self._end(self._node.kill, signal.SIGKILL)
@@ -155,9 +160,11 @@ class ForeignProcess:
         return ""
 
     def _end(
-        self, command: Sequence[str] | None, number: signal.Signals,
+        self,
+        command: Sequence[str] | None,
+        number: signal.Signals,
         timeout_s: float = GONE_TIMEOUT_S,
-    ) -> None:  # fmt: skip
+    ) -> None:
         start = self._node.start
         if is_owed := start is not None and not self._ours:
             self._owe(Debt.of_start(self._node.address, start, self._folder))
@@ -253,9 +260,14 @@ def run(command: Sequence[str], folder: Path) -> None:
     text = " ".join(command)
     try:
         done = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=COMMAND_TIMEOUT_S, env=plain_environment(),
-        )  # fmt: skip
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=COMMAND_TIMEOUT_S,
+            env=plain_environment(),
+        )
     except subprocess.TimeoutExpired as error:
         raise TargetError(
             f"the command {text!r} did not end within {COMMAND_TIMEOUT_S:.0f} s; mend it"

@@ -44,11 +44,7 @@ def feature_release(java: Path) -> int | None:
     """Return 17 for "17.0.15", 8 for "1.8.0_402", and None if it does not run."""
     try:
         answer = subprocess.run(
-            [java, "-version"],
-            capture_output=True,
-            text=True,
-            timeout=PROBE_TIMEOUT_S,
-            check=False,
+            [java, "-version"], capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

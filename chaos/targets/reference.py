@@ -120,9 +120,17 @@ class Reference:
     def _node(self, directory: Path, direct: Address, settings: Mapping[str, str]) -> LocalNode:
         home = directory / "nodes" / "1"
         write_private(properties := home / "server.properties", settings)
-        command = [sys.executable, "-m", "reference_impl.host", "--nodes", "1",
-                   "--data", str(directory / "data" / "1"),
-                   "--config-file", str(properties)]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "reference_impl.host",
+            "--nodes",
+            "1",
+            "--data",
+            str(directory / "data" / "1"),
+            "--config-file",
+            str(properties),
+        ]
         if self.bug:
             command += ["--bug", self.bug]
         search_path = [str(_SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]

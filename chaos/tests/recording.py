@@ -28,9 +28,14 @@ def main(directory: Path) -> None:
             time.sleep(random.uniform(0.0, 0.02))
             record = Record("t", 0, value, None, Outcome.OK)
             recorder.record(
-                op_id, process, operation, Completion(Outcome.OK, (record,)),
-                invoked, time.monotonic_ns(), CONTEXT,
-            )  # fmt: skip
+                op_id,
+                process,
+                operation,
+                Completion(Outcome.OK, (record,)),
+                invoked,
+                time.monotonic_ns(),
+                CONTEXT,
+            )
 
     for process in range(4):
         threading.Thread(target=send, args=(process,), daemon=True).start()

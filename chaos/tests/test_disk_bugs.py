@@ -35,12 +35,14 @@ TORN = Storm("keep-torn-tail", "phantom_records", seed=28, seconds=7.0)
 REORDERED = Storm("trust-index-after-crash", "inconsistent_offsets", seed=1, seconds=9.0)
 CASES = [
     pytest.param(
-        storm, planted, id=storm.bug if planted else f"clean, {storm.bug}",
+        storm,
+        planted,
+        id=storm.bug if planted else f"clean, {storm.bug}",
         marks=pytest.mark.needs(*means, "toxiproxy"),
     )
     for storm, means in ((POWER_LOSS, ("root", "loop")), (TORN, ("shim",)), (REORDERED, ("shim",)))
     for planted in (True, False)
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("storm", "planted"), CASES)
@@ -50,10 +52,18 @@ def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
     monkeypatch.setattr(whole_partitions, "READ_TIMEOUT_S", READ_TIMEOUT_S)
     bug = BUGS[storm.bug]
     result = run(
-        "reference", bug.workload, bug.nemesis, nodes=1, seconds=storm.seconds, seed=storm.seed,
-        runs_directory=tmp_path, config=bug.config, bug=storm.bug if planted else None,
-        client=bug.client, progress=False,
-    )  # fmt: skip
+        "reference",
+        bug.workload,
+        bug.nemesis,
+        nodes=1,
+        seconds=storm.seconds,
+        seed=storm.seed,
+        runs_directory=tmp_path,
+        config=bug.config,
+        bug=storm.bug if planted else None,
+        client=bug.client,
+        progress=False,
+    )
     verdict = check(result.directory, engine="local", named_by_workload=(storm.judge,))
     expected = Validity.INVALID if planted else Validity.VALID
     assert planted or not result.problems

@@ -45,8 +45,11 @@ def test_who_may_not_mount_is_told_so() -> None:
     program = "import os; os.setuid(65534); from chaos.disks import why_none; print(why_none())"
     done = subprocess.run(
         [sys.executable, "-c", f"import chaos.disks; {program}"],
-        capture_output=True, text=True, timeout=WAIT_S, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
     assert "need the right to mount (CAP_SYS_ADMIN); run as root" in done.stdout
 
 
@@ -75,8 +78,9 @@ def in_another_namespace() -> subprocess.Popen[bytes]:
     """Start a process with copies of all mounts, which ends when it reads a line."""
     holder = subprocess.Popen(
         ["unshare", "--mount", "sh", "-c", "echo here; read end"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"here\n"
     return holder
@@ -108,8 +112,9 @@ def test_a_process_is_halted_only_when_its_last_system_call_has_ended(
     disk.freeze()
     child = processes.start(
         [sys.executable, "-c", HANGING_AND_COUNTING, str(disk.mount_point / "file"), str(counted)],
-        name="busy", log=tmp_path / "log",
-    )  # fmt: skip
+        name="busy",
+        log=tmp_path / "log",
+    )
     try:
         wait_until(lambda: counted.exists() and counted.stat().st_size > 0, "it counts")
         with monkeypatch.context() as short:

@@ -31,10 +31,7 @@ WHOLE = {"f": "read_all", "log_start": 1, "high_watermark": 1}
         ({"log.cleanup.policy": "compact,delete"}, {"cleanup.policy": "compact,delete"}),
         ({"log.retention.bytes": "10"}, {"retention.bytes": "10"}),
         ({"log.cleaner.delete.retention.ms": "1"}, {"delete.retention.ms": "1"}),
-        (
-            {"unclean.leader.election.enable": "true"},
-            {"unclean.leader.election.enable": "true"},
-        ),
+        ({"unclean.leader.election.enable": "true"}, {"unclean.leader.election.enable": "true"}),
         ({"num.partitions": "3", "log.cleaner.backoff.ms": "5"}, {}),
     ],
 )

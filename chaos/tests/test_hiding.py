@@ -30,14 +30,27 @@ SETTINGS = {
 @pytest.mark.parametrize(
     "key",
     [
-        "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password", "ssl.keystore.key",
-        "ssl.keystore.certificate.chain", "ssl.truststore.certificates", "sasl.jaas.config",
-        "listener.name.sasl.scram-sha-256.sasl.jaas.config", "listener.name.ssl.ssl.key.password",
-        "sasl.oauthbearer.client.credentials.client.secret", "password.encoder.secret",
-        "delegation.token.secret.key", "my.plugin.token", "s3.access.key", "s3_secret", "apiKey",
-        "vault.passphrase", "PASSWORD", "basic.auth.credentials",
+        "ssl.key.password",
+        "ssl.keystore.password",
+        "ssl.truststore.password",
+        "ssl.keystore.key",
+        "ssl.keystore.certificate.chain",
+        "ssl.truststore.certificates",
+        "sasl.jaas.config",
+        "listener.name.sasl.scram-sha-256.sasl.jaas.config",
+        "listener.name.ssl.ssl.key.password",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "password.encoder.secret",
+        "delegation.token.secret.key",
+        "my.plugin.token",
+        "s3.access.key",
+        "s3_secret",
+        "apiKey",
+        "vault.passphrase",
+        "PASSWORD",
+        "basic.auth.credentials",
     ],
-)  # fmt: skip
+)
 def test_a_secret_is_known_by_its_name(key: str) -> None:
     assert hiding.is_secret(key)
 
@@ -45,11 +58,19 @@ def test_a_secret_is_known_by_its_name(key: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "num.partitions", "ssl.keystore.location", "ssl.keystore.type", "key.serializer",
-        "delegation.token.expiry.time.ms", "sasl.oauthbearer.token.endpoint.url", "log.dirs",
-        "sasl.enabled.mechanisms", "ssl.truststore.location", "keystone", "broker.rack",
+        "num.partitions",
+        "ssl.keystore.location",
+        "ssl.keystore.type",
+        "key.serializer",
+        "delegation.token.expiry.time.ms",
+        "sasl.oauthbearer.token.endpoint.url",
+        "log.dirs",
+        "sasl.enabled.mechanisms",
+        "ssl.truststore.location",
+        "keystone",
+        "broker.rack",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_secret_is_told(key: str) -> None:
     assert not hiding.is_secret(key)
 
@@ -121,10 +142,17 @@ def test_no_secret_is_in_a_run_directory_or_in_the_arguments_of_a_node(
     monkeypatch.setattr(LocalCluster, "collect", listed)
     secret = "n0t-to-be-t0ld"
     made = run(
-        "reference", "appends", "none", nodes=1, seconds=1.0, seed=1, runs_directory=tmp_path,
-        config={"ssl.key.password": secret, "num.partitions": "2"}, progress=False,
+        "reference",
+        "appends",
+        "none",
+        nodes=1,
+        seconds=1.0,
+        seed=1,
+        runs_directory=tmp_path,
+        config={"ssl.key.password": secret, "num.partitions": "2"},
+        progress=False,
         argv=["--config", f"ssl.key.password={secret}"],
-    )  # fmt: skip
+    )
     assert len(seen) == 1 and "--config-file" in seen[0] and secret not in seen[0]
     kept = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {"run.json", "server.properties", "node.log", "history.parquet"} <= set(kept)

@@ -165,11 +165,13 @@ def test_of_what_was_struck_nothing_runs_any_more_and_then_it_is_gone(tmp_path: 
     )
     busy = [
         processes.start(
-            [sys.executable, "-c", source], name="busy", log=tmp_path / n / "log",
+            [sys.executable, "-c", source],
+            name="busy",
+            log=tmp_path / n / "log",
             directory=directory(tmp_path / n),
         )
         for n in ("a", "b")
-    ]  # fmt: skip
+    ]
     wait_until(lambda: all(one.last_words() == "counting" for one in busy), "they count")
     processes.strike(busy)
     counted = [(tmp_path / n / "counted").stat().st_size for n in ("a", "b")]

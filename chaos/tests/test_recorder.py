@@ -63,8 +63,11 @@ def test_keys_and_tombstones_are_named_where_they_may_matter(tmp_path: Path) -> 
         (Send("t", 0, (4,), filling=(9,)), OK),
     )
     assert rows.select("value", "key", "tombstone").rows() == [
-        (1, "a", False), (2, "b", True), (3, "a", False), (4, None, None),
-    ]  # fmt: skip
+        (1, "a", False),
+        (2, "b", True),
+        (3, "a", False),
+        (4, None, None),
+    ]
 
 
 def test_a_topic_made_anew_has_its_own_id_and_settings(tmp_path: Path) -> None:
@@ -77,9 +80,11 @@ def test_a_topic_made_anew_has_its_own_id_and_settings(tmp_path: Path) -> None:
     settings = '{"cleanup.policy": "compact"}'
     assert set(rows["settings"]) == {settings} and set(rows["topic_id"]) == {"the-id"}
     assert rows.select("f", "type", "topic", "partition").rows() == [
-        ("topic", "ok", "t", 0), ("topic", "ok", "t", 1),
-        ("topic", "info", "t", 0), ("topic", "info", "t", 1),
-    ]  # fmt: skip
+        ("topic", "ok", "t", 0),
+        ("topic", "ok", "t", 1),
+        ("topic", "info", "t", 0),
+        ("topic", "info", "t", 1),
+    ]
 
 
 def test_an_id_that_an_operation_brings_goes_before_the_name_s(tmp_path: Path) -> None:
@@ -119,8 +124,18 @@ def test_a_send_is_one_row_per_value_each_with_its_own_outcome(tmp_path: Path) -
     rows = recorded(
         tmp_path, (Send("t", 2, (10, 11)), Completion(Outcome.INFO, records, "_MSG_TIMED_OUT"))
     )
-    columns = ("op_id", "record_index", "f", "type", "topic_id", "partition", "value", "offset",
-               "error", "t_complete_ns")  # fmt: skip
+    columns = (
+        "op_id",
+        "record_index",
+        "f",
+        "type",
+        "topic_id",
+        "partition",
+        "value",
+        "offset",
+        "error",
+        "t_complete_ns",
+    )
     assert rows.select(columns).rows() == [
         (1, 0, "send", "ok", "the-id", 2, 10, 77, None, 3),
         (1, 1, "send", "info", "the-id", 2, 11, None, "_MSG_TIMED_OUT", 4),
@@ -245,8 +260,10 @@ def test_a_heal_that_failed_is_no_heal(tmp_path: Path) -> None:
     details = history.scan(recorder.close()).collect()["detail"].to_list()
     assert [is_heal(detail) for detail in details] == [False, True]
     assert json.loads(details[0]) == {
-        "fault": "FailedHeal", "nodes": [], "note": "links hang:\n\\o/"
-    }  # fmt: skip
+        "fault": "FailedHeal",
+        "nodes": [],
+        "note": "links hang:\n\\o/",
+    }
 
 
 def test_an_operation_that_never_completed_is_unknown_without_an_end(tmp_path: Path) -> None:

@@ -46,9 +46,14 @@ class QuickKill:
 def make_run(tmp_path: Path, target: FakeTarget | None = None, **options: Any) -> RunResult:
     target = target or FakeTarget()
     given: dict[str, Any] = {
-        "nodes": 1, "seconds": 0.8, "seed": 7, "runs_directory": tmp_path, "progress": False,
-        "tools": tools_for(target.cluster), "rate": 2_000.0,
-    } | options  # fmt: skip
+        "nodes": 1,
+        "seconds": 0.8,
+        "seed": 7,
+        "runs_directory": tmp_path,
+        "progress": False,
+        "tools": tools_for(target.cluster),
+        "rate": 2_000.0,
+    } | options
     return runner.run(target, WORKLOADS["appends"], QuickKill(), **given)
 
 
@@ -126,9 +131,14 @@ def test_a_client_that_raises_is_recorded_as_unknown_and_forbids_valid(tmp_path:
 def test_a_target_that_lacks_a_fault_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"'fake' cannot Isolate .*partition-leader.*it can"):
         runner.run(
-            FakeTarget(), WORKLOADS["appends"], NEMESES["partition-leader"],
-            nodes=3, seconds=1, seed=1, runs_directory=tmp_path / "runs",
-        )  # fmt: skip
+            FakeTarget(),
+            WORKLOADS["appends"],
+            NEMESES["partition-leader"],
+            nodes=3,
+            seconds=1,
+            seed=1,
+            runs_directory=tmp_path / "runs",
+        )
     assert not (tmp_path / "runs").exists()
 
 
@@ -160,9 +170,16 @@ def test_a_target_without_transactions_is_refused_in_one_sentence(tmp_path: Path
     target = FakeTarget()
     with pytest.raises(RunError, match="'fake' serves no transactions"):
         runner.run(
-            target, WORKLOADS["transactions"], QuickKill(), nodes=1, seconds=1, seed=1,
-            runs_directory=tmp_path, progress=False, tools=tools_for(target.cluster),
-        )  # fmt: skip
+            target,
+            WORKLOADS["transactions"],
+            QuickKill(),
+            nodes=1,
+            seconds=1,
+            seed=1,
+            runs_directory=tmp_path,
+            progress=False,
+            tools=tools_for(target.cluster),
+        )
     assert target.cluster.stopped
 
 

@@ -16,8 +16,10 @@ Row = dict[str, Any]
 S = 1_000_000_000
 PLACE: Row = {"topic": "t", "partition": 0}
 INIT: Row = {
-    "f": "init_producer", "transactional_id": "x", "settings": '{"transaction.timeout.ms": "2000"}',
-}  # fmt: skip
+    "f": "init_producer",
+    "transactional_id": "x",
+    "settings": '{"transaction.timeout.ms": "2000"}',
+}
 BEGIN: Row = {"f": "begin", "transactional_id": "x", "txn": 1, "t_invoke_ns": 0, "t_complete_ns": 1}
 RAW: Row = {**PLACE, "f": "poll", "client": "raw", "final": True, "producer_id": 1}
 WHOLE: Row = {**PLACE, "f": "read_all", "client": "raw", "final": True}

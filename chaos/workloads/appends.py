@@ -17,9 +17,14 @@ class Appends:
     name = "appends"
     config: Mapping[str, str] = {}
     judged_by: tuple[str, ...] = (
-        "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
-        "poll_skips", "append_order",
-    )  # fmt: skip
+        "lost_writes",
+        "duplicates",
+        "inconsistent_offsets",
+        "phantom_records",
+        "poll_order",
+        "poll_skips",
+        "append_order",
+    )
     topic = "appends"
     topic_config: Mapping[str, str] = {}
     partitions = 8

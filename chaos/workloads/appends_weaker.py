@@ -12,9 +12,13 @@ from chaos.protocols import ClientSettings
 from chaos.workloads.appends import Appends
 
 ALWAYS_HOLDS = (
-    "inconsistent_offsets", "phantom_records", "poll_order", "poll_skips", "offset_gaps",
+    "inconsistent_offsets",
+    "phantom_records",
+    "poll_order",
+    "poll_skips",
+    "offset_gaps",
     "high_watermark",
-)  # fmt: skip
+)
 
 
 class AppendsAcks1(Appends):

@@ -30,9 +30,14 @@ class Compaction:
     name = topic = "compaction"
     config: Mapping[str, str] = {"log.cleaner.backoff.ms": "500"}
     judged_by: tuple[str, ...] = (
-        "compaction", "lost_writes", "inconsistent_offsets", "phantom_records", "poll_order",
-        "poll_skips", "append_order",
-    )  # fmt: skip
+        "compaction",
+        "lost_writes",
+        "inconsistent_offsets",
+        "phantom_records",
+        "poll_order",
+        "poll_skips",
+        "append_order",
+    )
     partitions = 4
     producers = 4
     pollers = 2

@@ -49,9 +49,15 @@ class _Groups:
     static = False
     config: Mapping[str, str] = {}
     judged_by: tuple[str, ...] = (
-        "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
-        "poll_skips", "append_order", "group_delivery",
-    )  # fmt: skip
+        "lost_writes",
+        "duplicates",
+        "inconsistent_offsets",
+        "phantom_records",
+        "poll_order",
+        "poll_skips",
+        "append_order",
+        "group_delivery",
+    )
     partitions = 6
     producers = 3
     members = 4
@@ -76,9 +82,13 @@ class _Groups:
         auto_commit = not self._commits_itself(process)
         instance_id = f"member-{process}" if self.static else None
         group = GroupSettings(
-            f"group-of-{self.name}", self.protocol, self.assignor, auto_commit, instance_id,
+            f"group-of-{self.name}",
+            self.protocol,
+            self.assignor,
+            auto_commit,
+            instance_id,
             max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
-        )  # fmt: skip
+        )
         return ClientSettings(group=group)
 
     def _commits_itself(self, process: int) -> bool:

@@ -20,8 +20,13 @@ class Offsets:
 
     name = topic = "offsets"
     config: Mapping[str, str] = {}
-    judged_by: tuple[str, ...] = ("committed_offsets", "lost_writes", "inconsistent_offsets",
-                                  "phantom_records", "append_order")  # fmt: skip
+    judged_by: tuple[str, ...] = (
+        "committed_offsets",
+        "lost_writes",
+        "inconsistent_offsets",
+        "phantom_records",
+        "append_order",
+    )
     partitions = 3
     groups = ("offsets-a", "offsets-b")
     rare_groups = tuple(f"offsets-rare-{number}" for number in range(4))

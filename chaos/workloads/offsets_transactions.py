@@ -6,14 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from chaos.operations import (
-    CommitAsFormer,
-    FetchPositions,
-    Idle,
-    RawSend,
-    SendOffsets,
-    Supersede,
-)
+from chaos.operations import CommitAsFormer, FetchPositions, Idle, RawSend, SendOffsets, Supersede
 from chaos.protocols import Abort, Begin, ClientSettings, Commit, Completion, Operation, Outcome
 from chaos.workloads.offsets import Offsets
 from chaos.workloads.sending import send_for_ever
@@ -37,7 +30,7 @@ class OffsetsInTransactions(Offsets):
 
     name = topic = "offsets-transactions"
     config: Mapping[str, str] = {
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS),
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS)
     }
     judged_by = (*Offsets.judged_by, "ends_honoured")
     groups = ("offsets-transactions-a", "offsets-transactions-b")

@@ -34,9 +34,14 @@ class Recreated:
     name = "recreate"
     config: Mapping[str, str] = {}
     judged_by: tuple[str, ...] = (
-        "lost_writes", "inconsistent_offsets", "phantom_records", "poll_order", "poll_skips",
-        "append_order", "duplicates",
-    )  # fmt: skip
+        "lost_writes",
+        "inconsistent_offsets",
+        "phantom_records",
+        "poll_order",
+        "poll_skips",
+        "append_order",
+        "duplicates",
+    )
     partitions = 2
     processes = 4
     nodes_min = 1

@@ -26,9 +26,13 @@ class Register:
     name = topic = "register"
     config: Mapping[str, str] = {"log.cleaner.backoff.ms": "500"}
     judged_by: tuple[str, ...] = (
-        "register (porcupine)", "compaction", "lost_writes", "inconsistent_offsets",
-        "phantom_records", "append_order",
-    )  # fmt: skip
+        "register (porcupine)",
+        "compaction",
+        "lost_writes",
+        "inconsistent_offsets",
+        "phantom_records",
+        "append_order",
+    )
     partitions = 3
     writers = partitions
     readers = 3

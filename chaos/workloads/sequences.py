@@ -43,6 +43,10 @@ class Sequences(Appends):
             again = (rng.randint(0, BACK_MAX),) if rng.random() < AGAIN_SHARE else ()
             partition = rng.randrange(self.partitions)
             yield RawSend(
-                self.topic, partition, batch, again=again,
-                is_repeated=rng.random() < REPEATED_SHARE, first_sequence=firsts[partition],
-            )  # fmt: skip
+                self.topic,
+                partition,
+                batch,
+                again=again,
+                is_repeated=rng.random() < REPEATED_SHARE,
+                first_sequence=firsts[partition],
+            )

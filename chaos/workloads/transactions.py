@@ -36,12 +36,19 @@ class Transactions(ByTransactions):
 
     name = "transactions"
     config: Mapping[str, str] = {
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS),
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS)
     }
     judged_by: tuple[str, ...] = (
-        "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
-        "poll_skips", "append_order", "aborted_reads", "high_watermark",
-    )  # fmt: skip
+        "lost_writes",
+        "duplicates",
+        "inconsistent_offsets",
+        "phantom_records",
+        "poll_order",
+        "poll_skips",
+        "append_order",
+        "aborted_reads",
+        "high_watermark",
+    )
     topic = "transactions"
     partitions = 8
     producers = 6

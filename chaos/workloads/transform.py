@@ -67,9 +67,13 @@ class _Memory:
             if row.get("member_id") and row.get("generation") is not None:
                 member = Membership(row["member_id"], row["generation"])
                 self._last = CommitInTransaction(
-                    row["group"], row["topic"], row["partition"], row["offset"], member,
+                    row["group"],
+                    row["topic"],
+                    row["partition"],
+                    row["offset"],
+                    member,
                     self._transactional_id,
-                )  # fmt: skip
+                )
 
     def die(self) -> None:
         """End the life: its last commit becomes that of a zombie."""
@@ -89,9 +93,17 @@ class Transform:
     name = "transform"
     config: Mapping[str, str] = {}
     judged_by: tuple[str, ...] = (
-        "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "append_order",
-        "poll_order", "poll_skips", "aborted_reads", "group_delivery", "exactly_once",
-    )  # fmt: skip
+        "lost_writes",
+        "duplicates",
+        "inconsistent_offsets",
+        "phantom_records",
+        "append_order",
+        "poll_order",
+        "poll_skips",
+        "aborted_reads",
+        "group_delivery",
+        "exactly_once",
+    )
     inputs, outputs = "transform-inputs", "transform-outputs"
     partitions = 4
     producers = 2

@@ -35,12 +35,19 @@ class Zombies(ByTransactions):
 
     name = topic = "zombies"
     config: Mapping[str, str] = {
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS),
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS)
     }
     judged_by: tuple[str, ...] = (
-        "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
-        "poll_skips", "append_order", "aborted_reads", "fencing",
-    )  # fmt: skip
+        "lost_writes",
+        "duplicates",
+        "inconsistent_offsets",
+        "phantom_records",
+        "poll_order",
+        "poll_skips",
+        "append_order",
+        "aborted_reads",
+        "fencing",
+    )
     partitions = 4
     producers = 4
     pollers = 2

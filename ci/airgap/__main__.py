@@ -56,9 +56,10 @@ def daemon_up() -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m ci.airgap", description=__doc__,
+        prog="python -m ci.airgap",
+        description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     commands = parser.add_subparsers(dest="action", required=True)
     commands.add_parser("up")
     commands.add_parser("prove")

@@ -95,18 +95,38 @@ def _try_to_start(program: str, driver: str) -> str:
     directory.chmod(0o711)  # the socket is for the group docker, if there is one
     DATA.mkdir(parents=True, exist_ok=True)
     command = [
-        program, "--host", url(), "--data-root", str(DATA), "--exec-root", str(directory / "exec"),
-        "--pidfile", str(directory / "docker.pid"), "--storage-driver", driver,
-        "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", run_directory().name,
-        "--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false",
-    ]  # fmt: skip
+        program,
+        "--host",
+        url(),
+        "--data-root",
+        str(DATA),
+        "--exec-root",
+        str(directory / "exec"),
+        "--pidfile",
+        str(directory / "docker.pid"),
+        "--storage-driver",
+        driver,
+        "--exec-opt",
+        "native.cgroupdriver=cgroupfs",
+        "--cgroup-parent",
+        run_directory().name,
+        "--bridge",
+        "none",
+        "--iptables=false",
+        "--ip-forward=false",
+        "--ip-masq=false",
+    ]
     # It outlives us, so it must not carry the name by which our children are swept.
     environment = {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
     with _log().open("wb") as log:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
             start_new_session=True,
-        )  # fmt: skip
+        )
     (directory / "owner").write_text(f"{child.pid} {guard.start_time(child.pid)}")
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline and child.poll() is None:

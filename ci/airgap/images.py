@@ -31,11 +31,24 @@ ROOT_FILES = places.CACHE / "airgap" / "root"
 BASE = "touchstone/stand-in-base:bookworm"
 SUITE = "bookworm"
 PACKAGES = (
-    "bash", "ca-certificates", "iproute2", "iptables", "openjdk-17-jre-headless", "procps",
+    "bash",
+    "ca-certificates",
+    "iproute2",
+    "iptables",
+    "openjdk-17-jre-headless",
+    "procps",
     "python3",
-)  # fmt: skip
-UNWANTED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man",
-            "usr/share/locale", "dev", "proc", "sys")  # fmt: skip
+)
+UNWANTED = (
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "dev",
+    "proc",
+    "sys",
+)
 KAFKA_RUN = Path(__file__).with_name("kafka_run.py")
 DEBOOTSTRAP_TIMEOUT_S = 1800
 PIECE_BYTES = 1 << 20
@@ -88,10 +101,12 @@ def stand_ins() -> list[StandIn]:
     found = [
         StandIn(SIDECAR_IMAGE, {}),
         StandIn(
-            reference.IMAGE, dict(_libraries()), ('CMD ["python3"]',),
+            reference.IMAGE,
+            dict(_libraries()),
+            ('CMD ["python3"]',),
             links=(("usr/local/bin/python", "/usr/bin/python3"),),
         ),
-    ]  # fmt: skip
+    ]
     toxiproxy = places.PROGRAMS / "toxiproxy-server"
     if toxiproxy.is_file():
         start = ('ENTRYPOINT ["/toxiproxy"]', 'CMD ["-host=0.0.0.0"]')

@@ -37,8 +37,15 @@ def main() -> None:
     PROPERTIES.write_text("".join(f"{key}={value}\n" for key, value in sorted(told.items())))
     heap = shlex.split(os.environ.get("KAFKA_HEAP_OPTS", "-Xms256m -Xmx256m"))
     more = shlex.split(os.environ.get("KAFKA_OPTS", ""))
-    java = ["java", *heap, *more, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-            "-cp", "/opt/kafka/libs/*"]  # fmt: skip
+    java = [
+        "java",
+        *heap,
+        *more,
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        "/opt/kafka/libs/*",
+    ]
     cluster_id = os.environ.get("CLUSTER_ID", DEFAULT_CLUSTER_ID)
     format_it = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster_id]
     subprocess.run([*java, *format_it, "-c", str(PROPERTIES)], check=True)

@@ -32,12 +32,27 @@ def shows() -> list[Show]:
         Show(
             f"{workload} under {nemesis}",
             [
-                PYTHON, "-m", "ci.cli", "chaos", "run", "--target", TARGET, "--nodes", "3",
-                "--workload", workload, "--nemesis", nemesis, "--seconds", SECONDS, "--seed", "1",
+                PYTHON,
+                "-m",
+                "ci.cli",
+                "chaos",
+                "run",
+                "--target",
+                TARGET,
+                "--nodes",
+                "3",
+                "--workload",
+                workload,
+                "--nemesis",
+                nemesis,
+                "--seconds",
+                SECONDS,
+                "--seed",
+                "1",
             ],
         )
         for workload, nemesis in SCENARIOS
-    ]  # fmt: skip
+    ]
     tests = ("-m", "pytest", "--nightly", "-q", "chaos/targets/dockerized")
     probes = ("-m", "pytest", "--nightly", "-q", "chaos/probes", "-k", "in_containers")
     return [

@@ -73,9 +73,19 @@ def _add_minute(table: Table) -> None:
     target = f"apache:{KAFKA_VERSION}"
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         command = [
-            sys.executable, "-m", "ci.cli", "chaos", "run", "--target", target, *SCENARIO,
-            "--seconds", f"{ATTACK_S:g}", "--runs", scratch,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "ci.cli",
+            "chaos",
+            "run",
+            "--target",
+            target,
+            *SCENARIO,
+            "--seconds",
+            f"{ATTACK_S:g}",
+            "--runs",
+            scratch,
+        ]
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:

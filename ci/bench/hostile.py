@@ -28,10 +28,7 @@ from reference_impl.host.tests.process import Address, BrokerProcess, RawClient
 from reference_impl.tests.hostile import attacks
 from reference_impl.tests.hostile.witness import Place, Witness
 
-CONFIG = {
-    "authorizer.class.name": STANDARD_AUTHORIZER,
-    "allow.everyone.if.no.acl.found": "true",
-}
+CONFIG = {"authorizer.class.name": STANDARD_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 TOPIC = "hostile"
 LOOKED_AT_S = 3.0
 """How long after an attack its sockets may still be there, and its memory."""
@@ -54,9 +51,7 @@ class Attack:
 ATTACKS: Mapping[str, Attack] = {
     "20 clients pipeline 256 KB of Metadata": Attack(lambda at: attacks.pipeline(at, 5.0)),
     "11 KB, 18 million wrong records": Attack(
-        lambda at: attacks.produce_each(at, TOPIC, [attacks.wrong_bomb()] * 10),
-        0.5,
-        answer_s=0.05,
+        lambda at: attacks.produce_each(at, TOPIC, [attacks.wrong_bomb()] * 10), 0.5, answer_s=0.05
     ),
     "300,000 tiny records": Attack(
         lambda at: attacks.produce_each(at, TOPIC, [attacks.right_bomb()] * 3), 0.5
@@ -175,8 +170,17 @@ def _add_apache(table: Table, attack: Attack, directory: Path) -> None:
             print(f"  Apache Kafka did not get through: {error}", flush=True)
             table.add("", "Apache", math.inf, "", "", "", "", "", "")
             return
-    table.add("", "Apache", seen.longest_s, seen.p99_s, seen.cpu_s, seen.cpu_after,
-              seen.sockets, seen.mib, seen.answer_s or "")  # fmt: skip
+    table.add(
+        "",
+        "Apache",
+        seen.longest_s,
+        seen.p99_s,
+        seen.cpu_s,
+        seen.cpu_after,
+        seen.sockets,
+        seen.mib,
+        seen.answer_s or "",
+    )
 
 
 def _add(table: Table, name: str, attack: Attack, seen: Seen) -> None:

@@ -92,8 +92,15 @@ def _spark(table: Table, scratch: Path, sizes: Sequence[int]) -> None:
         _add(table, f"Spark {SPARK_MASTER}, CPU s", f"{rows:,} rows", found, bound)
     (few, briefly), (many, long) = took[0], took[-1]
     growth = math.log(long / briefly) / math.log(many / few)
-    table.add("Spark, CPU s grow by rows to the power", f"{few:,} to {many:,}", "", "", "", "",
-              Ratio(growth, at_most=1.1))  # fmt: skip
+    table.add(
+        "Spark, CPU s grow by rows to the power",
+        f"{few:,} to {many:,}",
+        "",
+        "",
+        "",
+        "",
+        Ratio(growth, at_most=1.1),
+    )
 
 
 def _porcupine(table: Table) -> None:
@@ -114,13 +121,27 @@ def _porcupine(table: Table) -> None:
     result = check("register", operations)
     wall_s = time.monotonic() - started
     own_s = sum(partition.seconds for partition in result.partitions)
-    table.add("porcupine, own time in time with binding", f"{PORCUPINE_OPERATIONS:,} operations",
-              result.verdict.value, wall_s, "", "", Ratio(wall_s / own_s, at_most=1.1))  # fmt: skip
+    table.add(
+        "porcupine, own time in time with binding",
+        f"{PORCUPINE_OPERATIONS:,} operations",
+        result.verdict.value,
+        wall_s,
+        "",
+        "",
+        Ratio(wall_s / own_s, at_most=1.1),
+    )
 
 
 def _add(table: Table, what: str, size: object, found: Figures, bound: object) -> None:
-    table.add(what, f"{size:,}" if isinstance(size, int) else size, found["verdict"],
-              found["wall_s"], found["cpu_s"], found["peak_mib"], bound)  # fmt: skip
+    table.add(
+        what,
+        f"{size:,}" if isinstance(size, int) else size,
+        found["verdict"],
+        found["wall_s"],
+        found["cpu_s"],
+        found["peak_mib"],
+        bound,
+    )
 
 
 def write_history(file: Path, rows: int) -> int:
@@ -149,8 +170,10 @@ def _moved(block: pl.DataFrame, number: int) -> pl.DataFrame:
 def _measured(what: str, *files: Path) -> Figures:
     made = subprocess.run(
         [sys.executable, "-m", "ci.bench.judges", what, *map(str, files)],
-        stdout=subprocess.PIPE, check=True, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    )
     figures: Figures = json.loads(made.stdout.splitlines()[-1])
     return figures
 
@@ -204,8 +227,11 @@ def _timed(work: Callable[[], T]) -> tuple[T, Figures]:
 
 
 _TASKS: Mapping[str, Callable[..., Figures]] = {
-    "import": _import, "local": _by_local, "spark": _by_spark, "warm": _warm,
-}  # fmt: skip
+    "import": _import,
+    "local": _by_local,
+    "spark": _by_spark,
+    "warm": _warm,
+}
 
 
 def _main(what: str, *files: str) -> None:

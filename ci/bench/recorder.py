@@ -43,6 +43,10 @@ def run() -> Table:
             client.close()
         finally:
             cluster.stop()
-    table.add("confluent, acks=all", measured.rate_without, measured.rate_with,
-              Ratio(measured.share, at_most=BOUND))  # fmt: skip
+    table.add(
+        "confluent, acks=all",
+        measured.rate_without,
+        measured.rate_with,
+        Ratio(measured.share, at_most=BOUND),
+    )
     return table

@@ -19,9 +19,15 @@ __all__ = ["render_bugs", "run_bugs"]
 
 
 def run_bugs(
-    only: Sequence[str], runs: Path, *, seed: int, attempts: int, seconds: float, jobs: int,
+    only: Sequence[str],
+    runs: Path,
+    *,
+    seed: int,
+    attempts: int,
+    seconds: float,
+    jobs: int,
     form: str = "text",
-) -> int:  # fmt: skip
+) -> int:
     """Hunt, and print what was found, also after Ctrl-C. Return the exit status.
 
     form: the form of the result on standard output: text, json or markdown; with the last two,

@@ -15,6 +15,13 @@ def scenario_of(name: str, seconds: float, seed: int) -> Scenario:
     bug = BUGS[name]
     seconds = max(seconds, bug.seconds_min)
     return Scenario(
-        TARGET, bug.workload, bug.nemesis, nodes_of(TARGET), seconds, seed,
-        {**promised_config(bug.nemesis), **bug.config}, name, client=bug.client,
-    )  # fmt: skip
+        TARGET,
+        bug.workload,
+        bug.nemesis,
+        nodes_of(TARGET),
+        seconds,
+        seed,
+        {**promised_config(bug.nemesis), **bug.config},
+        name,
+        client=bug.client,
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 from ci.checks.citations import citation_violations
 from ci.checks.dependencies import dependency_violations
 from ci.checks.diagrams import diagram_violations
+from ci.checks.formatting import formatting_violations
 from ci.checks.guarantees import guarantee_violations
 from ci.checks.imports import import_violations
 from ci.checks.leaks import leak_violations
@@ -30,10 +31,12 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "citations": citation_violations,
     "loops": loop_violations,
     "prose": prose_violations,
+    "formatting": formatting_violations,
 }
 
 TOOLS: dict[str, list[str]] = {
     "ruff": ["ruff", "check", "--quiet", "conftest.py", *PACKAGES],
+    "format": ["ruff", "format", "--quiet", "--check", "conftest.py", *PACKAGES],
     "mypy": ["mypy", "--no-error-summary", "conftest.py", *PACKAGES],
 }
 """Modules to run with `python -m`; their settings stand in pyproject.toml."""

@@ -17,11 +17,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reference_impl.wire": (),
     "reference_impl.core": ("reference_impl.wire",),
     "reference_impl.client": ("reference_impl.wire",),
-    "reference_impl.bugs": (
-        "reference_impl.core",
-        "reference_impl.client",
-        "reference_impl.wire",
-    ),
+    "reference_impl.bugs": ("reference_impl.core", "reference_impl.client", "reference_impl.wire"),
     "reference_impl.host": ("reference_impl",),
     "linearizability": (),
     # The truth of the self-test comes from its model: a judge that is blind would blind its own
@@ -54,13 +50,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.pidfd": ("chaos.guard",),
     "chaos.container": ("chaos.pidfd", "chaos.protocols", *MEANS),
     "chaos.containers": ("chaos.container", "chaos.protocols", *MEANS),
-    "chaos.leftovers": (
-        "chaos.containers",
-        "chaos.disks",
-        "chaos.netns",
-        "chaos.owed",
-        *MEANS,
-    ),
+    "chaos.leftovers": ("chaos.containers", "chaos.disks", "chaos.netns", "chaos.owed", *MEANS),
     "chaos.owed": ("chaos.pidfd", *MEANS),
     "chaos.clocks": ("chaos.faults", *MEANS),
     "chaos.outcomes": ("chaos.protocols",),

@@ -24,9 +24,9 @@ def loop_violations(root: Path) -> list[str]:
                 where = path.relative_to(root)
                 found += [
                     f"{where}:{line}: a loop that compares goes over rows which may be none;"
-                    " write `for … in each(rows, \"what they are\")`"
+                    ' write `for … in each(rows, "what they are")`'
                     for line in _bare_loops(function)
-                ]  # fmt: skip
+                ]
     return list(dict.fromkeys(found))
 
 

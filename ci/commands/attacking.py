@@ -69,19 +69,29 @@ def chaos_run(
     target = f"netns:{target}" if network == "netns" else target
 
     outcome = attack(
-        target=target, workload=workload, nemesis=nemesis, nodes=nodes, seconds=seconds, seed=seed,
-        bug=bug, config=settings(config, config_file), typed=typed(config, config_file),
-        runs=runs, engine=engine, spark_master=spark_master,
-        progress=not as_json, rate=rate, client=client, stale_after_s=stale_after,
-    )  # fmt: skip
+        target=target,
+        workload=workload,
+        nemesis=nemesis,
+        nodes=nodes,
+        seconds=seconds,
+        seed=seed,
+        bug=bug,
+        config=settings(config, config_file),
+        typed=typed(config, config_file),
+        runs=runs,
+        engine=engine,
+        spark_master=spark_master,
+        progress=not as_json,
+        rate=rate,
+        client=client,
+        stale_after_s=stale_after,
+    )
     print(outcome.to_json()) if as_json else print_verdict(outcome)
     raise typer.Exit(outcome.exit_status)
 
 
 @chaos_app.command("list")
-def chaos_list(
-    markdown: Annotated[bool, typer.Option(help="As Markdown tables.")] = False,
-) -> None:
+def chaos_list(markdown: Annotated[bool, typer.Option(help="As Markdown tables.")] = False) -> None:
     """List workloads, nemeses, targets, and which target can perform which fault."""
     from chaos.listing import list_markdown, list_text
 

@@ -50,9 +50,13 @@ def perform(command: Sequence[str], *verb: str) -> None:
     """Run one verb of Compose on our project. Raise UsageError."""
     whole = [*command, "-f", str(FILE), "-p", PROJECT, *verb]
     done = subprocess.run(
-        whole, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=UP_TIMEOUT_S,
+        whole,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=UP_TIMEOUT_S,
         check=False,
-    )  # fmt: skip
+    )
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[-300:]
         raise UsageError(f"compose: {' '.join(verb)} ended with {done.returncode}: {said}")
@@ -115,9 +119,23 @@ def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
     """Attack it as a user does."""
     target = os.path.relpath(describe(), places.ROOT)
     arguments = [
-        "chaos", "run", "--target", target, "--nodes", "3", "--workload", "appends",
-        "--nemesis", nemesis, "--seconds", str(seconds), "--seed", str(seed), "--runs", str(runs),
-    ]  # fmt: skip
+        "chaos",
+        "run",
+        "--target",
+        target,
+        "--nodes",
+        "3",
+        "--workload",
+        "appends",
+        "--nemesis",
+        nemesis,
+        "--seconds",
+        str(seconds),
+        "--seed",
+        str(seed),
+        "--runs",
+        str(runs),
+    ]
     program = [sys.executable, "-m", "ci.cli", *arguments]
     return subprocess.run(program, cwd=places.ROOT, check=False).returncode
 

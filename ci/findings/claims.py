@@ -44,33 +44,39 @@ SYNCED = (
 )
 CLAIMS: tuple[Claim, ...] = (
     Claim(
-        "DUR-4", "Loss of power of all nodes, default flushing",
+        "DUR-4",
+        "Loss of power of all nodes, default flushing",
         "Records acknowledged with acks=all survive a loss of power of all replicas at once.",
         f"The claim does not hold, and the documentation does not make it. {SYNCED}",
         "Nothing was lost in this run; nothing promises that.",
         "power-loss-all",
     ),
     Claim(
-        "DUR-4", "Loss of power of all nodes, each record flushed",
+        "DUR-4",
+        "Loss of power of all nodes, each record flushed",
         "A record that is flushed before it is acknowledged survives a loss of power of "
         "all replicas.",
         "The claim does not hold.",
         "It holds: with log.flush.interval.messages=1 a record is on the disk before it is "
         "acknowledged, and no acknowledged record is gone.",
-        "power-loss-all", FLUSHED,
+        "power-loss-all",
+        FLUSHED,
     ),
     Claim(
-        "DUR-4", "Power lost amid writes, each record flushed",
+        "DUR-4",
+        "Power lost amid writes, each record flushed",
         "A record that is flushed before it is acknowledged survives a loss of power that "
         "tears or reorders "
         "the writes under way, and recovery keeps whole batches only.",
         "The claim does not hold.",
         "It holds: recovery cuts off what was torn, and that had been acknowledged to nobody "
         "(LogSegment.recover).",
-        "torn-writes", FLUSHED,
+        "torn-writes",
+        FLUSHED,
     ),
     Claim(
-        "DUR-4", "Power lost with every unsynced name, each record flushed",
+        "DUR-4",
+        "Power lost with every unsynced name, each record flushed",
         "A record that is flushed before it is acknowledged survives a loss of power of "
         "all replicas, also "
         "on a file system that keeps a new name only once its directory was synced.",
@@ -78,10 +84,13 @@ CLAIMS: tuple[Claim, ...] = (
         "syncs before a checkpoint is next written there: such a file system may lose a young "
         "partition whole. One with a journal, such as ext4, keeps the name with the file.",
         "It holds in this run: log.dirs had been synced before the power was lost.",
-        "lost-names", FLUSHED, "groups-consumer-positions",
+        "lost-names",
+        FLUSHED,
+        "groups-consumer-positions",
     ),
     Claim(
-        "DUR-2", "Loss of power of one node at a time",
+        "DUR-2",
+        "Loss of power of one node at a time",
         "Records acknowledged with acks=all, three copies and min.insync.replicas=2, survive the "
         "loss of one broker's unsynced data.",
         "The claim does not hold.",
@@ -90,7 +99,8 @@ CLAIMS: tuple[Claim, ...] = (
         "power-loss-one",
     ),
     Claim(
-        "DUR-2", "Last replica standing, two copies, min.insync.replicas=1",
+        "DUR-2",
+        "Last replica standing, two copies, min.insync.replicas=1",
         "acks=all with min.insync.replicas=1 survives the failure of a follower only.",
         "It holds, and no more than that: with the follower dead the leader alone acknowledged, "
         "and its loss of power took what it had not synced.",
@@ -99,21 +109,25 @@ CLAIMS: tuple[Claim, ...] = (
         {"default.replication.factor": "2", "min.insync.replicas": "1"},
     ),
     Claim(
-        "DUR-2", "A follower dead, then the leader's power, three copies, two in sync",
+        "DUR-2",
+        "A follower dead, then the leader's power, three copies, two in sync",
         "acks=all with min.insync.replicas=2 survives the loss of one broker.",
         "The claim does not hold.",
         "It holds, even with a follower dead: a second replica held whatever was acknowledged.",
         "last-replica-standing",
     ),
     Claim(
-        "ELE-3", "Unclean election, min.insync.replicas=1",
+        "ELE-3",
+        "Unclean election, min.insync.replicas=1",
         "With unclean election an out-of-sync replica may lead, and unreplicated records are lost.",
         "It holds: the records that the old leader acknowledged alone are gone with the election.",
         "Nothing was lost in this run; nothing promises that.",
-        "unclean-election", {"min.insync.replicas": "1"},
+        "unclean-election",
+        {"min.insync.replicas": "1"},
     ),
     Claim(
-        "REP-4", "A leader whose disk hangs",
+        "REP-4",
+        "A leader whose disk hangs",
         "acks=all answers only when all replicas in sync have the record, also across a leader "
         "whose writes hang and who is replaced meanwhile.",
         "The claim does not hold.",
@@ -122,7 +136,8 @@ CLAIMS: tuple[Claim, ...] = (
         "disk-stall",
     ),
     Claim(
-        "REP-4", "A leader cut off from the other nodes",
+        "REP-4",
+        "A leader cut off from the other nodes",
         "acks=all answers only when all replicas in sync have the record; a leader that was "
         "replaced acknowledges nothing.",
         "The claim does not hold.",
@@ -131,7 +146,8 @@ CLAIMS: tuple[Claim, ...] = (
         "partition-leader",
     ),
     Claim(
-        "REP-3", "A follower that truncated its log, and a partition without writes",
+        "REP-3",
+        "A follower that truncated its log, and a partition without writes",
         "Followers pull with Fetch; the high watermark travels in the response.",
         "The claim does not always hold. A follower whose log goes beyond where the leader's parts "
         "from it is told so, and told the high watermark with it, which it leaves aside until it "
@@ -143,21 +159,26 @@ CLAIMS: tuple[Claim, ...] = (
         "records. What is gone from this run was acknowledged under acks=1 by the dead leader "
         "alone (DUR-1).",
         "Every follower knew of the whole high watermark in this run.",
-        "lone-tail", workload="appends-acks1", broken_by="its high watermark stayed at",
+        "lone-tail",
+        workload="appends-acks1",
+        broken_by="its high watermark stayed at",
     ),
     Claim(
-        "LOG-1", "Wall clocks that jump",
+        "LOG-1",
+        "Wall clocks that jump",
         "Offsets, order and durability do not depend on wall clocks.",
         "The claim does not hold.",
         "It holds: no acknowledged record was lost, doubled or disordered by clocks that jump.",
         "clock-jump",
     ),
     Claim(
-        "DUR-1", "acks=1, the leader cut off",
+        "DUR-1",
+        "acks=1, the leader cut off",
         "acks=1 survives the failure of a follower only.",
         "It holds, and no more than that: the records that the old leader alone "
         "had, and had acknowledged, are gone.",
         "Nothing was lost in this run; nothing promises that.",
-        "partition-leader", workload="appends-acks1",
+        "partition-leader",
+        workload="appends-acks1",
     ),
-)  # fmt: skip
+)

@@ -26,9 +26,14 @@ def targets_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def run_nightly(
-    minutes: float, targets: Sequence[str], seed: int, runs: Path,
-    keep_gib: float = KEEP_GIB, seconds: float | None = None, jobs: int = 1,
-) -> int:  # fmt: skip
+    minutes: float,
+    targets: Sequence[str],
+    seed: int,
+    runs: Path,
+    keep_gib: float = KEEP_GIB,
+    seconds: float | None = None,
+    jobs: int = 1,
+) -> int:
     """Run scenarios until the time is up, print the summary, and return the exit status."""
     return Nightly(minutes, Plan(tuple(targets), seed, seconds), runs, keep_gib, jobs).perform()
 

@@ -54,9 +54,13 @@ class Job:
         environment = {**os.environ, ports.VARIABLE: f"{own_ports.start}-{own_ports.stop - 1}"}
         with log.open("wb") as output:
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
-                env=environment, start_new_session=True,  # Ctrl-C is for the night
-            )  # fmt: skip
+                command,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the night
+            )
         return cls(result, log, process)
 
     def wait(self, interrupted: threading.Event, say: Callable[[str], None]) -> None:

@@ -147,9 +147,13 @@ class Nightly:
             return Outcome.of(one, before, reason, "", time.monotonic() - began)
         verdict = judged.verdict
         return Outcome.of(
-            one, [*before, verdict.validity], explained(verdict), judged.path.name,
-            time.monotonic() - began, unrelated=is_unrelated(one, verdict),
-        )  # fmt: skip
+            one,
+            [*before, verdict.validity],
+            explained(verdict),
+            judged.path.name,
+            time.monotonic() - began,
+            unrelated=is_unrelated(one, verdict),
+        )
 
     def _attack(self, scenario: Scenario, own_ports: range, say: Say) -> Judged:
         """Make the run in its own process; judge and draw it here, one at a time."""

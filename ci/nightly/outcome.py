@@ -45,15 +45,29 @@ class Outcome:
 
     @classmethod
     def of(
-        cls, expectation: Expectation, verdicts: Sequence[Validity], reason: str, run: str,
-        seconds: float, *, unrelated: bool = False,
-    ) -> Outcome:  # fmt: skip
+        cls,
+        expectation: Expectation,
+        verdicts: Sequence[Validity],
+        reason: str,
+        run: str,
+        seconds: float,
+        *,
+        unrelated: bool = False,
+    ) -> Outcome:
         return cls(
-            expectation.name, expectation.command, expectation.scenario.target,
-            expectation.part.value, expectation.why, expectation.verdict.value,
-            tuple(verdict.value for verdict in verdicts), reason, run,
-            expectation.scenario.seconds, round(seconds, 1), unrelated=unrelated,
-        )  # fmt: skip
+            expectation.name,
+            expectation.command,
+            expectation.scenario.target,
+            expectation.part.value,
+            expectation.why,
+            expectation.verdict.value,
+            tuple(verdict.value for verdict in verdicts),
+            reason,
+            run,
+            expectation.scenario.seconds,
+            round(seconds, 1),
+            unrelated=unrelated,
+        )
 
     @property
     def ending(self) -> Ending:

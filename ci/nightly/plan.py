@@ -75,11 +75,14 @@ def canaries() -> list[Expectation]:
     """Return every planted bug where it must be caught; a night in which one is missed is red."""
     return [
         Expectation(
-            scenario_of(name, CANARY_SECONDS, CANARY_SEED), Validity.INVALID, Part.CANARY,
-            "a planted bug is caught", by=bug.caught_by,
+            scenario_of(name, CANARY_SECONDS, CANARY_SEED),
+            Validity.INVALID,
+            Part.CANARY,
+            "a planted bug is caught",
+            by=bug.caught_by,
         )
         for name, bug in BUGS.items()
-    ]  # fmt: skip
+    ]
 
 
 def canaries_of_night(seed: int) -> list[Expectation]:

@@ -65,10 +65,13 @@ class Night:
             return cls(
                 file,
                 {key: facts[key] for key in ("commit", "seed", "minutes", "targets")},
-                facts["started"], facts["ended"],
+                facts["started"],
+                facts["ended"],
                 [Outcome.from_dict(outcome) for outcome in facts["outcomes"]],
-                dict(facts["robustness"]), dict(facts["left_out"]), facts["exit_status"],
-            )  # fmt: skip
+                dict(facts["robustness"]),
+                dict(facts["left_out"]),
+                facts["exit_status"],
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(
                 f"{file} is no record of a night ({type(error).__name__}: {error}); delete it, or"

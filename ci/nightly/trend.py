@@ -101,10 +101,14 @@ def _column(night: Night) -> Column:
     tones = {0: Tone.GOOD, 1: Tone.BAD}
     words = {0: "as expected", 1: "not as expected", 3: "not all judged", None: "cut off"}
     return Column(
-        night.started[:10], night.started[11:16], str(night.settings["commit"])[:8],
-        len(night.outcomes), tones.get(night.exit_status, Tone.UNKNOWN),  # type: ignore[arg-type]
-        words.get(night.exit_status, "unknown"), counts(night.outcomes),
-    )  # fmt: skip
+        night.started[:10],
+        night.started[11:16],
+        str(night.settings["commit"])[:8],
+        len(night.outcomes),
+        tones.get(night.exit_status, Tone.UNKNOWN),  # type: ignore[arg-type]
+        words.get(night.exit_status, "unknown"),
+        counts(night.outcomes),
+    )
 
 
 def _row(name: str, nights: Sequence[Night], flaky: set[str], store: Store) -> Row:

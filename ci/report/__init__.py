@@ -40,9 +40,12 @@ def report_run(run_dir: Path, out: Path | None = None) -> Path:
     """Write the report of one run directory: report.html and summary.md inside it, or at `out`."""
     run = run_report(load(run_dir), "run-1")
     data = ReportData(
-        title=run.title, generated=_now(), lines=(run.line,), runs=(run,),
+        title=run.title,
+        generated=_now(),
+        lines=(run.line,),
+        runs=(run,),
         not_run=tuple(run.problems),
-    )  # fmt: skip
+    )
     return build(data, out or run_dir / "report.html")
 
 

@@ -12,10 +12,17 @@ from ci.errors import UsageError
 
 TIMEOUT_S = 120
 QUIET = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--hide-scrollbars", "--enable-logging=stderr",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--enable-logging=stderr",
+)
 """No sandbox: it cannot be had as root or in most containers, and the page is our own."""
 
 
@@ -37,13 +44,17 @@ def open_page(page: Path, *options: str, width: int = 1240, height: int = 900) -
         prefix="touchstone-browser-", ignore_cleanup_errors=True
     ) as profile:
         command = [
-            browser, *QUIET, f"--user-data-dir={profile}", f"--window-size={width},{height}",
-            *options, page.resolve().as_uri(),
-        ]  # fmt: skip
+            browser,
+            *QUIET,
+            f"--user-data-dir={profile}",
+            f"--window-size={width},{height}",
+            *options,
+            page.resolve().as_uri(),
+        ]
         try:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S,
-            )  # fmt: skip
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S
+            )
         except subprocess.TimeoutExpired as error:
             raise UsageError(f"{browser} did not open {page} within {TIMEOUT_S} s") from error
     logged = done.stderr.decode(errors="replace")

@@ -41,9 +41,11 @@ def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Mar
     """Draw the records per second. The final reads may leave the plot: they come as fast as they
     can."""
     before = [
-        value for each in series for second, value in each.points
+        value
+        for each in series
+        for second, value in each.points
         if value is not None and (run.final_s is None or second < math.floor(run.final_s))
-    ]  # fmt: skip
+    ]
     return _linear(run, scale, series, max(before, default=1.0), "/s")
 
 
@@ -126,9 +128,13 @@ def bad_outcomes(run: Recorded, scale: TimeScale, fails: Points, infos: Points) 
 
 
 def _chart(
-    run: Recorded, scale: TimeScale, series: Sequence[Series], y: Callable[[float], float],
-    ticks: Sequence[float], unit: str,
-) -> Markup:  # fmt: skip
+    run: Recorded,
+    scale: TimeScale,
+    series: Sequence[Series],
+    y: Callable[[float], float],
+    ticks: Sequence[float],
+    unit: str,
+) -> Markup:
     parts = bands(scale, run.faults, TOP, TOP + HEIGHT, run.final_s)
     parts += _grid(ticks, y, unit)
     for each in series:

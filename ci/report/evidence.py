@@ -53,9 +53,10 @@ def evidence_of(
 
 def _in_scope(row: dict[str, Any], anomaly: Anomaly) -> bool:
     return all(
-        row.get(column) == value for column, value in anomaly.scope.items()
+        row.get(column) == value
+        for column, value in anomaly.scope.items()
         if column in row and value is not None and row.get(column) is not None
-    )  # fmt: skip
+    )
 
 
 def _is_named(row: dict[str, Any], named: set[int]) -> bool:
@@ -71,10 +72,7 @@ def _that_matter(rows: Sequence[dict[str, Any]], named: set[int]) -> list[dict[s
     near = {i + step for i in hits for step in (-1, 0, 1)}
     near |= {i for i, row in enumerate(rows) if row["f"] == F.READ_ALL.value}
     near |= {0, len(rows) - 1} if not near else set()
-    ranked = sorted(
-        (i for i in near if 0 <= i < len(rows)),
-        key=lambda i: (i not in hits, i),
-    )
+    ranked = sorted((i for i in near if 0 <= i < len(rows)), key=lambda i: (i not in hits, i))
     return [rows[i] for i in sorted(ranked[:ROWS_MAX])]
 
 
@@ -106,9 +104,17 @@ def _number(value: int | None) -> str:
 def _detail(row: dict[str, Any]) -> str:
     """Return what else the history has about this row, in the columns' own names."""
     columns = (
-        "control", "producer_id", "producer_epoch", "sequence", "leader_epoch", "replica", "txn",
-        "log_start", "high_watermark", "acks",
-    )  # fmt: skip
+        "control",
+        "producer_id",
+        "producer_epoch",
+        "sequence",
+        "leader_epoch",
+        "replica",
+        "txn",
+        "log_start",
+        "high_watermark",
+        "acks",
+    )
     known = [str(row[column]) for column in ("client", "isolation") if row[column] is not None]
     known += [f"{column} {row[column]}" for column in columns if row[column] is not None]
     if row["idempotent"]:

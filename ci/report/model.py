@@ -287,9 +287,11 @@ class ReportData:
         if not self.is_demo and len(self.lines) >= 1:
             return self.lines[0].word
         return {
-            Tone.GOOD: "everything as expected", Tone.BAD: "not everything as expected",
-            Tone.UNKNOWN: "not everything was judged", Tone.NONE: "nothing was judged",
-        }[self.tone]  # fmt: skip
+            Tone.GOOD: "everything as expected",
+            Tone.BAD: "not everything as expected",
+            Tone.UNKNOWN: "not everything was judged",
+            Tone.NONE: "nothing was judged",
+        }[self.tone]
 
     @property
     def tally(self) -> str:

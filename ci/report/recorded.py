@@ -70,13 +70,16 @@ class Recorded:
         ok, info = pl.col("type") == Type.OK.value, pl.col("type") == Type.INFO.value
         f = pl.col("f")
         kind = (
-            pl.when(f.is_in(WRITES).any()).then(pl.lit("send"))
-            .when(f.is_in(TRANSACTIONS).any()).then(pl.lit("txn"))
+            pl.when(f.is_in(WRITES).any())
+            .then(pl.lit("send"))
+            .when(f.is_in(TRANSACTIONS).any())
+            .then(pl.lit("txn"))
             .when(f.is_in(READS).any() & pl.col("offset").is_not_null().any())
             .then(pl.lit("read"))
-            .when(f.is_in(READS).any()).then(pl.lit("wait"))
+            .when(f.is_in(READS).any())
+            .then(pl.lit("wait"))
             .otherwise(pl.lit("other"))
-        )  # fmt: skip
+        )
         outcome = pl.when(ok.all()).then(pl.lit("ok")).when(info.any()).then(pl.lit("info"))
         return (
             self.rows.filter(f != F.NEMESIS.value)
@@ -146,9 +149,8 @@ def load(directory: Path) -> Recorded:
     if verdict is not None and rows is not None and not verdict.groups:
         verdict = with_groups(verdict, rows)  # an older one has none
     return Recorded(
-        directory, facts, verdict,
-        _verdict(directory / "verdict-local.json"), rows, problem,
-    )  # fmt: skip
+        directory, facts, verdict, _verdict(directory / "verdict-local.json"), rows, problem
+    )
 
 
 def _json(file: Path) -> dict[str, Any]:

@@ -108,9 +108,8 @@ def verdict_line(run: Recorded, anchor: str) -> Line:
             why += f"{', the most serious' if len(verdict.groups) > 1 else ''}: {first.headline}"
             link = _group_anchor(anchor, first.number)
     return Line(
-        name, verdict.validity.value, TONE_OF[verdict.validity], why, commands, link,
-        verdict.engine,
-    )  # fmt: skip
+        name, verdict.validity.value, TONE_OF[verdict.validity], why, commands, link, verdict.engine
+    )
 
 
 def _commands(run: Recorded) -> Iterator[Command]:
@@ -138,10 +137,13 @@ def _numbers(run: Recorded) -> Iterator[tuple[str, str]]:
     """Yield the figures that a reader asks for first."""
     counts = run.facts.get("counts") or {}
     for key, name in (
-        ("ok", "operations ok"), ("fail", "failed"), ("info", "outcome unknown"),
-        ("records_acknowledged", "records acknowledged"), ("records_read", "records read"),
+        ("ok", "operations ok"),
+        ("fail", "failed"),
+        ("info", "outcome unknown"),
+        ("records_acknowledged", "records acknowledged"),
+        ("records_read", "records read"),
         ("faults", "faults and heals"),
-    ):  # fmt: skip
+    ):
         if isinstance(counts.get(key), int):
             yield name, f"{counts[key]:,}"
     if run.verdict is not None:
@@ -153,11 +155,18 @@ def _numbers(run: Recorded) -> Iterator[tuple[str, str]]:
 def _facts(run: Recorded, summary: Summary | None) -> Iterator[tuple[str, str]]:
     facts = run.facts
     names = {
-        "target": "target", "nodes": "nodes", "workload": "workload", "nemesis": "nemesis",
-        "bug": "planted bug", "seconds": "seconds of attack", "seed": "seed",
-        "rate": "records a second at most", "started": "started", "ended": "ended",
+        "target": "target",
+        "nodes": "nodes",
+        "workload": "workload",
+        "nemesis": "nemesis",
+        "bug": "planted bug",
+        "seconds": "seconds of attack",
+        "seed": "seed",
+        "rate": "records a second at most",
+        "started": "started",
+        "ended": "ended",
         "commit": "commit of touchstone",
-    }  # fmt: skip
+    }
     for key, name in names.items():
         if facts.get(key) is not None:
             yield name, f"{facts[key]:g}" if isinstance(facts[key], float) else str(facts[key])
@@ -267,8 +276,9 @@ def _second(run: Recorded) -> str:
 def _named(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
     return {
         (name, anomaly.kind, anomaly.operations)
-        for name, anomaly in verdict.anomalies if "porcupine" not in name
-    }  # fmt: skip
+        for name, anomaly in verdict.anomalies
+        if "porcupine" not in name
+    }
 
 
 def _summary(run: Recorded) -> tuple[Summary | None, str]:
@@ -319,15 +329,26 @@ def _anomalies(run: Recorded, anchor: str) -> tuple[AnomalyReport, ...]:
 
 
 def _anomaly(
-    run: Recorded, anchor: str, checker: str, anomaly: Anomaly,
+    run: Recorded,
+    anchor: str,
+    checker: str,
+    anomaly: Anomaly,
     rows: dict[int, list[dict[str, Any]]],
-) -> AnomalyReport:  # fmt: skip
+) -> AnomalyReport:
     evidence, left_out = evidence_of(run, anomaly, rows)
     return AnomalyReport(
-        anchor, checker, anomaly.kind, placed(anomaly), anomaly.context, anomaly.blame or "",
-        _scope(anomaly), anomaly.operations, evidence, left_out,
+        anchor,
+        checker,
+        anomaly.kind,
+        placed(anomaly),
+        anomaly.context,
+        anomaly.blame or "",
+        _scope(anomaly),
+        anomaly.operations,
+        evidence,
+        left_out,
         _drawn(run, evidence, rows) if evidence else Markup(""),
-    )  # fmt: skip
+    )
 
 
 def _drawn(
@@ -345,8 +366,11 @@ def _drawn(
 def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int, str]:
     """Return the operations of anomalies that are not listed in full: framed too, linked to the
     run."""
-    named = {op for _, anomaly in (run.verdict.anomalies if run.verdict else ())
-             for op in anomaly.operations}  # fmt: skip
+    named = {
+        op
+        for _, anomaly in (run.verdict.anomalies if run.verdict else ())
+        for op in anomaly.operations
+    }
     return dict.fromkeys(named - set(told), f"{anchor}-anomalies")
 
 

@@ -32,13 +32,19 @@ BARS_MAX = 1800
 PROOFS_MAX = 1000
 LANES_HEIGHT_MAX = 560.0
 WORDS = {
-    "send": "sends", "read": "polls with records", "wait": "polls without a record",
-    "txn": "begins and ends of transactions", "other": "assignments",
-}  # fmt: skip
+    "send": "sends",
+    "read": "polls with records",
+    "wait": "polls without a record",
+    "txn": "begins and ends of transactions",
+    "other": "assignments",
+}
 KINDS = {
-    "send": "send", "read": "poll with records", "wait": "poll, nothing there",
-    "txn": "begin and end of transactions", "other": "assignment",
-}  # fmt: skip
+    "send": "send",
+    "read": "poll with records",
+    "wait": "poll, nothing there",
+    "txn": "begin and end of transactions",
+    "other": "assignment",
+}
 OUTCOMES = {"ok": "ok", "fail": "failed", "info": "outcome unknown"}
 ORDER = ("wait", "other", "read", "txn", "send")
 
@@ -120,9 +126,12 @@ def _apart(proofs: pl.DataFrame, scale: TimeScale) -> pl.DataFrame:
 
 
 def _proofs(
-    run: Recorded, scale: TimeScale, tops: Mapping[int, float], lane: float,
+    run: Recorded,
+    scale: TimeScale,
+    tops: Mapping[int, float],
+    lane: float,
     anomalies: Mapping[int, str],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Draw frames around the operations behind the anomalies, each a link to what it proves."""
     if not anomalies or not run.operations.height:
         return []

@@ -19,10 +19,17 @@ from ci.cli import app
 from linearizability import history
 
 ROWS = [
-    {"f": "send", "acks": -1, "topic": "t", "partition": 0, "value": number, "offset": number,
-     "run_id": "one"}
+    {
+        "f": "send",
+        "acks": -1,
+        "topic": "t",
+        "partition": 0,
+        "value": number,
+        "offset": number,
+        "run_id": "one",
+    }
     for number in range(4)
-]  # fmt: skip
+]
 GOOD = history.frame(ROWS)
 IN_ROW_2 = pl.int_range(pl.len()) == 2
 
@@ -40,9 +47,11 @@ def said_of(file: Path) -> str:
 def in_row_2(column: str, value: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Return a maker that puts the value into that row only."""
     return lambda good: good.with_columns(
-        pl.when(IN_ROW_2).then(pl.lit(value, dtype=good.schema[column])).otherwise(column)
+        pl.when(IN_ROW_2)
+        .then(pl.lit(value, dtype=good.schema[column]))
+        .otherwise(column)
         .alias(column)
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,17 +71,23 @@ def in_row_2(column: str, value: object) -> Callable[[pl.DataFrame], pl.DataFram
         (in_row_2("partition", None), "row 2: column 'topic' or 'partition' is null"),
         (in_row_2("schema_version", 99), "row 2: column 'schema_version' is newer than 2"),
         (in_row_2("op_id", 1), "row 2: columns 'op_id' and 'record_index' are those of the row"),
-        (lambda good: in_row_2("process", 5)(in_row_2("op_id", 1)(good)),
-         "row 2: column 'op_id' is that of the row before, but the process is another"),
+        (
+            lambda good: in_row_2("process", 5)(in_row_2("op_id", 1)(good)),
+            "row 2: column 'op_id' is that of the row before, but the process is another",
+        ),
         (in_row_2("run_id", "two"), "row 2: column 'run_id' names another run"),
         (in_row_2("t_complete_ns", 10**18), "row 2: column 't_complete_ns' is more than a year"),
-        (lambda good: in_row_2("t_invoke_ns", 10**18)(in_row_2("t_complete_ns", 10**18)(good)),
-         "row 2: column 't_invoke_ns' is more than a year from the first row's"),
+        (
+            lambda good: in_row_2("t_invoke_ns", 10**18)(in_row_2("t_complete_ns", 10**18)(good)),
+            "row 2: column 't_invoke_ns' is more than a year from the first row's",
+        ),
         (lambda good: pl.concat([good, good]), "row 4: columns 'op_id' and 'record_index' are"),
-        (lambda good: pl.concat([good, good.with_columns(process=good["process"] + 7)]),
-         "row 4: column 'op_id' is that of the row before, but the process is another"),
+        (
+            lambda good: pl.concat([good, good.with_columns(process=good["process"] + 7)]),
+            "row 4: column 'op_id' is that of the row before, but the process is another",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_bad_table_is_refused_with_row_and_column(
     tmp_path: Path, spoil: Callable[[pl.DataFrame], pl.DataFrame], problem: str
 ) -> None:
@@ -149,8 +164,14 @@ def test_a_directory_without_a_history_is_refused(tmp_path: Path, name: str, pro
     assert problem in said_of(tmp_path / name)
 
 
-INVOKED = {"index": 0, "time": 5, "process": 0, "type": "invoke", "f": "send",
-           "value": [["send", 1, 42]]}  # fmt: skip
+INVOKED = {
+    "index": 0,
+    "time": 5,
+    "process": 0,
+    "type": "invoke",
+    "f": "send",
+    "value": [["send", 1, 42]],
+}
 ENDED = INVOKED | {"index": 1, "time": 6, "type": "ok", "value": [["send", 1, [0, 42]]]}
 
 

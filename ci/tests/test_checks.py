@@ -73,9 +73,7 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
             "a diagram is old",
         ),
     ],
-    "guarantees": [
-        ("docs/guarantees.md", "no marks\n", "has no lines '<!-- guarantee: table of"),
-    ],
+    "guarantees": [("docs/guarantees.md", "no marks\n", "has no lines '<!-- guarantee: table of")],
     "dependencies": [
         ("ci/a.py", "import rich\nimport pluggy\n", "nothing in requirements.in brings pluggy"),
         ("chaos/links.py", "def f():\n    from yaml import load\n", "chaos/links.py:2:"),
@@ -106,6 +104,10 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("chaos/d.py", 'def f():\n    """Ask it; raises Refused."""\n', "'; raises'"),
         ("chaos/e.py", 'def f():\n    """Return it; None if absent."""\n', "'; None if'"),
         ("chaos/f.py", '"""The index is built anew."""\n', "'anew'"),
+    ],
+    "formatting": [
+        ("chaos/a.py", "\nx = [1,2]  # fmt: " + "skip\n", "chaos/a.py:2: it switches"),
+        ("ci/b.py", "# fmt:" + "off\n", "ci/b.py:1: it switches"),
     ],
 }
 

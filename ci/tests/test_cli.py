@@ -21,9 +21,13 @@ from reference_impl.bugs import BUGS
 
 def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "ci.cli", *words], capture_output=True, text=True, timeout=120,
-        check=False, cwd=cwd,
-    )  # fmt: skip
+        [sys.executable, "-m", "ci.cli", *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=cwd,
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,14 +37,40 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
         (["conform", "--target", "apach"], "apache"),
         (["chaos", "run", "--target", "apach", "--workload", "appends"], "apache"),
         (["chaos", "run", "--target", "reference", "--workload", "append"], "appends"),
-        (["chaos", "run", "--target", "reference", "--workload", "appends", "--nemesis", "kil"],
-         "kill"),
-        (["chaos", "run", "--target", "reference", "--workload", "appends", "--config", "x"],
-         "key=value"),
-        (["chaos", "run", "--target", "reference", "--workload", "appends", "--config-file",
-          "no-such-file"], "--config-file no-such-file: No such file"),
-        (["chaos", "run", "--target", "reference", "--workload", "appends", "--nemesis",
-          "partition-link"], "cannot"),
+        (
+            ["chaos", "run", "--target", "reference", "--workload", "appends", "--nemesis", "kil"],
+            "kill",
+        ),
+        (
+            ["chaos", "run", "--target", "reference", "--workload", "appends", "--config", "x"],
+            "key=value",
+        ),
+        (
+            [
+                "chaos",
+                "run",
+                "--target",
+                "reference",
+                "--workload",
+                "appends",
+                "--config-file",
+                "no-such-file",
+            ],
+            "--config-file no-such-file: No such file",
+        ),
+        (
+            [
+                "chaos",
+                "run",
+                "--target",
+                "reference",
+                "--workload",
+                "appends",
+                "--nemesis",
+                "partition-link",
+            ],
+            "cannot",
+        ),
         (["check", "no-such-run"], "no-such-run"),
         (["report", "no-such-run"], "no-such-run"),
         (["serve", "--nodes", "3"], "--nodes 1"),
@@ -49,7 +79,7 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
         (["nightly", "--targets", "apach"], "apache"),
     ],
     ids=lambda value: "-".join(value[:3]) if isinstance(value, list) else None,
-)  # fmt: skip
+)
 def test_what_is_wrong_is_one_sentence_and_exit_2(
     words: list[str], names: str, tmp_path: Path
 ) -> None:
@@ -70,9 +100,12 @@ def test_check_ends_in_the_status_of_its_verdict(tmp_path: Path) -> None:
     read = {"f": "poll", "topic": "t", "partition": 0, "value": 1, "isolation": "read_uncommitted"}
     valid, invalid, empty = (tmp_path / f"{name}.parquet" for name in ("valid", "invalid", "empty"))
     history.write(valid, history.frame([{**sent, "offset": 0}, {**read, "offset": 0}]))
-    history.write(invalid, history.frame([
-        {**sent, "offset": 0}, {**read, "offset": 0}, {**read, "offset": 1, "process": 1},
-    ]))  # fmt: skip
+    history.write(
+        invalid,
+        history.frame(
+            [{**sent, "offset": 0}, {**read, "offset": 0}, {**read, "offset": 1, "process": 1}]
+        ),
+    )
     history.write(empty, history.frame([]))
     for file, status, said in ((valid, 0, "valid"), (invalid, 1, "invalid"), (empty, 3, "unknown")):
         ended = touchstone("check", str(file), "--engine", "local", "--json")
@@ -84,14 +117,24 @@ def test_check_judges_a_history_of_jepsen(tmp_path: Path) -> None:
     event = {"process": 0, "f": "send", "value": [["send", 1, [0, 7]]]}
     file = tmp_path / "history.txt"
     file.write_text(
-        json.dumps(event | {"index": 0, "time": 0, "type": "invoke"}) + "\n"
-        + json.dumps(event | {"index": 1, "time": 1, "type": "ok"}) + "\n"
-        + json.dumps({"index": 2, "time": 2, "process": 1, "type": "invoke", "f": "poll"}) + "\n"
+        json.dumps(event | {"index": 0, "time": 0, "type": "invoke"})
+        + "\n"
+        + json.dumps(event | {"index": 1, "time": 1, "type": "ok"})
+        + "\n"
+        + json.dumps({"index": 2, "time": 2, "process": 1, "type": "invoke", "f": "poll"})
+        + "\n"
         + json.dumps(
-            {"index": 3, "time": 3, "process": 1, "type": "ok", "f": "poll",
-             "value": [["poll", {"1": [[0, 7], [1, 7]]}]]}
-        ) + "\n"
-    )  # fmt: skip
+            {
+                "index": 3,
+                "time": 3,
+                "process": 1,
+                "type": "ok",
+                "f": "poll",
+                "value": [["poll", {"1": [[0, 7], [1, 7]]}]],
+            }
+        )
+        + "\n"
+    )
     ended = touchstone("check", str(file), "--format", "jepsen", "--json")
     verdict = json.loads(ended.stdout)
     assert (ended.returncode, verdict["validity"], verdict["engine"]) == (1, "invalid", "local")
@@ -168,9 +211,12 @@ def test_a_number_that_is_none_or_not_above_zero_is_refused_by_name(value: float
 
 @pytest.mark.parametrize(
     ("engine", "master", "names"),
-    [("sprk", None, "auto, local, spark"), ("spark", "yarn", "spark://host:port"),
-     ("local", "local[2]", "no use for --spark-master")],
-)  # fmt: skip
+    [
+        ("sprk", None, "auto, local, spark"),
+        ("spark", "yarn", "spark://host:port"),
+        ("local", "local[2]", "no use for --spark-master"),
+    ],
+)
 def test_judges_that_nobody_has_are_refused(engine: str, master: str | None, names: str) -> None:
     with pytest.raises(UsageError, match=names):
         check_judges(engine, master)
@@ -206,8 +252,10 @@ def test_a_table_names_the_bounds_that_are_broken() -> None:
 def test_a_reader_that_goes_away_is_no_defect() -> None:
     listing = subprocess.Popen(
         [sys.executable, "-m", "ci.cli", "conform", "list"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert listing.stdout is not None
     listing.stdout.close()
     _, said = listing.communicate(timeout=120)

@@ -34,9 +34,12 @@ def broker(tmp_path: Path) -> Iterator[LocalCluster]:
 
 def conform(*words: str, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "ci.cli", "conform", *words], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, **options,
-    )  # fmt: skip
+        [sys.executable, "-m", "ci.cli", "conform", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
 
 
 def wait_for_results(path: Path) -> None:
@@ -74,8 +77,9 @@ def test_a_target_killed_in_the_middle_ends_the_examination_with_its_results(
     broker: LocalCluster, tmp_path: Path
 ) -> None:
     json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
-    running = conform("--bootstrap", broker.bootstrap, "-k", MANY, "--out", str(json_at),
-                      "--junit", str(xml_at))  # fmt: skip
+    running = conform(
+        "--bootstrap", broker.bootstrap, "-k", MANY, "--out", str(json_at), "--junit", str(xml_at)
+    )
     wait_for_results(json_at)
     (member,) = broker.members()
     assert member.child is not None
@@ -94,8 +98,17 @@ def test_an_interrupted_examination_leaves_its_results(
 ) -> None:
     """Without --out and --junit they are left where the last line says."""
     json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
-    running = conform("--bootstrap", broker.bootstrap, "-k", MANY, "--out", str(json_at),
-                      "--junit", str(xml_at), "--json")  # fmt: skip
+    running = conform(
+        "--bootstrap",
+        broker.bootstrap,
+        "-k",
+        MANY,
+        "--out",
+        str(json_at),
+        "--junit",
+        str(xml_at),
+        "--json",
+    )
     wait_for_results(json_at)
     running.send_signal(number)
     out, err = ended(running)
@@ -108,8 +121,18 @@ def test_an_interrupted_examination_leaves_its_results(
 
 def test_max_time_ends_it(broker: LocalCluster, tmp_path: Path) -> None:
     json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
-    running = conform("--bootstrap", broker.bootstrap, "-k", MANY, "--out", str(json_at),
-                      "--junit", str(xml_at), "--max-time", "1.5")  # fmt: skip
+    running = conform(
+        "--bootstrap",
+        broker.bootstrap,
+        "-k",
+        MANY,
+        "--out",
+        str(json_at),
+        "--junit",
+        str(xml_at),
+        "--max-time",
+        "1.5",
+    )
     ended(running)
     assert running.returncode == 3
     assert check_saved(json_at, xml_at)["ended"] == "1.5 s are over (--max-time)"
@@ -139,9 +162,20 @@ def test_a_bad_server_is_one_sentence_and_exit_2() -> None:
 
 def test_several_processes_are_refused(broker: LocalCluster) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "conformance/cases", "-n", "2", "--bootstrap",
-         broker.bootstrap], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "conformance/cases",
+            "-n",
+            "2",
+            "--bootstrap",
+            broker.bootstrap,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     _, err = ended(running)
     assert running.returncode == pytest.ExitCode.USAGE_ERROR
     assert "one process examines a target; leave out -n" in err

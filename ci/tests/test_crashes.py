@@ -123,10 +123,26 @@ def running(
 ) -> Iterator[Harness]:
     runs, said = runs or tmp_path / "runs", tmp_path / "said"
     command = [
-        sys.executable, "-m", "ci.cli", "chaos", "run", "--target", "reference",
-        "--workload", "appends", "--nemesis", nemesis, "--seconds", f"{seconds:g}",
-        "--seed", "1", "--engine", "local", "--runs", str(runs),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "ci.cli",
+        "chaos",
+        "run",
+        "--target",
+        "reference",
+        "--workload",
+        "appends",
+        "--nemesis",
+        nemesis,
+        "--seconds",
+        f"{seconds:g}",
+        "--seed",
+        "1",
+        "--engine",
+        "local",
+        "--runs",
+        str(runs),
+    ]
     with said.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
@@ -272,12 +288,29 @@ def test_a_toxiproxy_that_died_is_replaced_and_the_run_says_so(tmp_path: Path) -
 def test_a_node_that_never_starts_is_named_with_its_last_words(tmp_path: Path) -> None:
     done = subprocess.run(
         [
-            sys.executable, "-m", "ci.cli", "chaos", "run", "--target", "reference",
-            "--workload", "appends", "--nemesis", "kill", "--seconds", "5",
-            "--config", "num.partitions=none", "--runs", str(tmp_path),
+            sys.executable,
+            "-m",
+            "ci.cli",
+            "chaos",
+            "run",
+            "--target",
+            "reference",
+            "--workload",
+            "appends",
+            "--nemesis",
+            "kill",
+            "--seconds",
+            "5",
+            "--config",
+            "num.partitions=none",
+            "--runs",
+            str(tmp_path),
         ],
-        capture_output=True, text=True, timeout=WAIT_S, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "num.partitions" in done.stderr

@@ -15,10 +15,22 @@ from ci.attack import Judged
 from ci.guarantees import Answer, Shown, Tables, list_scenarios, markdown, run_tables
 from linearizability.verdict import Validity, Verdict
 
-NEVER = Cell("a table", "a row", "a failure", Effect.LOST, False,
-             Scenario("reference", "appends", "kill", 1, 15.0, 1))  # fmt: skip
-MAY = Cell("a table", "another row", "a failure", Effect.LOST, True,
-           Scenario("reference", "appends-acks0", "kill", 1, 15.0, 1))  # fmt: skip
+NEVER = Cell(
+    "a table",
+    "a row",
+    "a failure",
+    Effect.LOST,
+    False,
+    Scenario("reference", "appends", "kill", 1, 15.0, 1),
+)
+MAY = Cell(
+    "a table",
+    "another row",
+    "a failure",
+    Effect.LOST,
+    True,
+    Scenario("reference", "appends-acks0", "kill", 1, 15.0, 1),
+)
 
 
 @pytest.fixture

@@ -9,14 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ci import places
-from ci.checks.guarantees import (
-    CLAIMS,
-    FOLDER,
-    PAGE,
-    SHOWN,
-    draw_guarantees,
-    guarantee_violations,
-)
+from ci.checks.guarantees import CLAIMS, FOLDER, PAGE, SHOWN, draw_guarantees, guarantee_violations
 from linearizability.checkers import CHECKERS
 
 

@@ -55,10 +55,7 @@ INVALID: dict[str, tuple[list[Did], Proofs]] = {
         [*THREE, polled(9, (0, 100)), polled(8, (2, 102))],
         {("lost_writes", "lost-write", (3, 9)), ("unseen_writes", "unseen-write", (3,))},
     ),
-    "unseen": (
-        [*THREE, polled(9, (0, 100), (1, 101))],
-        {("unseen_writes", "unseen-write", (5,))},
-    ),
+    "unseen": ([*THREE, polled(9, (0, 100), (1, 101))], {("unseen_writes", "unseen-write", (5,))}),
     "duplicate": (
         [sent(0, (0, 100)), polled(9, (0, 100), (1, 100))],
         {("duplicates", "duplicate", (1, 3))},
@@ -108,29 +105,39 @@ INVALID: dict[str, tuple[list[Did], Proofs]] = {
 VALID: dict[str, list[Did]] = {
     "what was sent is read": [*THREE, WHOLE],
     "a failed transaction is not read": [
-        txn(0, send(0, 100)), txn(0, send(2, 101), type="fail"), txn(0, send(4, 102)),
+        txn(0, send(0, 100)),
+        txn(0, send(2, 101), type="fail"),
+        txn(0, send(4, 102)),
         polled(9, (0, 100), (4, 102)),
     ],
     "an unknown send without offset is read": [
-        sent(0, (None, 100), type="info"), sent(1, (1, 101)), polled(9, (0, 100), (1, 101)),
+        sent(0, (None, 100), type="info"),
+        sent(1, (1, 101)),
+        polled(9, (0, 100), (1, 101)),
     ],
     "an unknown send is never read": [
-        did(0, "send", [["send", 1, 100]], "info"), sent(1, (1, 101)), polled(9, (1, 101)),
+        did(0, "send", [["send", 1, 100]], "info"),
+        sent(1, (1, 101)),
+        polled(9, (1, 101)),
     ],
     "the rebalance log excuses what one operation skips": [
-        did(9, "subscribe", [1]), *THREE, WHOLE,
-        did(8, "subscribe", [1]), polled(8, (0, 100), (2, 102), **REBALANCED),
+        did(9, "subscribe", [1]),
+        *THREE,
+        WHOLE,
+        did(8, "subscribe", [1]),
+        polled(8, (0, 100), (2, 102), **REBALANCED),
     ],
     "a key that is dropped begins anew": [
-        *ASSIGN, *THREE, WHOLE, did(9, "assign", [2]), did(9, "assign", [1]), polled(9, (0, 100)),
+        *ASSIGN,
+        *THREE,
+        WHOLE,
+        did(9, "assign", [2]),
+        did(9, "assign", [1]),
+        polled(9, (0, 100)),
     ],
-    "a crash begins anew": [
-        *THREE, WHOLE, did(9, "crash", None, "info"), polled(9, (0, 100)),
-    ],
-    "a failed poll is rewound": [
-        *THREE, polled(9, (0, 100), (1, 101), type="fail"), WHOLE,
-    ],
-}  # fmt: skip
+    "a crash begins anew": [*THREE, WHOLE, did(9, "crash", None, "info"), polled(9, (0, 100))],
+    "a failed poll is rewound": [*THREE, polled(9, (0, 100), (1, 101), type="fail"), WHOLE],
+}
 
 
 def judged(file: Path, history: list[Did]) -> tuple[int, dict[str, Any]]:

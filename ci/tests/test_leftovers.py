@@ -26,9 +26,13 @@ def test_what_a_killed_command_left_is_named_and_removed(tmp_path: Path) -> None
     scene = [sys.executable, "-m", "ci.tests.leftover_scene", str(home)]
     done = subprocess.run(
         ["unshare", "--pid", "--fork", "--mount-proc", *scene, str(random.choice(NETWORKS))],
-        capture_output=True, text=True, timeout=TIMEOUT_S, check=False, cwd=places.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        cwd=places.ROOT,
         env={**os.environ, "TMPDIR": str(home)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["made"] == told["untouched"] == ALL_THERE

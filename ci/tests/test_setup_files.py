@@ -45,8 +45,11 @@ def test_the_environment_has_the_pinned_versions() -> None:
 def test_make_help_lists_every_target_that_a_person_types() -> None:
     done = subprocess.run(
         ["make", "--no-print-directory", "help"],
-        cwd=places.ROOT, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        cwd=places.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     listed = re.findall(r"^  make (\w+)", done.stdout, re.MULTILINE)
     phony = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
     assert phony and listed == phony.group(1).split()
@@ -64,8 +67,11 @@ def test_a_python_too_old_is_refused_in_one_sentence() -> None:
     program = "import sys; sys.version_info = (3, 10, 1); sys.path.insert(0, 'ci/tools'); "
     done = subprocess.run(
         ["python3", "-c", program + "import environment; environment.main()"],
-        cwd=places.ROOT, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        cwd=places.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 2
     assert done.stderr == "setup: Python >= 3.11 is needed; make PYTHON=/path/to/python3.11\n"
 
@@ -94,9 +100,12 @@ def test_the_gate_brings_what_tests_need_and_goes_on_where_it_cannot(tmp_path: P
         (programs / name).write_text(f"#!{programs}/bash\n{script}\n")
         (programs / name).chmod(0o755)
     done = subprocess.run(
-        [tmp_path / ".ci" / "run"], env={"PATH": str(programs)}, capture_output=True, text=True,
+        [tmp_path / ".ci" / "run"],
+        env={"PATH": str(programs)},
+        capture_output=True,
+        text=True,
         timeout=60,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("make test\n")
     asked = (tmp_path / "asked").read_text().splitlines()

@@ -27,9 +27,13 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "touchstone"
 PACKAGES = ("reference_impl", "linearizability", "chaos", "conformance", "ci")
 MORE_FILES = (
-    "README.md", "LICENSE", "docker-compose.yml",
-    "requirements-go.lock", "requirements-java.lock", "requirements-node.lock",
-)  # fmt: skip
+    "README.md",
+    "LICENSE",
+    "docker-compose.yml",
+    "requirements-go.lock",
+    "requirements-java.lock",
+    "requirements-node.lock",
+)
 """Files beside the packages which the program reads or a package index shows."""
 KEPT_TESTS = ("reference_impl/tests/fuzz", "reference_impl/tests/kills")
 """`touchstone fuzz` and `touchstone kills` run these; all other tests stay out of the wheel."""
@@ -157,9 +161,7 @@ prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_edit
 
 
 def build_wheel(
-    wheel_directory: str,
-    config_settings: Any = None,
-    metadata_directory: str | None = None,
+    wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None
 ) -> str:
     """Build the wheel into `wheel_directory` and return its file name (PEP 517)."""
     directory = str(Path(wheel_directory).resolve())

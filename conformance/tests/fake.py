@@ -102,8 +102,15 @@ class FakeKafka:
         keys = []
         for key in sorted(self.answers):
             versions = request_definition(key).stable_versions
-            keys.append(piece("ApiVersions", "ApiVersion", api_key=key, min_version=versions[0],
-                              max_version=versions[-1]))  # fmt: skip
+            keys.append(
+                piece(
+                    "ApiVersions",
+                    "ApiVersion",
+                    api_key=key,
+                    min_version=versions[0],
+                    max_version=versions[-1],
+                )
+            )
         return response("ApiVersions", api_keys=keys)
 
     def find_coordinator(self, _version: int, request: Struct) -> Struct:
@@ -113,8 +120,9 @@ class FakeKafka:
             piece("FindCoordinator", "Coordinator", key=key, node_id=1, host=host, port=port)
             for key in request.coordinator_keys
         ]
-        return response("FindCoordinator", node_id=1, host=host, port=port,
-                        coordinators=coordinators)  # fmt: skip
+        return response(
+            "FindCoordinator", node_id=1, host=host, port=port, coordinators=coordinators
+        )
 
 
 class FakeCluster:

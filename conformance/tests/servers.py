@@ -122,12 +122,14 @@ class WantsSasl(FakeKafka):
     """A listener with SASL: ApiVersions and SaslHandshake, then nothing before the login."""
 
     def __init__(self) -> None:
-        super().__init__({
-            "Metadata": lambda *_: None,
-            "SaslHandshake": lambda *_: response(
-                "SaslHandshake", error_code=33, mechanisms=["PLAIN", "SCRAM-SHA-512"]
-            ),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "Metadata": lambda *_: None,
+                "SaslHandshake": lambda *_: response(
+                    "SaslHandshake", error_code=33, mechanisms=["PLAIN", "SCRAM-SHA-512"]
+                ),
+            }
+        )
 
 
 class Elsewhere(FakeKafka):

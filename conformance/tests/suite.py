@@ -37,9 +37,7 @@ class Suite:
         self.pytester, self.monkeypatch = pytester, monkeypatch
         self.target = FakeTarget({})
 
-    def run(
-        self, cases: str, answers: Mapping[str, Answer], *options: str
-    ) -> pytest.RunResult:  # fmt: skip
+    def run(self, cases: str, answers: Mapping[str, Answer], *options: str) -> pytest.RunResult:
         self.target = FakeTarget(answers)
         self.monkeypatch.setitem(TARGETS, "fake", lambda _version, _bug: self.target)
         return self.run_plain(cases, "--target", "fake", *options)

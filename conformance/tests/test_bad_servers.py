@@ -36,9 +36,10 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     for function in (reach.reachable, reach.check):
         monkeypatch.setattr(function, "__defaults__", (USUAL_S / HASTE,))
     for module, name in (
-        (examination, "RETURN_TIMEOUT_S"), (examination, "ALIVE_TIMEOUT_S"),
+        (examination, "RETURN_TIMEOUT_S"),
+        (examination, "ALIVE_TIMEOUT_S"),
         (connection, "IMPATIENT_TIMEOUT_S"),
-    ):  # fmt: skip
+    ):
         monkeypatch.setattr(module, name, getattr(module, name) / HASTE)
     monkeypatch.setattr(
         connection.Connection.__init__, "__defaults__", (connection.ANSWER_TIMEOUT_S / HASTE,)
@@ -141,16 +142,24 @@ def going_bad() -> Iterator[servers.GoesBad]:
 
 
 def examine_until(
-    suite: Suite, kafka: servers.GoesBad, path: Path, monkeypatch: pytest.MonkeyPatch,
+    suite: Suite,
+    kafka: servers.GoesBad,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     turn: Callable[[], None],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Run 22 cases, in the second of which the target turns bad; return the results on disk."""
     monkeypatch.setattr("conformance.tests.test_bad_servers.turn", turn)
     started = time.monotonic()
     result = suite.run_plain(
-        PASSES + TURNS + LATER, "--bootstrap", kafka.bootstrap, "--results-json",
-        str(path / "found.json"), "--results-junit", str(path / "found.xml"),
-    )  # fmt: skip
+        PASSES + TURNS + LATER,
+        "--bootstrap",
+        kafka.bootstrap,
+        "--results-json",
+        str(path / "found.json"),
+        "--results-junit",
+        str(path / "found.xml"),
+    )
     assert time.monotonic() - started < ALL_S / HASTE + OVERHEAD_S
     assert "INTERNALERROR" not in result.stdout.str()
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
@@ -170,9 +179,13 @@ def examine_until(
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_target_that_turns_bad_ends_the_examination(
-    suite: Suite, going_bad: servers.GoesBad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    turned: Serve | None, cause: str,
-) -> None:  # fmt: skip
+    suite: Suite,
+    going_bad: servers.GoesBad,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    turned: Serve | None,
+    cause: str,
+) -> None:
     def turn() -> None:
         going_bad.turned = turned
         if turned is None:
@@ -189,8 +202,8 @@ def test_a_target_that_turns_bad_ends_the_examination(
 
 
 def test_a_target_that_answers_only_what_it_is_asked_first_ends_the_examination(
-    suite: Suite, going_bad: servers.GoesBad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    suite: Suite, going_bad: servers.GoesBad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def turn() -> None:
         going_bad.answers_only = frozenset({api_key("ApiVersions"), api_key("Metadata")})
 

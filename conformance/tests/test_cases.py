@@ -29,8 +29,9 @@ def test_no_citation_names_a_section_number() -> None:
 
 
 def test_ids_are_those_of_known_areas() -> None:
-    strange = [c.case.id for c in CASES
-               if not re.fullmatch(rf"({'|'.join(AREAS)})-\d\d", c.case.id)]  # fmt: skip
+    strange = [
+        c.case.id for c in CASES if not re.fullmatch(rf"({'|'.join(AREAS)})-\d\d", c.case.id)
+    ]
     assert strange == []
 
 
@@ -54,8 +55,11 @@ def test_every_version_named_is_one_of_the_api() -> None:
 
 
 def test_the_listing_names_every_case_and_the_apis_without() -> None:
-    text, markdown, machine = (list_cases("text"), list_cases("markdown"),
-                               json.loads(list_cases("json")))  # fmt: skip
+    text, markdown, machine = (
+        list_cases("text"),
+        list_cases("markdown"),
+        json.loads(list_cases("json")),
+    )
     for listed in CASES:
         assert listed.case.id in text
         assert listed.case.id in markdown

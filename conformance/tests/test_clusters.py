@@ -19,10 +19,22 @@ PASSED_MIN = 500
 def test_three_nodes_of_apache_kafka_pass(tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     command = [
-        sys.executable, "-m", "pytest", str(CASES), "-q", "-p", "no:cacheprovider",
-        "--target", "apache:4.3.1", "--nodes", "3", "--priority", "P0",
-        "--results-json", str(results),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "pytest",
+        str(CASES),
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--target",
+        "apache:4.3.1",
+        "--nodes",
+        "3",
+        "--priority",
+        "P0",
+        "--results-json",
+        str(results),
+    ]
     subprocess.run(command, check=False, timeout=1500)
     found = json.loads(results.read_text())
     failed = [run for run in found["cases"] if run["result"] == "failed"]

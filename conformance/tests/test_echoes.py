@@ -24,8 +24,11 @@ NUMBERS = ("int8", "int16", "int32", "int64")
 def newest(api: str, echo: Echo) -> int:
     """Return the newest version in which request and answer have these lists."""
     versions = reversed(request_definition(api_key(api)).valid_versions)
-    return next(v for v in versions if _levels("request", api, v, echo.asked)
-                and _levels("response", api, v, echo.told))  # fmt: skip
+    return next(
+        v
+        for v in versions
+        if _levels("request", api, v, echo.asked) and _levels("response", api, v, echo.told)
+    )
 
 
 def value(field: Field, number: int) -> Any:
@@ -87,9 +90,9 @@ def test_an_answer_about_other_things_is_named(api: str, echo: Echo) -> None:
 
 def test_topics_are_known_by_name_or_id() -> None:
     known, other = uuid.uuid4(), uuid.uuid4()
-    by_id = request("Metadata", topics=[
-        part("Metadata", "MetadataRequestTopic", name=None, topic_id=known)
-    ])  # fmt: skip
+    by_id = request(
+        "Metadata", topics=[part("Metadata", "MetadataRequestTopic", name=None, topic_id=known)]
+    )
     right = piece("Metadata", "MetadataResponseTopic", name="t", topic_id=known)
     wrong = piece("Metadata", "MetadataResponseTopic", name="t", topic_id=other)
     check("Metadata", 13, by_id, response("Metadata", topics=[right]))

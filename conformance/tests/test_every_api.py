@@ -18,11 +18,23 @@ from reference_impl.wire import Struct
 
 NEVER_FROM_CLIENTS = {
     # Between brokers and controllers: no client's listener advertises them.
-    "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Vote",
-    "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition", "Envelope", "FetchSnapshot",
-    "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds", "ControllerRegistration",
-    "AssignReplicasToDirs", "UpdateRaftVoter",
-}  # fmt: skip
+    "LeaderAndIsr",
+    "StopReplica",
+    "UpdateMetadata",
+    "ControlledShutdown",
+    "Vote",
+    "BeginQuorumEpoch",
+    "EndQuorumEpoch",
+    "AlterPartition",
+    "Envelope",
+    "FetchSnapshot",
+    "BrokerRegistration",
+    "BrokerHeartbeat",
+    "AllocateProducerIds",
+    "ControllerRegistration",
+    "AssignReplicasToDirs",
+    "UpdateRaftVoter",
+}
 
 
 class Mangling(FakeKafka):

@@ -19,31 +19,36 @@ def test_a_case_passes_fails_or_is_unsupported(suite: Suite) -> None:
     fails = PASSES.replace("accepted", "refused").replace(", 0,", ", 25,")
     result = suite.run(PASSES + fails + UNSUPPORTED, {"Heartbeat": errors_of([0, 0])})
     result.assert_outcomes(passed=1, failed=1, skipped=0)
-    result.stdout.fnmatch_lines([
-        "*fake: 1 passed, 1 failed, 1 unsupported (2 cases of the catalogue)*"
-    ])  # fmt: skip
+    result.stdout.fnmatch_lines(
+        ["*fake: 1 passed, 1 failed, 1 unsupported (2 cases of the catalogue)*"]
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_a_failure_says_what_must_be_and_how_to_see_it_again(suite: Suite) -> None:
     result = suite.run(PASSES, {"Heartbeat": errors_of([25])})
-    result.stdout.fnmatch_lines([
-        "MUST:      A member's Heartbeat gets NONE.",
-        "case:      GRPC-22 (P0)",
-        "spec:      KIP-62, one",
-        "expected:  error: 0",
-        "actual:    error: 25",
-        "target:    fake",
-        "reproduce: pytest *test_cases.py::test_a_heartbeat_is_accepted --target fake",
-    ])  # fmt: skip
+    result.stdout.fnmatch_lines(
+        [
+            "MUST:      A member's Heartbeat gets NONE.",
+            "case:      GRPC-22 (P0)",
+            "spec:      KIP-62, one",
+            "expected:  error: 0",
+            "actual:    error: 25",
+            "target:    fake",
+            "reproduce: pytest *test_cases.py::test_a_heartbeat_is_accepted --target fake",
+        ]
+    )
 
 
 def test_the_reproduce_line_runs_that_case_alone(suite: Suite) -> None:
     """Also where the id has spaces and quotes."""
     awkward = PASSES.replace("(wire)", "(wire, name)", 1).replace(
-        "@case", """import pytest
+        "@case",
+        """import pytest
 @pytest.mark.parametrize("name", ["it's a", "b"], ids=repr)
-@case""", 1)  # fmt: skip
+@case""",
+        1,
+    )
     result = suite.run(awkward, {"Heartbeat": errors_of([25, 25])})
     line = next(line for line in result.stdout.lines if line.startswith("reproduce:"))
     command = shlex.split(line.removeprefix("reproduce:"))
@@ -57,9 +62,9 @@ def test_an_error_number_is_shown_by_its_name(suite: Suite) -> None:
     named = PASSES.replace(", 0,", ", ErrorCode.NONE,")
     cases = "from reference_impl.wire import ErrorCode\n" + named
     result = suite.run(cases, {"Heartbeat": errors_of([25])})
-    result.stdout.fnmatch_lines([
-        "expected:  error: NONE(0)", "actual:    error: UNKNOWN_MEMBER_ID(25)",
-    ])  # fmt: skip
+    result.stdout.fnmatch_lines(
+        ["expected:  error: NONE(0)", "actual:    error: UNKNOWN_MEMBER_ID(25)"]
+    )
 
 
 def test_a_closed_connection_fails_the_case(suite: Suite) -> None:
@@ -88,8 +93,14 @@ def test_a_target_that_dies_fails_the_case_and_is_started_again(suite: Suite) ->
 def test_max_failures_ends_it(suite: Suite, tmp_path: Path) -> None:
     cases = "".join(PASSES.replace("accepted", name) for name in ("one", "two", "three"))
     found = tmp_path / "results.json"
-    suite.run(cases, {"Heartbeat": errors_of([0, 25, 25])}, "--max-failures", "1",
-              "--results-json", str(found))  # fmt: skip
+    suite.run(
+        cases,
+        {"Heartbeat": errors_of([0, 25, 25])},
+        "--max-failures",
+        "1",
+        "--results-json",
+        str(found),
+    )
     results = json.loads(found.read_text())
     assert (results["passed"], results["failed"], results["not_run"]) == (1, 1, 1)
     assert results["ended"] == "1 case has failed (--max-failures)"
@@ -99,10 +110,12 @@ def test_an_answer_that_a_case_cannot_read_is_no_traceback(suite: Suite) -> None
     """A KeyError is nothing that a user can read."""
     careless = PASSES.replace('expect(heartbeat(wire), 0, "error")', "{}[heartbeat(wire)]")
     result = suite.run(careless, {"Heartbeat": errors_of([0])})
-    result.stdout.fnmatch_lines([
-        "expected:  the requirement above to hold",
-        "actual:    an answer that this case cannot read (KeyError: 0, at *:*)",
-    ])  # fmt: skip
+    result.stdout.fnmatch_lines(
+        [
+            "expected:  the requirement above to hold",
+            "actual:    an answer that this case cannot read (KeyError: 0, at *:*)",
+        ]
+    )
     assert "Traceback" not in result.stdout.str()
     assert "def test_" not in result.stdout.str()
 
@@ -119,15 +132,27 @@ def test_unwritable_places_are_refused(suite: Suite, option: str, tmp_path: Path
 
 def test_the_results_are_written_as_json_and_junit(suite: Suite, tmp_path: Path) -> None:
     as_json, as_xml = tmp_path / "results.json", tmp_path / "junit.xml"
-    suite.run(PASSES + UNSUPPORTED, {"Heartbeat": errors_of([25])}, "--results-json", str(as_json),
-              "--junitxml", str(as_xml))  # fmt: skip
+    suite.run(
+        PASSES + UNSUPPORTED,
+        {"Heartbeat": errors_of([25])},
+        "--results-json",
+        str(as_json),
+        "--junitxml",
+        str(as_xml),
+    )
     results = json.loads(as_json.read_text())
     assert (results["passed"], results["failed"], results["unsupported"]) == (0, 1, 1)
     entry = results["cases"][0]
     expected = {
-        "id": "GRPC-22", "area": "GRPC", "api": "Heartbeat", "result": "failed", "priority": "P0",
-        "requirement": "A member's Heartbeat gets NONE.", "expected": "0", "actual": "25",
-    }  # fmt: skip
+        "id": "GRPC-22",
+        "area": "GRPC",
+        "api": "Heartbeat",
+        "result": "failed",
+        "priority": "P0",
+        "requirement": "A member's Heartbeat gets NONE.",
+        "expected": "0",
+        "actual": "25",
+    }
     assert {key: entry[key] for key in expected} == expected
     assert entry["reproduce"].endswith("--target fake")
     case = next(ElementTree.parse(as_xml).iter("testcase"))
@@ -142,9 +167,11 @@ def test_a_case_runs_on_the_first_and_last_shared_version(suite: Suite) -> None:
         versions.append(version)
         return response("Heartbeat")
 
-    versioned = PASSES.replace("(wire)", "(wire, version)", 1).replace(
-        "heartbeat(wire)", 'wire.call("Heartbeat", version, group_id="g").error_code'
-    ).replace('spec="', 'versions=(1, 3), spec="')  # fmt: skip
+    versioned = (
+        PASSES.replace("(wire)", "(wire, version)", 1)
+        .replace("heartbeat(wire)", 'wire.call("Heartbeat", version, group_id="g").error_code')
+        .replace('spec="', 'versions=(1, 3), spec="')
+    )
     suite.run(versioned, {"Heartbeat": note}).assert_outcomes(passed=2)  # type: ignore[dict-item]
     assert versions == [1, 3]
     suite.run(versioned, {"Heartbeat": note}, "--all-versions").assert_outcomes(passed=3)  # type: ignore[dict-item]
@@ -175,9 +202,7 @@ def test_a_case_without_requirement_is_refused(suite: Suite) -> None:
     ],
     ids=["nothing", "no-address", "typo", "both", "priority"],
 )
-def test_bad_use_is_one_sentence(
-    suite: Suite, options: tuple[str, ...], sentence: str
-) -> None:  # fmt: skip
+def test_bad_use_is_one_sentence(suite: Suite, options: tuple[str, ...], sentence: str) -> None:
     result = suite.run_plain(PASSES, *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     lines = [line for line in result.stderr.lines if line]

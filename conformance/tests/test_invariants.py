@@ -380,20 +380,13 @@ SAMPLES = (
         5,
         lambda: request("EndTxn", producer_id=5, producer_epoch=3),
         lambda: response("EndTxn", producer_id=5, producer_epoch=4),
-        (
-            ("producer_epoch", 2),
-            ("producer_epoch", 5),
-            ("producer_id", -1),
-            ("producer_id", 6),
-        ),
+        (("producer_epoch", 2), ("producer_epoch", 5), ("producer_id", -1), ("producer_id", 6)),
     ),
     Sample(
         "ListTransactions",
         1,
         lambda: request(
-            "ListTransactions",
-            state_filters=["Ongoing", "x"],
-            producer_id_filters=[5],
+            "ListTransactions", state_filters=["Ongoing", "x"], producer_id_filters=[5]
         ),
         transactions,
         (

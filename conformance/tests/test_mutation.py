@@ -27,10 +27,23 @@ def run_gate(
 ) -> dict[str, str | None]:
     """Run the gate on the reference broker; mutant -> the case that killed it, or None."""
     command = [
-        sys.executable, "-m", "pytest", *(str(CASES / folder) for folder in folders), "-q",
-        "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "conformance.tests.mutation",
-        "--target", "reference", "--mutants-out", str(out), *options,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "pytest",
+        *(str(CASES / folder) for folder in folders),
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-p",
+        "conformance.tests.mutation",
+        "--target",
+        "reference",
+        "--mutants-out",
+        str(out),
+        *options,
+    ]
     subprocess.run(command, check=False, timeout=timeout_s, stdout=subprocess.DEVNULL)
     return merged([out])
 

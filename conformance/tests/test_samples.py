@@ -29,10 +29,16 @@ def described_as(state: str, code: int = 0, members: int = 0) -> Answer:
     def answer(_version: int, request: Struct) -> Struct:
         shown = [piece("DescribeGroups", "DescribedGroupMember") for _ in range(members)]
         groups = [
-            piece("DescribeGroups", "DescribedGroup", group_id=group, error_code=code,
-                  group_state=state, members=shown)
+            piece(
+                "DescribeGroups",
+                "DescribedGroup",
+                group_id=group,
+                error_code=code,
+                group_state=state,
+                members=shown,
+            )
             for group in request.groups
-        ]  # fmt: skip
+        ]
         return response("DescribeGroups", groups=groups)
 
     return answer
@@ -74,11 +80,21 @@ def features(supported: tuple[int, int], level: int, epoch: int = 1) -> Answer:
             for name, (low, high) in ranges.items()
             if low > 0 or version >= 4
         ]
-        in_force = piece("ApiVersions", "FinalizedFeatureKey", name="metadata.version",
-                         min_version_level=level, max_version_level=level)  # fmt: skip
+        in_force = piece(
+            "ApiVersions",
+            "FinalizedFeatureKey",
+            name="metadata.version",
+            min_version_level=level,
+            max_version_level=level,
+        )
         keys = [piece("ApiVersions", "ApiVersion", api_key=18, max_version=4)]
-        return response("ApiVersions", api_keys=keys, supported_features=shown,
-                        finalized_features=[in_force], finalized_features_epoch=epoch)  # fmt: skip
+        return response(
+            "ApiVersions",
+            api_keys=keys,
+            supported_features=shown,
+            finalized_features=[in_force],
+            finalized_features_epoch=epoch,
+        )
 
     return answer
 
@@ -94,8 +110,10 @@ def metadata_with(code: int, topic_code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTIT
     """Metadata answers these errors of the whole, and of each topic."""
 
     def answer(_version: int, request: Struct) -> Struct:
-        topics = [piece("Metadata", "MetadataResponseTopic", name=t.name, error_code=topic_code)
-                  for t in request.topics]  # fmt: skip
+        topics = [
+            piece("Metadata", "MetadataResponseTopic", name=t.name, error_code=topic_code)
+            for t in request.topics
+        ]
         return response("Metadata", topics=topics, error_code=code)
 
     return answer
@@ -115,50 +133,78 @@ class Sample:
 
 SAMPLES = [
     Sample(
-        test_coordinator.test_an_unknown_key_type_is_refused, 6, "FindCoordinator",
+        test_coordinator.test_an_unknown_key_type_is_refused,
+        6,
+        "FindCoordinator",
         coordinator_of(ErrorCode.INVALID_REQUEST, -1),
         {"accepted": coordinator_of(0, 1)},
     ),
     Sample(
-        test_joining.test_an_empty_group_id_is_refused, 9, "JoinGroup",
+        test_joining.test_an_empty_group_id_is_refused,
+        9,
+        "JoinGroup",
         joined(ErrorCode.INVALID_GROUP_ID),
         {"accepted": joined(0), "another error": joined(ErrorCode.UNKNOWN_MEMBER_ID)},
         {"DescribeGroups": described_as("Dead")},
     ),
     Sample(
-        test_idempotence.test_each_call_gives_a_new_producer_id, 5, "InitProducerId",
+        test_idempotence.test_each_call_gives_a_new_producer_id,
+        5,
+        "InitProducerId",
         producer_ids(itertools.count(7)),
-        {"always the same": producer_ids(itertools.repeat(7)),
-         "negative": producer_ids(itertools.count(-1)),
-         "epoch 1": producer_ids(itertools.count(7), epoch=1)},
+        {
+            "always the same": producer_ids(itertools.repeat(7)),
+            "negative": producer_ids(itertools.count(-1)),
+            "epoch 1": producer_ids(itertools.count(7), epoch=1),
+        },
     ),
     Sample(
-        test_group_admin.test_an_unknown_group_is_described_as_dead, 6, "DescribeGroups",
+        test_group_admin.test_an_unknown_group_is_described_as_dead,
+        6,
+        "DescribeGroups",
         described_as("Dead", NOT_FOUND),
-        {"as before version 6": described_as("Dead"),
-         "empty": described_as("Empty", NOT_FOUND),
-         "with a member": described_as("Dead", NOT_FOUND, members=1)},
+        {
+            "as before version 6": described_as("Dead"),
+            "empty": described_as("Empty", NOT_FOUND),
+            "with a member": described_as("Dead", NOT_FOUND, members=1),
+        },
     ),
     Sample(
-        test_group_admin.test_an_unknown_group_is_described_as_dead, 5, "DescribeGroups",
-        described_as("Dead"), {"as from version 6": described_as("Dead", NOT_FOUND)},
+        test_group_admin.test_an_unknown_group_is_described_as_dead,
+        5,
+        "DescribeGroups",
+        described_as("Dead"),
+        {"as from version 6": described_as("Dead", NOT_FOUND)},
     ),
     Sample(
-        test_features.test_features_in_force_are_features_supported, 3, "ApiVersions",
+        test_features.test_features_in_force_are_features_supported,
+        3,
+        "ApiVersions",
         features((7, 30), 30),
-        {"a level not supported": features((7, 30), 31), "no epoch": features((7, 30), 30, -1),
-         "level 0": features((0, 30), 0)},
+        {
+            "a level not supported": features((7, 30), 31),
+            "no epoch": features((7, 30), 30, -1),
+            "level 0": features((0, 30), 0),
+        },
     ),
     Sample(
-        test_features.test_only_version_4_shows_features_that_begin_at_zero, 3, "ApiVersions",
-        features((7, 30), 30), {"shown in version 3": features_from_0_in_every_version},
+        test_features.test_only_version_4_shows_features_that_begin_at_zero,
+        3,
+        "ApiVersions",
+        features((7, 30), 30),
+        {"shown in version 3": features_from_0_in_every_version},
     ),
     Sample(
-        test_metadata.test_nobody_need_bootstrap_again, 13, "Metadata", metadata_with(0),
-        {"bootstrap again": metadata_with(ErrorCode.REBOOTSTRAP_REQUIRED),
-         "no error": metadata_with(0, 0)},
+        test_metadata.test_nobody_need_bootstrap_again,
+        13,
+        "Metadata",
+        metadata_with(0),
+        {
+            "bootstrap again": metadata_with(ErrorCode.REBOOTSTRAP_REQUIRED),
+            "no error": metadata_with(0, 0),
+        },
     ),
-]  # fmt: skip
+]
 
 
 def run(sample: Sample, answer: Answer) -> None:

@@ -22,10 +22,14 @@ class Told(FakeKafka):
 
     def __init__(self, settings: dict[str, str]) -> None:
         self.settings, self.created = settings, list[Struct]()
-        super().__init__({
-            "Metadata": self.metadata, "DescribeConfigs": self.configs, "CreateTopics": self.create,
-            "Fetch": self.fetch,
-        })  # fmt: skip
+        super().__init__(
+            {
+                "Metadata": self.metadata,
+                "DescribeConfigs": self.configs,
+                "CreateTopics": self.create,
+                "Fetch": self.fetch,
+            }
+        )
 
     def metadata(self, _version: int, asked: Struct) -> Struct:
         host, port = self.address
@@ -33,28 +37,58 @@ class Told(FakeKafka):
         led = piece(
             "Metadata", "MetadataResponsePartition", leader_id=1, replica_nodes=[1], isr_nodes=[1]
         )
-        topics = [piece("Metadata", "MetadataResponseTopic", name=t.name, topic_id=TOPIC_ID,
-                        partitions=[led]) for t in asked.topics]  # fmt: skip
+        topics = [
+            piece(
+                "Metadata",
+                "MetadataResponseTopic",
+                name=t.name,
+                topic_id=TOPIC_ID,
+                partitions=[led],
+            )
+            for t in asked.topics
+        ]
         return response("Metadata", brokers=[broker], topics=topics)
 
     def configs(self, _version: int, asked: Struct) -> Struct:
         (wanted,) = asked.resources
         told = {key: self.settings.get(key) for key in wanted.configuration_keys}
-        rows = [piece("DescribeConfigs", "DescribeConfigsResourceResult", name=key, value=value,
-                      config_source=4)
-                for key, value in told.items() if value is not None]  # fmt: skip
-        found = piece("DescribeConfigs", "DescribeConfigsResult", resource_type=4,
-                      resource_name=wanted.resource_name, configs=rows)  # fmt: skip
+        rows = [
+            piece(
+                "DescribeConfigs",
+                "DescribeConfigsResourceResult",
+                name=key,
+                value=value,
+                config_source=4,
+            )
+            for key, value in told.items()
+            if value is not None
+        ]
+        found = piece(
+            "DescribeConfigs",
+            "DescribeConfigsResult",
+            resource_type=4,
+            resource_name=wanted.resource_name,
+            configs=rows,
+        )
         return response("DescribeConfigs", results=[found])
 
     def create(self, _version: int, asked: Struct) -> Struct:
         self.created += asked.topics
         (topic,) = asked.topics
         code = ErrorCode.POLICY_VIOLATION if topic.replication_factor == 1 else 0
-        return response("CreateTopics", topics=[
-            piece("CreateTopics", "CreatableTopicResult", name=topic.name, error_code=code,
-                  num_partitions=topic.num_partitions, replication_factor=2)
-        ])  # fmt: skip
+        return response(
+            "CreateTopics",
+            topics=[
+                piece(
+                    "CreateTopics",
+                    "CreatableTopicResult",
+                    name=topic.name,
+                    error_code=code,
+                    num_partitions=topic.num_partitions,
+                    replication_factor=2,
+                )
+            ],
+        )
 
     def fetch(self, _version: int, _asked: Struct) -> Struct:
         partition = piece("Fetch", "PartitionData")
@@ -64,8 +98,14 @@ class Told(FakeKafka):
 
 @pytest.fixture
 def told() -> Iterator[Told]:
-    made = Told({"auto.create.topics.enable": "false", "compression.type": "lz4",
-                 "log.cleanup.policy": "delete", "offset.metadata.max.bytes": "7"})  # fmt: skip
+    made = Told(
+        {
+            "auto.create.topics.enable": "false",
+            "compression.type": "lz4",
+            "log.cleanup.policy": "delete",
+            "offset.metadata.max.bytes": "7",
+        }
+    )
     yield made
     made.stop()
 

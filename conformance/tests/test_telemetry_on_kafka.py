@@ -36,10 +36,23 @@ def test_apache_kafka_passes(tmp_path: Path) -> None:
     cluster = target.start(tmp_path / "broker", 1, {"metric.reporters": "MetricsReceiver"})
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", CASES, "-q", "-p", "no:cacheprovider",
-             "--bootstrap", cluster.bootstrap],
-            cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                CASES,
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "--bootstrap",
+                cluster.bootstrap,
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
     finally:
         cluster.stop()
     assert ", 0 failed, 0 unsupported" in done.stdout, done.stdout + done.stderr

@@ -66,8 +66,9 @@ class Pair:
             )
             for index, leader in enumerate(LEADERS)
         ]
-        return piece("Metadata", "MetadataResponseTopic", name=name, topic_id=TOPIC.id,
-                     partitions=partitions)  # fmt: skip
+        return piece(
+            "Metadata", "MetadataResponseTopic", name=name, topic_id=TOPIC.id, partitions=partitions
+        )
 
     def find_coordinator(self, _version: int, asked: Struct) -> Struct:
         """Answer by the number at the end of the key."""
@@ -93,10 +94,10 @@ class Pair:
 
     def fetch(self, _version: int, asked: Struct) -> Struct:
         (topic,) = asked.topics
-        partition = piece("Fetch", "PartitionData",
-                          partition_index=topic.partitions[0].partition)  # fmt: skip
-        entry = piece("Fetch", "FetchableTopicResponse", topic_id=topic.topic_id,
-                      partitions=[partition])  # fmt: skip
+        partition = piece("Fetch", "PartitionData", partition_index=topic.partitions[0].partition)
+        entry = piece(
+            "Fetch", "FetchableTopicResponse", topic_id=topic.topic_id, partitions=[partition]
+        )
         return response("Fetch", responses=[entry])
 
 

@@ -26,14 +26,50 @@ from linearizability.ingest import HAS_RECORD, IS_OK, IS_SEND
 from linearizability.removals import IS_TOPIC
 
 COLUMNS_READ = (
-    "op_id", "record_index", "process", "session", "client", "replica", "group", "member_id", "txn",
-    "isolation", "acks", "idempotent", "f", "type", "final", "topic", "topic_id", "partition",
-    "offset", "batch_base_offset", "control", "key", "value", "tombstone", "checksum",
-    "timestamp_ms", "timestamp_type", "asked", "asked_offset",
-    "producer_id", "producer_epoch", "sequence", "leader_epoch", "t_invoke_ns", "t_complete_ns",
-    "high_watermark", "last_stable_offset", "log_start", "size_bytes", "generation", "settings",
-    "detail", "error",
-)  # fmt: skip
+    "op_id",
+    "record_index",
+    "process",
+    "session",
+    "client",
+    "replica",
+    "group",
+    "member_id",
+    "txn",
+    "isolation",
+    "acks",
+    "idempotent",
+    "f",
+    "type",
+    "final",
+    "topic",
+    "topic_id",
+    "partition",
+    "offset",
+    "batch_base_offset",
+    "control",
+    "key",
+    "value",
+    "tombstone",
+    "checksum",
+    "timestamp_ms",
+    "timestamp_type",
+    "asked",
+    "asked_offset",
+    "producer_id",
+    "producer_epoch",
+    "sequence",
+    "leader_epoch",
+    "t_invoke_ns",
+    "t_complete_ns",
+    "high_watermark",
+    "last_stable_offset",
+    "log_start",
+    "size_bytes",
+    "generation",
+    "settings",
+    "detail",
+    "error",
+)
 """The columns that kernels may read: what is shipped to them."""
 
 
@@ -219,11 +255,7 @@ def describe(
         blame = pl.lit(blame, dtype=pl.String)
     op_ids = pl.concat_list(operations).list.drop_nulls().list.unique().list.sort()
     return found.select(
-        *where,
-        kind=kind,
-        op_ids=op_ids.cast(pl.List(pl.Int64)),
-        message=message,
-        blame=blame,
+        *where, kind=kind, op_ids=op_ids.cast(pl.List(pl.Int64)), message=message, blame=blame
     )
 
 

@@ -87,15 +87,18 @@ class CommittedOffsets(Checker):
         owners = pl.format(
             "group {}, generation {}: one member committed, then another, then the first "
             "again; one of them should have been fenced",
-            "group", "generation",
-        )  # fmt: skip
+            "group",
+            "generation",
+        )
         hasty = pl.format(
             "group {} was told an offset while transaction {} might still change it", "group", "txn"
         )
         accepted = pl.format(
             "a commit in generation {} of group {} was accepted after one in generation {}",
-            "generation", "group", "newest",
-        )  # fmt: skip
+            "generation",
+            "group",
+            "newest",
+        )
         return pl.concat(
             [
                 describe(found, KEY, kind, ["op_id", "last_op"], message, "broker"),
@@ -126,11 +129,20 @@ def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
     highest = first.sort("accepted_ns").with_columns(
         newest=pl.col("generation").cum_max().over(OF_GROUP)
     )
-    late = commits.sort("t_invoke_ns").join_asof(
-        highest.select(*OF_GROUP, "accepted_ns", "newest"), left_on="t_invoke_ns",
-        right_on="accepted_ns", by=OF_GROUP, strategy="backward", allow_exact_matches=False,
-        check_sortedness=False,
-    ).filter(pl.col("generation") < pl.col("newest")).drop("newest", "accepted_ns")  # fmt: skip
+    late = (
+        commits.sort("t_invoke_ns")
+        .join_asof(
+            highest.select(*OF_GROUP, "accepted_ns", "newest"),
+            left_on="t_invoke_ns",
+            right_on="accepted_ns",
+            by=OF_GROUP,
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("generation") < pl.col("newest"))
+        .drop("newest", "accepted_ns")
+    )
     newer = first.rename({"generation": "newest", "member_id": "other"})
     by_other = (pl.col("other") != pl.col("member_id")).fill_null(True)
     return (
@@ -153,24 +165,34 @@ def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter((pl.col("told") == TOLD_COMMIT) & pl.col("t_complete_ns").is_not_null())
         .filter(pl.col("group").is_not_null() & pl.col("topic").is_not_null())
         .select(
-            *OF_GROUP, "txn", send_op="op_id", sent_ns="t_complete_ns",
-            until_ns="commit_asked_ns",
+            *OF_GROUP, "txn", send_op="op_id", sent_ns="t_complete_ns", until_ns="commit_asked_ns"
         )
         .sort("sent_ns", "send_op")
-    )  # fmt: skip
+    )
     is_longest = (pl.col("until_ns") > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
     pending = sent.with_columns(longest=pl.col("until_ns").cum_max().over(OF_GROUP)).select(
-        *OF_GROUP, "sent_ns", until_ns="longest",
+        *OF_GROUP,
+        "sent_ns",
+        until_ns="longest",
         **{
             name: pl.when(is_longest).then(name).forward_fill().over(OF_GROUP)
             for name in ("txn", "send_op")
         },
-    )  # fmt: skip
+    )
     asked = events.filter(FETCHED).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
-    return asked.sort("t_invoke_ns").join_asof(
-        pending, left_on="t_invoke_ns", right_on="sent_ns", by=OF_GROUP, strategy="backward",
-        allow_exact_matches=False, check_sortedness=False,
-    ).filter(pl.col("t_complete_ns") < pl.col("until_ns"))  # fmt: skip
+    return (
+        asked.sort("t_invoke_ns")
+        .join_asof(
+            pending,
+            left_on="t_invoke_ns",
+            right_on="sent_ns",
+            by=OF_GROUP,
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("t_complete_ns") < pl.col("until_ns"))
+    )
 
 
 def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -183,9 +205,12 @@ def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
     owned = [*OF_GROUP, "generation"]
     first = commits.group_by(*owned, "member_id").agg(first_ns=pl.col("t_complete_ns").min())
     others = commits.select(
-        *owned, other="member_id", other_op="op_id", other_ns="t_invoke_ns",
+        *owned,
+        other="member_id",
+        other_op="op_id",
+        other_ns="t_invoke_ns",
         other_over_ns="t_complete_ns",
-    )  # fmt: skip
+    )
     # Of each pair of members only the earliest commit that came after the first's first.
     between = (
         first.join(others, on=owned)
@@ -217,13 +242,22 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
     asked = events.filter(FETCHED).select(
-        *OF_GROUP, "op_id", "offset", "detail", as_of_ns=pl.col("t_invoke_ns") - age_ns,
+        *OF_GROUP,
+        "op_id",
+        "offset",
+        "detail",
+        as_of_ns=pl.col("t_invoke_ns") - age_ns,
         answered_ns="t_complete_ns",
-    )  # fmt: skip
+    )
     return asked.sort("as_of_ns").join_asof(
-        last, left_on="as_of_ns", right_on="t_complete_ns", by=OF_GROUP, strategy="backward",
-        allow_exact_matches=False, check_sortedness=False,
-    )  # fmt: skip
+        last,
+        left_on="as_of_ns",
+        right_on="t_complete_ns",
+        by=OF_GROUP,
+        strategy="backward",
+        allow_exact_matches=False,
+        check_sortedness=False,
+    )
 
 
 def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
@@ -231,9 +265,12 @@ def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     before the last commit in force began."""
     over_ns = pl.when(IN_FORCE).then(pl.col("t_complete_ns"))
     commits = events.filter(COMMITTED).select(
-        *OF_GROUP, "offset", begun_ns="t_invoke_ns", over_ns=over_ns,
+        *OF_GROUP,
+        "offset",
+        begun_ns="t_invoke_ns",
+        over_ns=over_ns,
         beside=pl.when(IS_OK).then("detail"),
-    )  # fmt: skip
+    )
     return (
         fetches.join(commits, on=[*OF_GROUP, "offset"])
         .filter(

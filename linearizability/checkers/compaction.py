@@ -57,8 +57,10 @@ class Compaction(Checker):
         kind = pl.when("tombstone").then(early).otherwise(pl.lit(NO_SUCCESSOR))
         message = pl.format(
             "the last value of key {} is {}, at offset {}, but a complete read does not contain it",
-            "key", "value", "offset",
-        )  # fmt: skip
+            "key",
+            "value",
+            "offset",
+        )
         moved = placed_once(events, shown).filter(pl.col("offset") != pl.col("acked_at"))
         elsewhere = pl.format(
             "{} was acknowledged at offset {}, but is stored at offset {}",
@@ -110,11 +112,7 @@ def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
     return (
         events.filter(IS_DATA & BELOW_HIGH_WATERMARK & pl.col("value").is_not_null())
         .select(
-            *KEY,
-            "offset",
-            "value",
-            read_op="op_id",
-            reader=pl.col("replica").fill_null(LEADER),
+            *KEY, "offset", "value", read_op="op_id", reader=pl.col("replica").fill_null(LEADER)
         )
         .join(reads.select(READ).unique(), on=READ, how="semi")
     )

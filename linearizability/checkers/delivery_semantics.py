@@ -58,13 +58,19 @@ class DeliverySemantics(Checker):
         too_few = pl.format(
             "{} must be delivered {} once and is stored at offset {}, but the complete read of "
             "offsets {} to {} does not contain it",
-            "value", _promise(), "offset", "start", pl.col("end") - 1,
-        )  # fmt: skip
+            "value",
+            _promise(),
+            "offset",
+            "start",
+            pl.col("end") - 1,
+        )
         repeated = at_most_once(events, given).filter(pl.col("copies") > 1)
         too_often = pl.format(
             "{} must be delivered {} once, but one complete read contains it {} times",
-            "value", _promise(), "copies",
-        )  # fmt: skip
+            "value",
+            _promise(),
+            "copies",
+        )
         return pl.concat(
             [
                 describe(missed, KEY, "not-delivered", ["op_id", "proof"], too_few),
@@ -93,12 +99,17 @@ def promised(events: pl.LazyFrame) -> pl.LazyFrame:
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .filter(pl.len().over(*KEY, "value") == 1)
         .select(
-            *KEY, "value", "offset", "op_id", sent_ns="t_complete_ns",
-            at_least=AT_LEAST_ONCE.fill_null(False), at_most=AT_MOST_ONCE,
+            *KEY,
+            "value",
+            "offset",
+            "op_id",
+            sent_ns="t_complete_ns",
+            at_least=AT_LEAST_ONCE.fill_null(False),
+            at_most=AT_MOST_ONCE,
             by_leader=BY_FIRST_LEADER.fill_null(False),
         )
         .filter(pl.col("at_least") | pl.col("at_most") | pl.col("by_leader"))
-    )  # fmt: skip
+    )
 
 
 def never_led_by_another(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -34,10 +34,7 @@ class Duplicates(Checker):
         copies = (
             events.filter((ACKNOWLEDGED | PROVEN_POLL) & pl.col("value").is_not_null())
             .group_by(*KEY, "value", "offset")
-            .agg(
-                pl.col("op_id").min(),
-                *(pl.col(name).min() for name in SEQUENCE),
-            )
+            .agg(pl.col("op_id").min(), *(pl.col(name).min() for name in SEQUENCE))
             .filter(pl.len().over(*KEY, "value") > 1)
         )
         numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)

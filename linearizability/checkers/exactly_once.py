@@ -52,12 +52,17 @@ class ExactlyOnce(Checker):
         )
         consumed = pl.format(
             "{} at offset {} was consumed by {} committed transactions of group {}",
-            "value", "offset", "transactions", "group",
-        )  # fmt: skip
+            "value",
+            "offset",
+            "transactions",
+            "group",
+        )
         passed = pl.format(
             "group {} moved past {} at offset {}, which only aborted transactions had consumed",
-            "group", "value", "offset",
-        )  # fmt: skip
+            "group",
+            "value",
+            "offset",
+        )
         operations = ["op_id", "later_op"]
         return pl.concat(
             [
@@ -102,8 +107,13 @@ def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
         still_there(aborted, events)
         .sort("after_op")
         .join_asof(
-            passing, left_on="after_op", right_on="since_op", by=of_era, strategy="forward",
-            coalesce=False, check_sortedness=False,
+            passing,
+            left_on="after_op",
+            right_on="since_op",
+            by=of_era,
+            strategy="forward",
+            coalesce=False,
+            check_sortedness=False,
         )
         .filter(pl.col("reach") > pl.col("offset"))
-    )  # fmt: skip
+    )

@@ -74,20 +74,27 @@ def after_newer(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     is_first = (pl.col("top") > pl.col("top").shift(1).over("producer_id")).fill_null(True)
     newest = known.with_columns(first_op=pl.when(is_first).then("known_op")).select(
-        "producer_id", top="top", out_ns="known_ns",
+        "producer_id",
+        top="top",
+        out_ns="known_ns",
         newest_op=pl.col("first_op").forward_fill().over("producer_id"),
-    )  # fmt: skip
+    )
     asked = events.filter(pl.col("asked_ns").is_not_null()).sort("asked_ns")
     is_again = (pl.col("kind") == GIVEN) & (pl.col("producer_epoch") == pl.col("top"))
     return (
         asked.join_asof(
-            newest.sort("out_ns", "top"), left_on="asked_ns", right_on="out_ns", by="producer_id",
-            strategy="backward", allow_exact_matches=False, check_sortedness=False,
+            newest.sort("out_ns", "top"),
+            left_on="asked_ns",
+            right_on="out_ns",
+            by="producer_id",
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
         )
         .filter((pl.col("producer_epoch") < pl.col("top")) | is_again)
         .with_columns(newest="top")
         .drop("top", "out_ns")
-    )  # fmt: skip
+    )
 
 
 def _message() -> pl.Expr:
@@ -95,8 +102,14 @@ def _message() -> pl.Expr:
     after = pl.format("was invoked after epoch {} was known", "newest")
     return (
         pl.when(pl.col("kind") == BEHIND)
-        .then(pl.format("offset {} holds a record of {}, behind one of its newer epoch {}",
-                        "offset", epoch, "newest"))
+        .then(
+            pl.format(
+                "offset {} holds a record of {}, behind one of its newer epoch {}",
+                "offset",
+                epoch,
+                "newest",
+            )
+        )
         .when(pl.col("kind") == WROTE)
         .then(pl.format("offset {} holds a record of {}, whose send {}", "offset", epoch, after))
         .when(pl.col("kind") == OFFSETS)
@@ -104,4 +117,4 @@ def _message() -> pl.Expr:
         .when(pl.col("kind") == ENDED)
         .then(pl.format("{} ended transaction {} by a request that {}", epoch, "txn", after))
         .otherwise(pl.format("InitProducerId returned {}, but {}", epoch, after))
-    )  # fmt: skip
+    )

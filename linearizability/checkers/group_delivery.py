@@ -53,8 +53,12 @@ class GroupDelivery(Checker):
         )
         message = pl.format(
             "group {} received offsets {} and {}, but no member ever received {} at offset {}",
-            "group", "low", "high", "value", "offset",
-        )  # fmt: skip
+            "group",
+            "low",
+            "high",
+            "value",
+            "offset",
+        )
         operations = ["low_op", "high_op", "op_id"]
         return describe(found, KEY, "group-skip", operations, message)
 

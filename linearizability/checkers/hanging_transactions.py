@@ -137,16 +137,23 @@ def marked(events: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(marker_offset=marker.backward_fill().over(OF_PRODUCER))
         .filter(pl.col("control").is_null() & pl.col("marker_offset").is_not_null())
         .select(
-            *KEY, "marker_offset", read_ns="t_complete_ns", read_op="op_id",
+            *KEY,
+            "marker_offset",
+            read_ns="t_complete_ns",
+            read_op="op_id",
             last_stable_offset="offset",
         )
-    )  # fmt: skip
+    )
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return records of transactions: where they stand, when they were acknowledged, when their end
     was, and how long any transaction of the run may last."""
     return events.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
-        *KEY, "end_ns", "longest_ns", last_stable_offset="offset", send_op="op_id",
+        *KEY,
+        "end_ns",
+        "longest_ns",
+        last_stable_offset="offset",
+        send_op="op_id",
         sent_ns="t_complete_ns",
-    )  # fmt: skip
+    )

@@ -45,15 +45,27 @@ class HighWatermark(Checker):
         said = answers(events)
         before = pl.concat([_level(said, kind, earlier) for kind, (earlier, _) in LEVELS.items()])
         after = pl.concat([_level(said, kind, later) for kind, (_, later) in LEVELS.items()])
-        found = after.sort("t_invoke_ns").join_asof(
-            _highest(before), left_on="t_invoke_ns", right_on="t_complete_ns", by=LEADER,
-            strategy="backward", allow_exact_matches=False, check_sortedness=False,
-        ).filter(pl.col("level") < pl.col("highest"))  # fmt: skip
+        found = (
+            after.sort("t_invoke_ns")
+            .join_asof(
+                _highest(before),
+                left_on="t_invoke_ns",
+                right_on="t_complete_ns",
+                by=LEADER,
+                strategy="backward",
+                allow_exact_matches=False,
+                check_sortedness=False,
+            )
+            .filter(pl.col("level") < pl.col("highest"))
+        )
         message = pl.format(
             "the leader of epoch {} reported {}, after an earlier answer of this epoch had "
             "reached {} ({})",
-            "leader_epoch", "level", "highest", "kind",
-        )  # fmt: skip
+            "leader_epoch",
+            "level",
+            "highest",
+            "kind",
+        )
         return describe(found, KEY, pl.col("kind"), ["op_highest", "op_id"], message, "broker")
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
@@ -72,19 +84,30 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
     return (
         events.filter(IS_LEADER_ANSWER & pl.col("t_complete_ns").is_not_null())
         .select(
-            *KEY, "op_id", "leader_epoch", "t_invoke_ns", "t_complete_ns", "high_watermark",
-            "last_stable_offset", "log_start",
+            *KEY,
+            "op_id",
+            "leader_epoch",
+            "t_invoke_ns",
+            "t_complete_ns",
+            "high_watermark",
+            "last_stable_offset",
+            "log_start",
         )
         .join(given, on=[*KEY, "op_id"], how="left")
         .with_columns(reach=pl.max_horizontal("end", "last_stable_offset"))
-    )  # fmt: skip
+    )
 
 
 def _level(said: pl.LazyFrame, kind: str, column: str) -> pl.LazyFrame:
     return said.filter(pl.col(column).is_not_null()).select(
-        *KEY, "leader_epoch", "op_id", "t_invoke_ns", "t_complete_ns",
-        kind=pl.lit(kind), level=pl.col(column),
-    )  # fmt: skip
+        *KEY,
+        "leader_epoch",
+        "op_id",
+        "t_invoke_ns",
+        "t_complete_ns",
+        kind=pl.lit(kind),
+        level=pl.col(column),
+    )
 
 
 def _highest(levels: pl.LazyFrame) -> pl.LazyFrame:

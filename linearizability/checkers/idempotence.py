@@ -58,9 +58,13 @@ class Idempotence(Checker):
         message = pl.format(
             "offset {} holds sequence {} of producer {}, epoch {}, directly behind its sequence {} "
             "of epoch {}",
-            "offset", "sequence", "producer_id", "producer_epoch", "sequence_before",
+            "offset",
+            "sequence",
+            "producer_id",
+            "producer_epoch",
+            "sequence_before",
             "epoch_before",
-        )  # fmt: skip
+        )
         refused = events.filter(IN_ORDER_REFUSED).unique([*KEY, "op_id"], maintain_order=True)
         wrongly = pl.format("{} was refused as out of order, though it followed", "value")
         return pl.concat(

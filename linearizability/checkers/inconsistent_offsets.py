@@ -60,9 +60,8 @@ class InconsistentOffsets(Checker):
             [_changed(suspects.filter("change"), *field) for field in STORED_FIELDS.items()]
         )
         other = pl.format(
-            "reads of {} at offset {} differ in {}: {}",
-            "value", "offset", "field", "contents",
-        )  # fmt: skip
+            "reads of {} at offset {} differ in {}: {}", "value", "offset", "field", "contents"
+        )
         return pl.concat(
             [
                 describe(found, KEY, "inconsistent-offset", ["ops"], message, "broker"),

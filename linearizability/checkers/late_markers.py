@@ -34,8 +34,11 @@ class LateMarkers(Checker):
         message = pl.format(
             "transaction {} has records from offset {} to {}, but a marker of its producer {} "
             "lies between them",
-            "txn", "first", "last", "producer_id",
-        )  # fmt: skip
+            "txn",
+            "first",
+            "last",
+            "producer_id",
+        )
         return describe(found, KEY, "late-marker", ["op_id", "sends"], message)
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:

@@ -50,9 +50,7 @@ class OffsetGaps(Checker):
         jump = [*KEY, "before", "offset"]
         seen = seen.join(passed, on=jump, how="anti")
         message = pl.format(
-            "offset {} directly follows offset {}: those between are missing",
-            "offset",
-            "before",
+            "offset {} directly follows offset {}: those between are missing", "offset", "before"
         )
         return pl.concat(
             [

@@ -7,12 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
-from linearizability.inferred_log import (
-    ACKNOWLEDGED,
-    PROVEN_POLL,
-    VISIBLE_COMMITTED,
-    inferred_log,
-)
+from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL, VISIBLE_COMMITTED, inferred_log
 from linearizability.ingest import IS_DATA, KEY
 from linearizability.look_ups import IS_LOOK_UP, look_ups, wrong_look_ups
 from linearizability.readers import IS_MISLED, IS_START, first_steps, steps
@@ -72,18 +67,26 @@ class PollSkips(Checker):
         early = too_early(first, events)
         began = pl.format(
             "process {}, session {} asked to begin at offset {} but received offset {}",
-            "process", pl.col("session").cast(pl.String).fill_null("-"), pl.col("before") + 1,
+            "process",
+            pl.col("session").cast(pl.String).fill_null("-"),
+            pl.col("before") + 1,
             "offset",
-        )  # fmt: skip
+        )
         wrong = pl.format(
             "process {} asked for the first offset at or after timestamp {} ms and got {}, but "
             "offset {} has timestamp {} ms",
-            "process", "wanted", "offset", "proof_offset", "proof_ms",
-        )  # fmt: skip
+            "process",
+            "wanted",
+            "offset",
+            "proof_offset",
+            "proof_ms",
+        )
         late = pl.format(
             "process {} asked for the earliest offset and got {}, but the log started at {} then",
-            "process", "offset", "log_start",
-        )  # fmt: skip
+            "process",
+            "offset",
+            "log_start",
+        )
         return pl.concat(
             [
                 describe(events.filter(IS_MISLED), KEY, BEGINS_LATE, ["op_id"], late),
@@ -113,11 +116,16 @@ def too_early(first: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
         first.filter(pl.col("offset") <= pl.col("before"))
         .sort("begun_ns")
         .join_asof(
-            reach, left_on="begun_ns", right_on="known_ns", by=KEY, strategy="backward",
-            allow_exact_matches=False, check_sortedness=False,
+            reach,
+            left_on="begun_ns",
+            right_on="known_ns",
+            by=KEY,
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
         )
         .filter(pl.col("reach") > pl.col("before"))
-    )  # fmt: skip
+    )
 
 
 def passed_over(jumps: pl.LazyFrame, log: pl.LazyFrame) -> pl.LazyFrame:
@@ -141,10 +149,14 @@ def passed_over(jumps: pl.LazyFrame, log: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(wanted=pl.col("before") + 1)
         .sort("wanted")
         .join_asof(
-            entries, left_on="wanted", right_on="next_offset", by=KEY, strategy="forward",
+            entries,
+            left_on="wanted",
+            right_on="next_offset",
+            by=KEY,
+            strategy="forward",
             check_sortedness=False,
         )
         .filter(pl.col("skipped_offset") < pl.col("offset"))
         .select(*jump, "skipped_offset", "skipped_value", "skipped_op")
-    )  # fmt: skip
+    )
     return jumps.join(over, on=jump)

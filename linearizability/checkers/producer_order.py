@@ -45,16 +45,23 @@ class ProducerOrder(Checker):
         sends = to_a_leader_that_knew_it(sends, events)
         sent = pl.format(
             "one operation sent {} after {}, but it is stored at offset {}, before offset {}",
-            "value", "value_before", "offset", "before",
-        )  # fmt: skip
+            "value",
+            "value_before",
+            "offset",
+            "before",
+        )
         batches = within_sessions(events).filter(
             (pl.col("sequence") < pl.col("before"))
             & (pl.col("before") - pl.col("sequence") < WRAPPED)
         )
         stored = pl.format(
             "offset {} holds sequence {} of producer {}, epoch {}, after sequence {}",
-            "offset", "sequence", "producer_id", "producer_epoch", "before",
-        )  # fmt: skip
+            "offset",
+            "sequence",
+            "producer_id",
+            "producer_epoch",
+            "before",
+        )
         return pl.concat(
             [
                 describe(sends, KEY, "sends-reordered", ["op_id"], sent, "broker"),

@@ -15,9 +15,19 @@ from linearizability.removals import compactable
 LACKS, HAS_MORE, DIFFERS = "replica-lacks-records", "replica-has-more-records", "replica-differs"
 READ = [*KEY, "op_id"]
 CONTENT = (
-    "value", "control", "key", "tombstone", "checksum", "timestamp_ms", "timestamp_type",
-    "producer_id", "producer_epoch", "sequence", "leader_epoch", "batch_base_offset",
-)  # fmt: skip
+    "value",
+    "control",
+    "key",
+    "tombstone",
+    "checksum",
+    "timestamp_ms",
+    "timestamp_type",
+    "producer_id",
+    "producer_epoch",
+    "sequence",
+    "leader_epoch",
+    "batch_base_offset",
+)
 """The columns in which a replica must agree with its leader."""
 
 
@@ -45,9 +55,13 @@ class ReplicaAgreement(Checker):
         both = compared(events)
         wanted = pl.col("here") & ~pl.col("there") & pl.col("must_be_there")
         unwanted = ~pl.col("here") & pl.col("there") & pl.col("must_be_there")
-        differs = pl.col("here") & pl.col("there") & pl.any_horizontal(
-            [(pl.col(c) != pl.col(f"{c}_there")).fill_null(False) for c in CONTENT]
-        )  # fmt: skip
+        differs = (
+            pl.col("here")
+            & pl.col("there")
+            & pl.any_horizontal(
+                [(pl.col(c) != pl.col(f"{c}_there")).fill_null(False) for c in CONTENT]
+            )
+        )
         kind = pl.when(wanted).then(pl.lit(LACKS)).when(unwanted).then(pl.lit(HAS_MORE))
         found = (
             both.with_columns(kind=kind.when(differs).then(pl.lit(DIFFERS)))
@@ -57,8 +71,11 @@ class ReplicaAgreement(Checker):
         )
         message = pl.format(
             "node {} and the leader first differ at offset {} ({} offsets in all: {})",
-            "replica", "first", "records", "kind",
-        )  # fmt: skip
+            "replica",
+            "first",
+            "records",
+            "kind",
+        )
         return describe(found, KEY, pl.col("kind"), ["op_id"], message, "broker")
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
@@ -93,8 +110,7 @@ def compared(events: pl.LazyFrame) -> pl.LazyFrame:
         of_leader.join(of_follower, on=same, how="full", suffix="_there", coalesce=True)
         .with_columns(pl.col("here", "there", "last_of_key", "last_of_key_there").fill_null(False))
         .with_columns(
-            pl.when(~pl.col("may_be_compacted")).then(pl.col(base)).alias(base),
-            must_be_there=must,
+            pl.when(~pl.col("may_be_compacted")).then(pl.col(base)).alias(base), must_be_there=must
         )
     )
 

@@ -82,8 +82,10 @@ class Retention(Checker):
         message = pl.format(
             "{} was acknowledged at offset {}, but the log start moved past it to {} although "
             "neither retention nor DeleteRecords allowed that",
-            pl.col("value").cast(pl.String).fill_null("a record"), "offset", "log_start",
-        )  # fmt: skip
+            pl.col("value").cast(pl.String).fill_null("a record"),
+            "offset",
+            "log_start",
+        )
         kept = pl.col("retention_ms") == FOR_EVER
         is_far = pl.col("retention_ms") - pl.col("age_ms") >= HOUR_MS
         early = pl.when(is_far).then(pl.lit(HOURS_TOO_EARLY)).otherwise(pl.lit(TOO_EARLY))
@@ -91,18 +93,24 @@ class Retention(Checker):
         back = went_back(events)
         lower = pl.format(
             "DeleteRecords moved the log start to {}, but later the leader of epoch {} reported {}",
-            "log_start_before", "leader_epoch", "log_start",
-        )  # fmt: skip
+            "log_start_before",
+            "leader_epoch",
+            "log_start",
+        )
         long = pl.format(
             "{} was acknowledged at offset {}, and the log still began at {} when that was {} s "
             "overdue",
-            pl.col("value").cast(pl.String).fill_null("a record"), "offset", "log_start",
+            pl.col("value").cast(pl.String).fill_null("a record"),
+            "offset",
+            "log_start",
             ((pl.col("told_ms") - pl.col("due_ms")) / 1000).round(1),
-        )  # fmt: skip
+        )
         few = pl.format(
             "the log begins at {} and has {} bytes, of {} that stay",
-            "log_start", "size_bytes", "retention_bytes",
-        )  # fmt: skip
+            "log_start",
+            "size_bytes",
+            "retention_bytes",
+        )
         return pl.concat(
             [
                 describe(found, KEY, kind, ["op_id", "told_op"], message, "broker"),
@@ -179,20 +187,27 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(behind=pl.col("offset") + 1)
         .sort("behind")
         .join_asof(
-            told, left_on="behind", right_on="at", by=KEY, strategy="forward",
+            told,
+            left_on="behind",
+            right_on="at",
+            by=KEY,
+            strategy="forward",
             check_sortedness=False,
         )
         .filter(pl.col("log_start").is_not_null())
         .sort("told_ns")
         .join_asof(
-            upto, left_on="told_ns", right_on="begun_ns", by=KEY, strategy="backward",
+            upto,
+            left_on="told_ns",
+            right_on="begun_ns",
+            by=KEY,
+            strategy="backward",
             check_sortedness=False,
         )
         .with_columns(
-            age_ms=told_ms - sent_ms,
-            deletable=(pl.col("offset") < pl.col("upto")).fill_null(False),
+            age_ms=told_ms - sent_ms, deletable=(pl.col("offset") < pl.col("upto")).fill_null(False)
         )
-    )  # fmt: skip
+    )
 
 
 def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -231,15 +246,20 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
         .join(stalled(answers), on=KEY, how="left")
         .sort("log_start")
         .join_asof(
-            kept, left_on="log_start", right_on="offset", by=KEY, strategy="forward",
-            coalesce=False, check_sortedness=False,
+            kept,
+            left_on="log_start",
+            right_on="offset",
+            by=KEY,
+            strategy="forward",
+            coalesce=False,
+            check_sortedness=False,
         )
         .filter(pl.col("offset").is_not_null())
         .with_columns(due_ms=due_ms)
         .filter(pl.col("told_ms") > pl.col("due_ms"))
         .sort(pl.col("told_ms") - pl.col("due_ms"), "op_id", descending=[True, False])
         .unique(KEY, keep="first", maintain_order=True)
-    )  # fmt: skip
+    )
 
 
 def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
@@ -290,9 +310,12 @@ def went_back(events: pl.LazyFrame) -> pl.LazyFrame:
         & pl.col("log_start").is_not_null()
         & pl.col("leader_epoch").is_not_null()
     ).select(
-        *KEY, "leader_epoch", done_ns="t_complete_ns", deletion_op="op_id",
+        *KEY,
+        "leader_epoch",
+        done_ns="t_complete_ns",
+        deletion_op="op_id",
         log_start_before="log_start",
-    )  # fmt: skip
+    )
     return (
         events.filter(IS_LEADER_ANSWER & pl.col("log_start").is_not_null())
         .select(*KEY, "leader_epoch", "op_id", "log_start", "t_invoke_ns")

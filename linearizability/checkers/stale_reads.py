@@ -37,8 +37,11 @@ class StaleReads(Checker):
         what = pl.col("value").cast(pl.String).fill_null("the record")
         message = pl.format(
             "{} polled for {} s without receiving {} at offset {}, which was readable",
-            who, pl.col("waited_ns") // NANOSECONDS, what, "offset",
-        )  # fmt: skip
+            who,
+            pl.col("waited_ns") // NANOSECONDS,
+            what,
+            "offset",
+        )
         stale = events.filter(pl.col("kind") == STALE)
         return describe(stale, [*PARTITION, "process", "group"], "stale-read", ["op_ids"], message)
 

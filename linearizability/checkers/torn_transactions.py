@@ -50,10 +50,18 @@ class TornTransactions(Checker):
         )
         message = pl.format(
             "transaction {} is torn: {} at offset {} of {}-{} {}, but {} at offset {} of {}-{} {}",
-            "txn", "value", "offset", "topic", "partition", _seen("kind"),
-            "value_missing", "offset_missing", "topic_missing", "partition_missing",
+            "txn",
+            "value",
+            "offset",
+            "topic",
+            "partition",
+            _seen("kind"),
+            "value_missing",
+            "offset_missing",
+            "topic_missing",
+            "partition_missing",
             _seen("kind_missing"),
-        )  # fmt: skip
+        )
         operations = ["op_ids", "op_ids_missing", "send_op", "send_op_missing"]
         where = ["topic", "topic_id", "partition", "txn"]
         return describe(found, where, "torn-transaction", operations, message, "broker")

@@ -38,10 +38,14 @@ class UnseenWrites(Checker):
     whole: ClassVar[str] = "how far the final reads went"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        given = events.filter(IS_DATA & IS_OK).group_by(*KEY, "value").agg(
-            seen_raw=(pl.col("client") == "raw").fill_null(False).any(),
-            seen=(pl.col("client") != "raw").fill_null(True).any(),
-        )  # fmt: skip
+        given = (
+            events.filter(IS_DATA & IS_OK)
+            .group_by(*KEY, "value")
+            .agg(
+                seen_raw=(pl.col("client") == "raw").fill_null(False).any(),
+                seen=(pl.col("client") != "raw").fill_null(True).any(),
+            )
+        )
         unseen = (
             expected(events)
             .join(given, on=[*KEY, "value"], how="left")
@@ -66,9 +70,12 @@ def expected(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each record that a complete read should have found; raw: the read was a raw one."""
     sent = events.filter(DURABLE).select(*KEY, "value", "offset", "op_id", acked_ns="t_complete_ns")
     began = events.filter(WHOLE_READ).select(
-        *KEY, "high_watermark", read_ns="t_invoke_ns", proof="op_id",
+        *KEY,
+        "high_watermark",
+        read_ns="t_invoke_ns",
+        proof="op_id",
         raw=(pl.col("client") == "raw").fill_null(False),
-    )  # fmt: skip
+    )
     everything = began.filter(pl.col("high_watermark").is_null())
     ranges = whole_reads(events).join(began, on=[*KEY, "proof"])
     within = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))

@@ -111,6 +111,4 @@ def _row(
     kind = "read-cycle" if len(shown) == len(steps) else "read-cycle-realtime"
     place = {column: shown[0][column] for column in ("topic", "topic_id", "partition")}
     message = "transactions in a circle: " + ", ".join(words) + "; no order of commits allows it"
-    return place | {
-        "kind": kind, "op_ids": sorted(op_ids), "message": message, "blame": "broker",
-    }  # fmt: skip
+    return place | {"kind": kind, "op_ids": sorted(op_ids), "message": message, "blame": "broker"}

@@ -62,8 +62,9 @@ def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
     instants = collect(reads.select(INSTANTS))
     spans = spans_of(instants.filter(LEADS_BACK))
     kept = within(collect(reads), spans) if len(spans) else collect(reads.head(0))
-    return told(kept, ends(events.join(transactions_of(kept).lazy(), on="txn", how="semi")),
-                instants.height)  # fmt: skip
+    return told(
+        kept, ends(events.join(transactions_of(kept).lazy(), on="txn", how="semi")), instants.height
+    )
 
 
 def told(reads: pl.DataFrame, ended: pl.LazyFrame, given: int) -> pl.LazyFrame:

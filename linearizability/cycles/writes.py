@@ -41,8 +41,9 @@ def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
     graph = Graph(
         np.searchsorted(names, pairs["txn_before"].to_numpy()),
         np.searchsorted(names, pairs["txn"].to_numpy()),
-        never, never,
-    )  # fmt: skip
+        never,
+        never,
+    )
     found = [shortest_cycle(graph, c) for c in components(graph, real_time=False)]
     told = [[txns[number] for number in cycle] for cycle in found[:MAX_TOLD]]
     members = {txn for cycle in told for txn in cycle}

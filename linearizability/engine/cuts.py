@@ -22,20 +22,49 @@ COLUMNS = ("f", "op_id", "process", "group", "offset", "value", "producer_id")
 _OF_ANY = (*PARTITION, "op_id", "record_index", "txn", "f", "replica", "offset")
 COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
     Cut.VALUE: (
-        *_OF_ANY, "isolation", "acks", "idempotent", "type", "control", "value", "producer_id",
-        "producer_epoch", "sequence", "t_complete_ns", "high_watermark",
+        *_OF_ANY,
+        "isolation",
+        "acks",
+        "idempotent",
+        "type",
+        "control",
+        "value",
+        "producer_id",
+        "producer_epoch",
+        "sequence",
+        "t_complete_ns",
+        "high_watermark",
     ),
     Cut.OFFSET: (*_OF_ANY, "acks", "type", "control", "value", "high_watermark", *FIELDS),
     Cut.PROCESS: (*_OF_ANY, "process", "session", "isolation", "type", "value"),
     Cut.GROUP: (
-        *_OF_ANY, "group", "member_id", "type", "final", "control", "value", "t_invoke_ns",
-        "t_complete_ns", "generation", "detail",
+        *_OF_ANY,
+        "group",
+        "member_id",
+        "type",
+        "final",
+        "control",
+        "value",
+        "t_invoke_ns",
+        "t_complete_ns",
+        "generation",
+        "detail",
     ),
     Cut.OPERATION: (
-        *_OF_ANY, "client", "idempotent", "error", "type", "control", "value", "producer_id",
-        "producer_epoch", "sequence", "t_complete_ns", "high_watermark",
+        *_OF_ANY,
+        "client",
+        "idempotent",
+        "error",
+        "type",
+        "control",
+        "value",
+        "producer_id",
+        "producer_epoch",
+        "sequence",
+        "t_complete_ns",
+        "high_watermark",
     ),
-}  # fmt: skip
+}
 """The columns of a piece: those that the rules with this cut read, and `ingest`. A rule that reads
 more cannot finish (`unknown`); a test asks each."""
 

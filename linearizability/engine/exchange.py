@@ -22,14 +22,7 @@ import pyarrow.parquet as pq
 from linearizability import ingest
 from linearizability.history import PARTITION, SCHEMA
 from linearizability.lost_polls import COLUMNS_READ as LOST_POLLS_READ
-from linearizability.lost_polls import (
-    LOST,
-    SESSIONS,
-    LostPolls,
-    lost_in,
-    put_together,
-    sessions_in,
-)
+from linearizability.lost_polls import LOST, SESSIONS, LostPolls, lost_in, put_together, sessions_in
 from linearizability.time_outs import COLUMNS_READ as TIME_OUTS_READ
 from linearizability.time_outs import TOLD as TIME_OUTS
 from linearizability.time_outs import longest_of, time_outs_in
@@ -118,9 +111,11 @@ def unpacked(table: pa.Table, schemas: Mapping[str, pl.Schema]) -> Tables:
             found[kind].append((position, row))
     data = table.column("data")
     return Tables(
-        {kind: Chunks([data[row] for _, row in sorted(found[kind])], schema)
-         for kind, schema in schemas.items()}
-    )  # fmt: skip
+        {
+            kind: Chunks([data[row] for _, row in sorted(found[kind])], schema)
+            for kind, schema in schemas.items()
+        }
+    )
 
 
 def as_arrow(chunks: Iterable[Chunk]) -> pa.Table:
@@ -201,14 +196,19 @@ class Whereabouts:
 
 SURVEY: Mapping[str, pl.Schema] = {
     "partitions": pl.Schema(
-        {"topic": pl.String, "topic_id": pl.String, "partition": pl.Int32, "rows": pl.Int64,
-         "controls": pl.Int64}
+        {
+            "topic": pl.String,
+            "topic_id": pl.String,
+            "partition": pl.Int32,
+            "rows": pl.Int64,
+            "controls": pl.Int64,
+        }
     ),
     "lost": LOST,
     "sessions": SESSIONS,
     "times": pl.Schema({"began": pl.Int64, "ended": pl.Int64}),
     "time_outs": TIME_OUTS,
-}  # fmt: skip
+}
 SURVEYED = tuple(dict.fromkeys([*PARTITION, "control", *LOST_POLLS_READ, *TIME_OUTS_READ]))
 
 
@@ -251,9 +251,15 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
     lost = put_together(survey["lost"], survey["sessions"])
     began, ended = survey["times"].select(pl.col("began").min(), pl.col("ended").max()).row(0)
     return Whereabouts(
-        known, lost, longest_of(survey["time_outs"]), buckets, count,
-        bool(buckets["is_whale"].any()), began or 0, ended or 0,
-    )  # fmt: skip
+        known,
+        lost,
+        longest_of(survey["time_outs"]),
+        buckets,
+        count,
+        bool(buckets["is_whale"].any()),
+        began or 0,
+        ended or 0,
+    )
 
 
 def on_runs(

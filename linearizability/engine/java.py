@@ -49,9 +49,12 @@ def _release(java: Path) -> int | None:
         return None
     try:
         answer = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_WITHIN_S,
+            [java, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_WITHIN_S,
             check=False,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)

@@ -186,9 +186,11 @@ def opinions(
     occurs: set[str] = set()
     totals: dict[str, tuple[int, int, int]] = {}
     problems: dict[str, str] = {}
-    told = rows.filter(pl.col("row") != ANOMALY).group_by("checker", "row").agg(
-        pl.col("checked", "anomalies", "excused").sum(), pl.col("message").min()
-    )  # fmt: skip
+    told = (
+        rows.filter(pl.col("row") != ANOMALY)
+        .group_by("checker", "row")
+        .agg(pl.col("checked", "anomalies", "excused").sum(), pl.col("message").min())
+    )
     for name, row, checked, total, excused, message in told.iter_rows():
         if row == JUDGED:
             totals[name] = checked, total, excused
@@ -197,10 +199,15 @@ def opinions(
         elif checked > 0:
             occurs.add(name)
     return [
-        _opinion(name, totals.get(name, (0, 0, 0)), tuple(anomalies[name]), occurs,
-                 failed or problems.get(name))
+        _opinion(
+            name,
+            totals.get(name, (0, 0, 0)),
+            tuple(anomalies[name]),
+            occurs,
+            failed or problems.get(name),
+        )
         for name in checkers
-    ]  # fmt: skip
+    ]
 
 
 def _opinion(

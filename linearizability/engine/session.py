@@ -115,8 +115,9 @@ def _of_its_own(master: str, scratch: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if find_java() is None:
-        raise SparkError("Spark needs Java 17 or newer; install it, run `make setup`, or use "
-                         "--engine local")  # fmt: skip
+        raise SparkError(
+            "Spark needs Java 17 or newer; install it, run `make setup`, or use --engine local"
+        )
     on_loopback = _is_on_loopback(master)
     _environment(scratch, on_loopback)
     builder = SparkSession.builder.master(master).appName("touchstone")

@@ -107,9 +107,7 @@ class History:
 
 
 def by_bucket(
-    chunks: DataFrame,
-    schemas: Mapping[str, pl.Schema],
-    work: Callable[[Tables], Iterable[Chunk]],
+    chunks: DataFrame, schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> DataFrame:
     """Shuffle: each bucket's tables through the work."""
     return chunks.groupBy("bucket").applyInArrow(on_chunks(schemas, work), CHUNK_SQL)

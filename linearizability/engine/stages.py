@@ -29,13 +29,19 @@ from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
 from linearizability.transaction_evidence import transaction_evidence
 
 MARKED_COLUMNS = (
-    *PARTITION, "f", "op_id", "record_index", "replica", "txn", "offset", "control", "value",
+    *PARTITION,
+    "f",
+    "op_id",
+    "record_index",
+    "replica",
+    "txn",
+    "offset",
+    "control",
+    "value",
     "producer_id",
-)  # fmt: skip
+)
 """The columns that `ingest.markers_of_transactions` reads."""
-VALUE_COLUMNS = (
-    *PARTITION, "f", "type", "op_id", "offset", "control", "value", *FIELDS,
-)  # fmt: skip
+VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value", *FIELDS)
 """The columns that the checkers of Scope.VALUE read."""
 
 EVENT, VALUE, MARKED = "event", "value", "marked"
@@ -84,22 +90,43 @@ READS = pl.Schema(
 INSTANTS = pl.Schema([(column, pl.Int64) for column in cycles.INSTANTS])
 ENDS = _schema(*cycles.END_COLUMNS)
 OTHER_COLUMNS = (
-    "process", "group", "f", "type", "topic", "offset", "t_invoke_ns", "t_complete_ns", "detail"
-)  # fmt: skip
+    "process",
+    "group",
+    "f",
+    "type",
+    "topic",
+    "offset",
+    "t_invoke_ns",
+    "t_complete_ns",
+    "detail",
+)
 POLL_COLUMNS = (
-    "op_id", "process", "group", "member_id", "f", "type", "offset", "t_invoke_ns", "t_complete_ns"
-)  # fmt: skip
+    "op_id",
+    "process",
+    "group",
+    "member_id",
+    "f",
+    "type",
+    "offset",
+    "t_invoke_ns",
+    "t_complete_ns",
+)
 OTHERS = _schema(*OTHER_COLUMNS)
 POLLS = pl.Schema(waiting.ASKED)
 COUNTS = pl.Schema({"reads": pl.Int64})
 
 TO_OUTCOMES: Mapping[str, pl.Schema] = {
-    END: _schema(*ingest.END_COLUMNS), ASKER: ASKERS, MARKER: MARKERS,
-}  # fmt: skip
+    END: _schema(*ingest.END_COLUMNS),
+    ASKER: ASKERS,
+    MARKER: MARKERS,
+}
 TO_JUDGE: Mapping[str, pl.Schema] = {
-    EVENT: EVENTS, WHALE: EVENTS, **{cut.name: EVENTS for cut in Cut}, VALUE: VALUES,
+    EVENT: EVENTS,
+    WHALE: EVENTS,
+    **{cut.name: EVENTS for cut in Cut},
+    VALUE: VALUES,
     OUTCOME: OUTCOMES,
-}  # fmt: skip
+}
 
 
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
@@ -148,8 +175,9 @@ def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
     """Find the markers (`ingest`, step 1)."""
     events = ingest.with_places(tables[MARKED]).lazy()
     markers = ingest.markers_of_transactions(events).with_columns(bucket=remainder("txn", count))
-    yield from scattered(markers.select(*MARKERS, "bucket").collect().cast({"marker": pl.String}),
-                         MARKER)  # fmt: skip
+    yield from scattered(
+        markers.select(*MARKERS, "bucket").collect().cast({"marker": pl.String}), MARKER
+    )
 
 
 def find_outcomes(tables: Tables) -> Iterator[Chunk]:

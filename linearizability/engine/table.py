@@ -18,9 +18,12 @@ ROWS_PER_BUCKET = 500_000
 BUCKETS_MIN = 4
 
 _SPARK_TYPES = {
-    pl.Int16: "smallint", pl.Int32: "int", pl.Int64: "bigint", pl.String: "string",
+    pl.Int16: "smallint",
+    pl.Int32: "int",
+    pl.Int64: "bigint",
+    pl.String: "string",
     pl.Boolean: "boolean",
-}  # fmt: skip
+}
 
 
 def tuned(session: SparkSession, file: Path) -> int:

@@ -157,10 +157,7 @@ def _scale(spans: Sequence[tuple[float, float | None]], left: float) -> TimeScal
 
 
 def _bar(
-    operation: list[Row],
-    span: tuple[float, float | None],
-    scale: TimeScale,
-    y: float,
+    operation: list[Row], span: tuple[float, float | None], scale: TimeScale, y: float
 ) -> tuple[list[str], float, float]:
     """Return the bar of an operation, and where it begins and ends."""
     began, ended = span

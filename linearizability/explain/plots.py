@@ -161,8 +161,9 @@ def fault_lane(scale: TimeScale, faults: Sequence[Fault], rows: list[int]) -> li
     parts = [text(scale.left - 8, 13, "faults", "tick", "end")]
     for number, (fault, row) in enumerate(zip(faults, rows, strict=True)):
         x, y = scale.x(fault.start_s), row * FAULT_LANE
-        later = [f for f, its in zip(faults[number + 1 :], rows[number + 1 :], strict=True)
-                 if its == row]  # fmt: skip
+        later = [
+            f for f, its in zip(faults[number + 1 :], rows[number + 1 :], strict=True) if its == row
+        ]
         free = scale.x(later[0].start_s) if later else scale.left + scale.width
         width = max(scale.x(fault.end_s) - x, 2.0)
         note = f" ({fault.note})" if fault.note else ""

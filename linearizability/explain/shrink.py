@@ -87,8 +87,10 @@ def _named_rows(rows: pl.DataFrame, anomaly: Anomaly) -> pl.DataFrame:
 def is_same(found: Anomaly, anomaly: Anomaly) -> bool:
     """Return whether both anomalies say the same of the same place; their operations may differ."""
     return (found.kind, found.message, dict(found.scope)) == (
-        anomaly.kind, anomaly.message, dict(anomaly.scope),
-    )  # fmt: skip
+        anomaly.kind,
+        anomaly.message,
+        dict(anomaly.scope),
+    )
 
 
 def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:

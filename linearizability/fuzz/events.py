@@ -18,11 +18,43 @@ DEEP: list[Any] = []
 for _ in range(300):
     DEEP = [DEEP]
 NASTY: tuple[Any, ...] = (
-    None, True, False, "", "x", "nemesis", "0", "\ud800", "\0", "é" * 300, 0, -1, 5, 2**31, 2**53,
-    2**62, 2**63 - 1, 2**63, 2**64, -(2**63), 10**400, 0.5, -0.0, 1e308, float("nan"),
-    float("inf"), [], [[]], {}, {"": []}, {"1": [[0, 1]]}, ["send", 1, 2], [["send", 1, 2]],
-    ["poll"], [["poll", {"1": [[0, 1]]}]], DEEP,
-)  # fmt: skip
+    None,
+    True,
+    False,
+    "",
+    "x",
+    "nemesis",
+    "0",
+    "\ud800",
+    "\0",
+    "é" * 300,
+    0,
+    -1,
+    5,
+    2**31,
+    2**53,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64,
+    -(2**63),
+    10**400,
+    0.5,
+    -0.0,
+    1e308,
+    float("nan"),
+    float("inf"),
+    [],
+    [[]],
+    {},
+    {"": []},
+    {"1": [[0, 1]]},
+    ["send", 1, 2],
+    [["send", 1, 2]],
+    ["poll"],
+    [["poll", {"1": [[0, 1]]}]],
+    DEEP,
+)
 
 
 def history(rng: Random) -> list[Event]:
@@ -247,9 +279,13 @@ def lose_an_answer(events: list[Event], rng: Random) -> bool | None:
 def change_a_number(events: list[Event], rng: Random) -> bool | None:
     """Change an offset or value that was polled; what is judged must follow."""
     records = [
-        record for n in _completions(events) for m in events[n]["value"] if m[0] == "poll"
-        for some in m[1].values() for record in some
-    ]  # fmt: skip
+        record
+        for n in _completions(events)
+        for m in events[n]["value"]
+        if m[0] == "poll"
+        for some in m[1].values()
+        for record in some
+    ]
     if not records:
         return None
     rng.choice(records)[rng.randrange(2)] += rng.choice((1, 10**6))
@@ -259,8 +295,18 @@ def change_a_number(events: list[Event], rng: Random) -> bool | None:
 SPOILERS: Mapping[str, Spoiler] = {
     spoil.__name__: spoil
     for spoil in (
-        drop, drop_an_invocation, repeat, swap, set_a_field, lose_a_field, spoil_within_a_value,
-        name_a_process, rename_an_operation, send_another_value, lose_a_micro_operation,
-        lose_an_answer, change_a_number,
+        drop,
+        drop_an_invocation,
+        repeat,
+        swap,
+        set_a_field,
+        lose_a_field,
+        spoil_within_a_value,
+        name_a_process,
+        rename_an_operation,
+        send_another_value,
+        lose_a_micro_operation,
+        lose_an_answer,
+        change_a_number,
     )
-}  # fmt: skip
+}

@@ -132,9 +132,11 @@ def _of_seed(seed: int, folder: Path, result: Fuzz) -> None:
             refused = _table(path, one) if isinstance(one, tables.File) else _text(path, one)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        said = str(error) if isinstance(error, Problem) else (
-            f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        )  # fmt: skip
+        said = (
+            str(error)
+            if isinstance(error, Problem)
+            else (f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})")
+        )
         result.problems.append(f"seed {seed} ({suffix[1:]}, {one.what}): {said:.300}")
         return
     finally:

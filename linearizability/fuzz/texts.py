@@ -14,10 +14,35 @@ from linearizability.fuzz.events import SPOILERS, Event, history
 from linearizability.fuzz.told import Told, told_by
 
 JUNK = (
-    "9" * 5000, "1/" + "9" * 5000, "[" * 100_000, "{:a " * 3000, "#a " * 3000, '"', "\\", "\\ud800",
-    "{", "}", "]", "\n", "\0", ",", ":", "nil", "null", "#_", ";", "NaN", "-", "1e999", "\ufeff",
-    '"1":[[0,1]],', '"f":"poll",', ":f :poll ", "true", "é",
-)  # fmt: skip
+    "9" * 5000,
+    "1/" + "9" * 5000,
+    "[" * 100_000,
+    "{:a " * 3000,
+    "#a " * 3000,
+    '"',
+    "\\",
+    "\\ud800",
+    "{",
+    "}",
+    "]",
+    "\n",
+    "\0",
+    ",",
+    ":",
+    "nil",
+    "null",
+    "#_",
+    ";",
+    "NaN",
+    "-",
+    "1e999",
+    "\ufeff",
+    '"1":[[0,1]],',
+    '"f":"poll",',
+    ":f :poll ",
+    "true",
+    "é",
+)
 _WORDS = {None: "nil", True: "true", False: "false"}
 _KEYWORD = re.compile(r"[a-z][a-z-]*\??")
 

@@ -62,9 +62,16 @@ class Collected:
 
     def __init__(self) -> None:
         self.operations = Columns(
-            "op_id", "process", "type", "final", "member", "txn", "t_invoke_ns", "t_complete_ns",
+            "op_id",
+            "process",
+            "type",
+            "final",
+            "member",
+            "txn",
+            "t_invoke_ns",
+            "t_complete_ns",
             "line",
-        )  # fmt: skip
+        )
         self.transactions = Columns("operation", "txn", "records")
         self.sends = Columns("operation", "record_index", "transaction", "place", "value", "offset")
         self.batches = Columns("operation", "first", "count", "session", "place")

@@ -194,11 +194,19 @@ class Import:
         """Add an operation and return its number."""
         invoked, completed = operation
         last = completed or invoked
-        self.columns.operations.add((
-            last.number, process, _TYPES[operation.type], says(operation, "final"),
-            self.sessions.is_subscribed(process), txn, invoked.time_ns,
-            completed.time_ns if completed else NONE, last.line,
-        ))  # fmt: skip
+        self.columns.operations.add(
+            (
+                last.number,
+                process,
+                _TYPES[operation.type],
+                says(operation, "final"),
+                self.sessions.is_subscribed(process),
+                txn,
+                invoked.time_ns,
+                completed.time_ns if completed else NONE,
+                last.line,
+            )
+        )
         return len(self.columns.operations) - 1
 
     def _add_records(self, operation: Operation, process: int, micro: list[Send | Poll]) -> None:

@@ -16,9 +16,11 @@ from linearizability.faults import HEAL, UNTIL
 from linearizability.importers.events import Event
 
 ENDS = {
-    "resume": ("pause",), "reset-clock": ("bump-clock", "strobe-clock"),
-    "reset": ("bump", "strobe"), "stop": ("start",),
-}  # fmt: skip
+    "resume": ("pause",),
+    "reset-clock": ("bump-clock", "strobe-clock"),
+    "reset": ("bump", "strobe"),
+    "stop": ("start",),
+}
 STOP, START, KILL = "stop-", "start", "kill"
 FAILED = ("exception", "error")
 HARMLESS = ("check-clock-offsets", "check-offsets")

@@ -20,8 +20,15 @@ PIECE_ROWS = 256 * 1024
 _TYPES = {OK: Type.OK.value, FAIL: Type.FAIL.value, INFO: Type.INFO.value}
 _READS = (F.POLL.value, F.READ_ALL.value)
 _OF_OPERATION = (
-    "op_id", "process", "final", "member", "type", "txn", "t_invoke_ns", "t_complete_ns",
-)  # fmt: skip
+    "op_id",
+    "process",
+    "final",
+    "member",
+    "type",
+    "txn",
+    "t_invoke_ns",
+    "t_complete_ns",
+)
 _OK, _INFO = pl.lit(OK, pl.Int64), pl.lit(INFO, pl.Int64)
 _NUMBER = pl.int_range(pl.len())
 
@@ -44,8 +51,9 @@ class Rows:
         self.last_ns = last_ns
         self.places = pl.DataFrame(
             [*named, (None, None)],
-            schema={"topic": pl.String, "partition": SCHEMA["partition"]}, orient="row",
-        )  # fmt: skip
+            schema={"topic": pl.String, "partition": SCHEMA["partition"]},
+            orient="row",
+        )
         self.members = sorted(members)
         self.details = collected.details
         self.pairs = series(collected.pairs)
@@ -67,11 +75,16 @@ class Rows:
         rows = sum(part.height for part in counted) + len(self.pairs) // 2
         step = max(1, self.operations.height * PIECE_ROWS // max(1, rows))
         for low in range(0, self.operations.height, step):
-            kinds = [self._sent(low, low + step), self._ended(low, low + step),
-                     self._polled(low, low + step), self._others(low, low + step)]  # fmt: skip
+            kinds = [
+                self._sent(low, low + step),
+                self._ended(low, low + step),
+                self._polled(low, low + step),
+                self._others(low, low + step),
+            ]
             rows_of_all = pl.concat(kinds, how="diagonal")
-            yield self._whole(rows_of_all.sort("operation", "record_index", maintain_order=True),
-                              client)  # fmt: skip
+            yield self._whole(
+                rows_of_all.sort("operation", "record_index", maintain_order=True), client
+            )
 
     def _put_in_order(self) -> None:
         """Renumber the operations by their op_id."""
@@ -93,9 +106,9 @@ class Rows:
     def _records(self, batches: pl.DataFrame) -> pl.DataFrame:
         """Return one row per record that was polled: columns of its batch but `start` and `count`,
         `number` within it, and `offset` and `value`."""
-        rows = batches.with_columns(
-            number=pl.int_ranges("count")
-        ).explode("number", empty_as_null=False)  # fmt: skip
+        rows = batches.with_columns(number=pl.int_ranges("count")).explode(
+            "number", empty_as_null=False
+        )
         pair = (rows["start"] + rows["number"]) * 2
         return rows.drop("start", "count").with_columns(
             offset=self.pairs.gather(pair), value=self.pairs.gather(pair + 1)
@@ -164,13 +177,17 @@ class Rows:
         end_ns = pl.col("t_complete_ns").fill_null(self.last_ns)
         return sends.with_columns(
             _null("offset"),
-            f=pl.lit(F.SEND.value), acks=pl.lit(-1), idempotent=pl.lit(True),
+            f=pl.lit(F.SEND.value),
+            acks=pl.lit(-1),
+            idempotent=pl.lit(True),
             type=pl.when(is_known).then(_OK).otherwise(_INFO),
-            t_complete_ns=pl.when(~pl.col("committed")).then("t_complete_ns")
-            .when("owed").then(end_ns),
+            t_complete_ns=pl.when(~pl.col("committed"))
+            .then("t_complete_ns")
+            .when("owed")
+            .then(end_ns),
             txn=self.txns[sends["transaction"]],
             detail=pl.format(DECIDED_BY, "shown_by"),
-        ).drop("send", "transaction", "committed", "owed", "shown_by")  # fmt: skip
+        ).drop("send", "transaction", "committed", "owed", "shown_by")
 
     def _ended(self, low: int, beyond: int) -> pl.DataFrame:
         """Add when transactions ended: a commit was asked for after all polls, so after what they
@@ -186,16 +203,17 @@ class Rows:
             f=pl.when(failed).then(pl.lit(F.ABORT.value)).otherwise(pl.lit(F.COMMIT.value)),
             type=pl.when(failed | is_decided).then(_OK).otherwise("type"),
             t_invoke_ns=asked_ns,
-            t_complete_ns=pl.when(is_decided).then(pl.max_horizontal(asked_ns, "done_ns"))
+            t_complete_ns=pl.when(is_decided)
+            .then(pl.max_horizontal(asked_ns, "done_ns"))
             .otherwise("t_complete_ns"),
             detail=pl.format(DECIDED_BY, "shown_by"),
-        )  # fmt: skip
+        )
 
     def _polled(self, low: int, beyond: int) -> pl.DataFrame:
         records = self._records(self._of(self.batches, low, beyond))
         return records.with_columns(
             f=pl.lit(F.POLL.value), record_index=pl.col("first") + pl.col("number")
-        ).drop("first", "number")  # fmt: skip
+        ).drop("first", "number")
 
     def _others(self, low: int, beyond: int) -> pl.DataFrame:
         rows = self._of(self.others, low, beyond)

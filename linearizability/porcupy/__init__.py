@@ -27,11 +27,23 @@ from linearizability.porcupy.python_models import (
 from linearizability.porcupy.result import Annotation, PartitionResult, Result
 
 __all__ = [
-    "NEVER", "OK", "PARTITION_LOG", "REGISTER", "UNKNOWN",
-    "Annotation", "LogKind", "Op", "Operations", "OperationsBuilder", "PartitionResult",
-    "PythonModel", "RegisterKind", "Result",
-    "check", "find_executable",
-]  # fmt: skip
+    "NEVER",
+    "OK",
+    "PARTITION_LOG",
+    "REGISTER",
+    "UNKNOWN",
+    "Annotation",
+    "LogKind",
+    "Op",
+    "Operations",
+    "OperationsBuilder",
+    "PartitionResult",
+    "PythonModel",
+    "RegisterKind",
+    "Result",
+    "check",
+    "find_executable",
+]
 
 
 def check(

@@ -31,9 +31,21 @@ from linearizability.porcupy.operations import NEVER
 ANOMALY_COLUMNS = (*KEY, "kind", "op_ids", "message")
 _NEVER = pl.lit(NEVER, dtype=pl.Int64)
 _NEEDED = (
-    *PARTITION, "f", "type", "op_id", "record_index", "process", "acks", "offset", "control",
-    "value", "replica", "high_watermark", "t_invoke_ns", "t_complete_ns",
-)  # fmt: skip
+    *PARTITION,
+    "f",
+    "type",
+    "op_id",
+    "record_index",
+    "process",
+    "acks",
+    "offset",
+    "control",
+    "value",
+    "replica",
+    "high_watermark",
+    "t_invoke_ns",
+    "t_complete_ns",
+)
 
 
 def of_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -145,19 +157,26 @@ def _proven(late: pl.LazyFrame, placed: pl.LazyFrame, read: pl.LazyFrame) -> lis
         message=pl.format(
             "value {} was sent after value {} had been acknowledged at offset {}, "
             "yet is stored before it, at offset {}",
-            _shown("value"), _shown("value_witness"), "offset_witness", "offset",
+            _shown("value"),
+            _shown("value_witness"),
+            "offset_witness",
+            "offset",
         ),
-    )  # fmt: skip
+    )
     before_send = _with_witness(
         late.filter(pl.col("lo") > pl.col("read_from"), pl.col("lo") <= pl.col("ack_above")),
-        read, "read_from", strictly=False,
+        read,
+        "read_from",
+        strictly=False,
     ).with_columns(
         kind=pl.lit("read-before-append"),
         message=pl.format(
             "value {} is stored at offset {}, but before it was sent a poll had received offset {}",
-            _shown("value"), "offset", "offset_witness",
+            _shown("value"),
+            "offset",
+            "offset_witness",
         ),
-    )  # fmt: skip
+    )
     return [behind_ack, before_send]
 
 
@@ -190,9 +209,12 @@ def _with_witness(
 ) -> pl.LazyFrame:
     """Add the operation whose completion is the bound that the late record broke."""
     witnesses = proofs.select(
-        *KEY, pl.col("hi").alias(bound), offset_witness="offset", value_witness="value",
+        *KEY,
+        pl.col("hi").alias(bound),
+        offset_witness="offset",
+        value_witness="value",
         op_id_witness="op_id",
-    )  # fmt: skip
+    )
     above = (
         pl.col("offset_witness") > pl.col("offset")
         if strictly

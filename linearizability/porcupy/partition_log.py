@@ -138,14 +138,19 @@ def _with_search(
     verdicts = {part.verdict for part in judged}
     if Validity.INVALID in verdicts:
         return replace(
-            result, verdict=Validity.UNKNOWN, porcupine=Validity.INVALID, searched=searched,
+            result,
+            verdict=Validity.UNKNOWN,
+            porcupine=Validity.INVALID,
+            searched=searched,
             reason="porcupine finds no order where the kernel finds none broken: a bug of ours",
-        )  # fmt: skip
+        )
     if Validity.UNKNOWN in verdicts or len(judged) < asked:
         return replace(
-            result, porcupine=Validity.UNKNOWN, searched=searched,
+            result,
+            porcupine=Validity.UNKNOWN,
+            searched=searched,
             reason=f"not confirmed by a search: {reason}",
-        )  # fmt: skip
+        )
     if not judged:
         return replace(result, reason="left out of the search: the history is large")
     return replace(result, porcupine=Validity.VALID, searched=searched)
@@ -174,14 +179,22 @@ def _confirm_broken(
             html=None if html_dir is None else html_dir / _file_name(results[pid]),
             annotations=within(annotations, operations),
         )
-        reason = None if answer.verdict is Validity.INVALID else (
-            f"not confirmed by a search: {answer.reason}" if answer.reason
-            else "porcupine finds an order where the kernel says there is none: a bug of ours"
-        )  # fmt: skip
+        reason = (
+            None
+            if answer.verdict is Validity.INVALID
+            else (
+                f"not confirmed by a search: {answer.reason}"
+                if answer.reason
+                else "porcupine finds an order where the kernel says there is none: a bug of ours"
+            )
+        )
         results[pid] = replace(
-            results[pid], porcupine=answer.verdict, searched=len(operations), html=answer.html,
+            results[pid],
+            porcupine=answer.verdict,
+            searched=len(operations),
+            html=answer.html,
             reason=reason,
-        )  # fmt: skip
+        )
         if answer.verdict is Validity.VALID:
             results[pid] = replace(results[pid], verdict=Validity.UNKNOWN)
 

@@ -72,12 +72,15 @@ def tiles(logs: Logs, most_operations: int) -> tuple[Operations, list[int]]:
         logs.polls.sort("offset")
         .join_asof(
             placed.sort("offset").select("pid", "offset", "rank", "tile"),
-            on="offset", by="pid", strategy="backward", check_sortedness=False,
+            on="offset",
+            by="pid",
+            strategy="backward",
+            check_sortedness=False,
         )
         .drop_nulls("rank")
         .group_by("pid", "tile", "op_id", "lo", "hi")
         .agg(pl.max("rank"))
-    )  # fmt: skip
+    )
     sends = placed.select(
         "pid", "tile", "rank", "lo", "hi", kind=pl.lit(LogKind.APPEND, dtype=pl.Int64)
     )
@@ -101,10 +104,18 @@ def _columns(rows: pl.DataFrame) -> Operations:
 
     rank, kind, zero = column("rank") % TILE_APPENDS, column("kind"), np.zeros(len(rows), np.int64)
     return Operations(
-        call=column("lo"), ret=column("hi"), client=zero, key=column("key"), kind=kind,
-        a=np.where(kind == LogKind.READ, rank, 0), b=zero,
-        c=np.where(kind == LogKind.APPEND, rank, 0), status=zero, vlen=zero + 1, vals=rank,
-    )  # fmt: skip
+        call=column("lo"),
+        ret=column("hi"),
+        client=zero,
+        key=column("key"),
+        kind=kind,
+        a=np.where(kind == LogKind.READ, rank, 0),
+        b=zero,
+        c=np.where(kind == LogKind.APPEND, rank, 0),
+        status=zero,
+        vlen=zero + 1,
+        vals=rank,
+    )
 
 
 def window(logs: Logs, pid: int, offset: int, op_ids: Sequence[int]) -> Operations:
@@ -169,21 +180,29 @@ def _labelled(placed: pl.DataFrame, polled: pl.DataFrame, start_ns: int) -> Oper
     for number, row in enumerate(placed.iter_rows(named=True)):
         mark, outcome = ("", "") if row["acked"] else ("?", " (no acknowledgement of this offset)")
         builder.add(
-            row["lo"], row["hi"], LogKind.APPEND,
-            client=next(lanes), c=row["rank"], vals=[number],
+            row["lo"],
+            row["hi"],
+            LogKind.APPEND,
+            client=next(lanes),
+            c=row["rank"],
+            vals=[number],
             label=f"op {row['op_id']}: send → {row['offset']}{mark}\n"
-                  f"send {row['value']} → offset {row['offset']}{outcome}, "
-                  f"process {row['process']}, {_when(row, start_ns)}",
-        )  # fmt: skip
+            f"send {row['value']} → offset {row['offset']}{outcome}, "
+            f"process {row['process']}, {_when(row, start_ns)}",
+        )
     at_rank = {row["rank"]: n for n, row in enumerate(placed.iter_rows(named=True))}
     for row in polled.iter_rows(named=True):
         builder.add(
-            row["lo"], row["hi"], LogKind.READ,
-            client=next(lanes), a=row["rank"], vals=[at_rank[row["rank"]]],
+            row["lo"],
+            row["hi"],
+            LogKind.READ,
+            client=next(lanes),
+            a=row["rank"],
+            vals=[at_rank[row["rank"]]],
             label=f"op {row['op_id']}: poll {row['first']}–{row['offset']}\n"
-                  f"poll given offsets {row['first']} to {row['offset']}, "
-                  f"process {row['process']}, {_when(row, start_ns)}",
-        )  # fmt: skip
+            f"poll given offsets {row['first']} to {row['offset']}, "
+            f"process {row['process']}, {_when(row, start_ns)}",
+        )
     return builder.build()
 
 

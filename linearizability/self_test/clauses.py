@@ -282,8 +282,9 @@ def markdown_table() -> str:
 
 def empty_rows(names: list[str]) -> list[str]:
     """Return a sentence for each checker without a clause and each clause without a mutator."""
-    without = [f"{name} has no clause in self_test/clauses.py" for name in names
-               if not CLAUSES.get(name)]  # fmt: skip
+    without = [
+        f"{name} has no clause in self_test/clauses.py" for name in names if not CLAUSES.get(name)
+    ]
     return without + [
         f"{name}: no mutator plants {clause!r}"
         for name, clauses in CLAUSES.items()

@@ -13,8 +13,9 @@ from random import Random
 from linearizability.self_test.partition import Dress, Partition
 
 DELETED_BY_TIME_OR_SIZE: Sequence[dict[str, str]] = (
-    {"retention.ms": "5"}, {"retention.bytes": "100"},
-)  # fmt: skip
+    {"retention.ms": "5"},
+    {"retention.bytes": "100"},
+)
 KEPT: Sequence[dict[str, str]] = ({}, {}, {"retention.ms": "-1"})
 COMPACTED: Sequence[dict[str, str]] = (
     {"cleanup.policy": "compact"},

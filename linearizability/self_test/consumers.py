@@ -36,18 +36,23 @@ class Consumer:
     def assign(self, rng: Random) -> None:
         """Set the positions: to the beginning, or to what the group has committed."""
         self.session += 1
-        number = len(self.world.partitions) if self.owns_all else rng.randint(
-            1, len(self.world.partitions)
-        )  # fmt: skip
+        number = (
+            len(self.world.partitions)
+            if self.owns_all
+            else rng.randint(1, len(self.world.partitions))
+        )
         chosen = rng.sample(self.world.partitions, number)
         known = self.committed if self.group else {}
         self.positions = {p.number: max(known.get(p.number, 0), p.start) for p in chosen}
 
     def operation(self) -> Row:
         return self.world.invoke(self.process) | {
-            "session": self.session, "group": self.group, "isolation": self.isolation,
-            "txn": self.txn, "member_id": str(self.process) if self.group else None,
-        }  # fmt: skip
+            "session": self.session,
+            "group": self.group,
+            "isolation": self.isolation,
+            "txn": self.txn,
+            "member_id": str(self.process) if self.group else None,
+        }
 
     def fetch(self, records_max: int) -> list[Row]:
         """Return rows of the records that are there; the positions move past aborted ones too."""
@@ -141,8 +146,10 @@ def read_everything(world: World, *, raw: bool, isolation: str) -> None:
     for partition in world.partitions:
         complete = rng.random() < 0.8
         operation = world.invoke(reader) | {
-            "session": partition.number, "isolation": isolation, "client": "confluent",
-        }  # fmt: skip
+            "session": partition.number,
+            "isolation": isolation,
+            "client": "confluent",
+        }
         committed_only = isolation == COMMITTED
         entries = partition.readable(partition.start, committed_only)
         if not complete:
@@ -179,10 +186,12 @@ def _whole(partition: Partition, complete: bool) -> Row:
     if not complete:  # its answers told the log start all the same
         return row | {"type": "info", "log_start": partition.start}
     return row | {
-        "type": "ok", "log_start": partition.start, "high_watermark": partition.high_watermark,
+        "type": "ok",
+        "log_start": partition.start,
+        "high_watermark": partition.high_watermark,
         "leader_epoch": partition.leader_epoch,
         "last_stable_offset": partition.last_stable_offset,
-    }  # fmt: skip
+    }
 
 
 def watcher(world: World) -> Actor:
@@ -196,10 +205,16 @@ def watcher(world: World) -> Actor:
         operation = world.invoke(process)
         yield
         answer = {
-            "f": F.POLL.value, "type": "ok", "client": RAW, "topic": TOPIC, "topic_id": "id",
-            "partition": partition.number, "leader_epoch": partition.leader_epoch,
-            "high_watermark": partition.high_watermark, "log_start": partition.start,
+            "f": F.POLL.value,
+            "type": "ok",
+            "client": RAW,
+            "topic": TOPIC,
+            "topic_id": "id",
+            "partition": partition.number,
+            "leader_epoch": partition.leader_epoch,
+            "high_watermark": partition.high_watermark,
+            "log_start": partition.start,
             "last_stable_offset": partition.last_stable_offset,
-        }  # fmt: skip
+        }
         yield
         world.write(operation, [answer])

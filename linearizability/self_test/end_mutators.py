@@ -49,18 +49,22 @@ def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
     if is_compacted(rows):
         return None
     whole = {
-        (row["op_id"], row["partition"]): row["t_invoke_ns"] for row in rows
+        (row["op_id"], row["partition"]): row["t_invoke_ns"]
+        for row in rows
         if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
-    }  # fmt: skip
+    }
     victims = []
     for send, read, markers in _marked(rows):
         began_ns = whole.get((read["op_id"], read["partition"]))
         later = [
-            row for row in rows
+            row
+            for row in rows
             if (row["op_id"], row.get("partition")) == (read["op_id"], read["partition"])
-            and row.get("producer_id") == read["producer_id"] and row.get("replica") is None
-            and row["offset"] > read["offset"] and row not in markers
-        ]  # fmt: skip
+            and row.get("producer_id") == read["producer_id"]
+            and row.get("replica") is None
+            and row["offset"] > read["offset"]
+            and row not in markers
+        ]
         own = [row for row in later if not row.get("control")]
         is_next_another = bool(own) and own[0]["_txn"] not in (None, send["txn"])
         is_last = not any(row.get("control") for row in later)
@@ -92,18 +96,24 @@ def arrive_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
     once = sent_once(rows)
     seen = {row.get("value") for row in rows if row["f"] == F.POLL.value}
     victims = [
-        row for row in once.values()
+        row
+        for row in once.values()
         if row["type"] == "info" and row["txn"] in ended and row["value"] not in seen
-    ]  # fmt: skip
+    ]
     acked = [row for row in once.values() if is_acked(row) and row["txn"] is None]
     if not victims or not acked:
         return None
     victim = rng.choice(victims)
     other = _sent_at_last(rows, rng.choice(acked) | {"partition": victim["partition"]})
     given = other | {
-        "f": F.POLL.value, "op_id": NOT_OURS - 1, "process": NOT_OURS, "value": victim["value"],
-        "offset": other["offset"] + 1, "isolation": "read_uncommitted", "client": "confluent",
-    }  # fmt: skip
+        "f": F.POLL.value,
+        "op_id": NOT_OURS - 1,
+        "process": NOT_OURS,
+        "value": victim["value"],
+        "offset": other["offset"] + 1,
+        "isolation": "read_uncommitted",
+        "client": "confluent",
+    }
     return [*rows, other, given]
 
 
@@ -139,13 +149,15 @@ def keep_aborted_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def _told_otherwise(rows: list[Row], rng: Random, txns: set[int]) -> list[Row] | None:
     sent = {
-        (row["txn"], row["partition"]) for row in rows
+        (row["txn"], row["partition"])
+        for row in rows
         if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
-    }  # fmt: skip
+    }
     victims = [
-        row for row in _final_answers(rows)
+        row
+        for row in _final_answers(rows)
         if row["_txn"] in txns and (row["_txn"], row["partition"]) in sent
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     other = rng.choice([None, NOT_OURS])
@@ -155,10 +167,13 @@ def _told_otherwise(rows: list[Row], rng: Random, txns: set[int]) -> list[Row] |
 
 def _final_answers(rows: list[Row]) -> list[Row]:
     return [
-        row for row in rows
-        if row["f"] == F.FETCH_OFFSETS.value and row["type"] == "ok" and row["final"]
+        row
+        for row in rows
+        if row["f"] == F.FETCH_OFFSETS.value
+        and row["type"] == "ok"
+        and row["final"]
         and "_txn" in row
-    ]  # fmt: skip
+    ]
 
 
 def _of_one_group(row: Row, other: Row) -> bool:
@@ -225,6 +240,11 @@ def _sent_at_last(rows: list[Row], like: Row) -> Row:
     """Return a record sent and acknowledged after everything else, at the end of the partition."""
     later = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
     return like | {
-        "op_id": NOT_OURS, "value": NOT_OURS, "offset": log_end_of(rows, like["partition"]),
-        "t_invoke_ns": later, "t_complete_ns": later + 1, "record_index": 0, "type": "ok",
-    }  # fmt: skip
+        "op_id": NOT_OURS,
+        "value": NOT_OURS,
+        "offset": log_end_of(rows, like["partition"]),
+        "t_invoke_ns": later,
+        "t_complete_ns": later + 1,
+        "record_index": 0,
+        "type": "ok",
+    }

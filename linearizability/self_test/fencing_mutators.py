@@ -19,10 +19,14 @@ def write_elsewhere_though_fenced(rows: list[Row], rng: Random) -> list[Row] | N
     sends = _transactional(rows)
     epochs = {send["value"]: epoch for send, epoch in sends}
     pairs = [
-        (newer, older) for newer, (producer, _) in sends for older, (other, _) in sends
-        if producer == other and newer["partition"] != older["partition"] and is_acked(newer)
+        (newer, older)
+        for newer, (producer, _) in sends
+        for older, (other, _) in sends
+        if producer == other
+        and newer["partition"] != older["partition"]
+        and is_acked(newer)
         and newer["t_complete_ns"] < older["t_invoke_ns"]
-    ]  # fmt: skip
+    ]
     if not pairs:
         return None
     newer, older = rng.choice(pairs)
@@ -40,9 +44,10 @@ def write_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
 def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: an offset is sent in an older epoch than InitProducerId has answered."""
     victims = [
-        (row, (row["producer_id"], row["producer_epoch"])) for row in rows
+        (row, (row["producer_id"], row["producer_epoch"]))
+        for row in rows
         if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
-    ]  # fmt: skip
+    ]
     return _with_successor(rows, rng, victims)
 
 
@@ -51,10 +56,12 @@ def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     records'."""
     epochs = {send["txn"]: epoch for send, epoch in _transactional(rows)}
     victims = [
-        (row, epochs[row["txn"]]) for row in rows
-        if row["f"] in (F.COMMIT.value, F.ABORT.value) and row["type"] == "ok"
+        (row, epochs[row["txn"]])
+        for row in rows
+        if row["f"] in (F.COMMIT.value, F.ABORT.value)
+        and row["type"] == "ok"
         and row["txn"] in epochs
-    ]  # fmt: skip
+    ]
     return _with_successor(rows, rng, victims)
 
 
@@ -82,9 +89,10 @@ def _transactional(rows: list[Row]) -> list[tuple[Row, Epoch]]:
             epoch = row["producer_id"], row["producer_epoch"]
             epochs.setdefault(row["value"], set()).add(epoch)
     return [
-        (send, min(epochs[value])) for value, send in sent_once(rows).items()
+        (send, min(epochs[value]))
+        for value, send in sent_once(rows).items()
         if send["txn"] is not None and len(epochs.get(value, ())) == 1
-    ]  # fmt: skip
+    ]
 
 
 def _with_successor(
@@ -97,8 +105,15 @@ def _with_successor(
     victim, (producer_id, epoch) = rng.choice(victims)
     before_ns = victim["t_invoke_ns"] - 1
     successor = {
-        "f": F.INIT_PRODUCER.value, "type": "ok", "op_id": NOT_OURS, "process": NOT_OURS,
-        "session": 0, "record_index": 0, "producer_id": producer_id, "producer_epoch": epoch + 1,
-        "t_invoke_ns": before_ns, "t_complete_ns": before_ns,
-    }  # fmt: skip
+        "f": F.INIT_PRODUCER.value,
+        "type": "ok",
+        "op_id": NOT_OURS,
+        "process": NOT_OURS,
+        "session": 0,
+        "record_index": 0,
+        "producer_id": producer_id,
+        "producer_epoch": epoch + 1,
+        "t_invoke_ns": before_ns,
+        "t_complete_ns": before_ns,
+    }
     return [*rows, successor]

@@ -44,21 +44,24 @@ def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 def on_both(rows: list[Row]) -> list[Row]:
     """Return the followers' records that their leaders hold too."""
     on_leaders = {
-        (row["op_id"], row["partition"], row["offset"]) for row in rows
-        if row["f"] == F.POLL.value and row.get("offset") is not None
-        and row.get("replica") is None
-    }  # fmt: skip
+        (row["op_id"], row["partition"], row["offset"])
+        for row in rows
+        if row["f"] == F.POLL.value and row.get("offset") is not None and row.get("replica") is None
+    }
     ends = {
-        (row["op_id"], row["partition"]): row["type"] for row in rows
+        (row["op_id"], row["partition"]): row["type"]
+        for row in rows
         if row["f"] == F.READ_ALL.value and row.get("replica") is None
-    }  # fmt: skip
+    }
     return [
-        row for row in rows
-        if row["f"] == F.POLL.value and row.get("replica") is not None
+        row
+        for row in rows
+        if row["f"] == F.POLL.value
+        and row.get("replica") is not None
         and row["offset"] < row["high_watermark"]
         and (row["op_id"], row["partition"], row["offset"]) in on_leaders
         and ends.get((row["op_id"], row["partition"])) == "ok"
-    ]  # fmt: skip
+    ]
 
 
 def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -71,22 +74,27 @@ def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> lis
     """Return the rows without the last record of a key (a tombstone, or a value) in one complete
     read."""
     ends = [
-        row for row in rows
+        row
+        for row in rows
         if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
-    ]  # fmt: skip
+    ]
     victims = [
-        (send, end) for send in _last_of_keys(rows, tombstones) for end in ends
+        (send, end)
+        for send in _last_of_keys(rows, tombstones)
+        for end in ends
         if send["partition"] == end["partition"]
         and end["log_start"] <= send["offset"] < end["high_watermark"]
         and send["t_complete_ns"] < end["t_invoke_ns"]
-    ]  # fmt: skip
+    ]
     rng.shuffle(victims)
     for send, end in victims:
         gone = [
-            row for row in rows
-            if row["op_id"] == end["op_id"] and row["f"] == F.POLL.value
+            row
+            for row in rows
+            if row["op_id"] == end["op_id"]
+            and row["f"] == F.POLL.value
             and (row["partition"], row["value"]) == (end["partition"], send["value"])
-        ]  # fmt: skip
+        ]
         broken = [row for row in rows if not any(row is other for other in gone)]
         # What was removed may be all that told how the send's transaction ended.
         if if_still_durable(broken, send) is not None:
@@ -103,20 +111,26 @@ def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:
         if not durable or send["key"] is None or bool(send["tombstone"]) != tombstones:
             continue
         same = [
-            row for row in rows
-            if row.get("key") == send["key"] and row["partition"] == send["partition"]
+            row
+            for row in rows
+            if row.get("key") == send["key"]
+            and row["partition"] == send["partition"]
             and outcome_of(row) != "aborted"
-        ]  # fmt: skip
+        ]
         seen = {row["value"] for row in same if row["f"] == F.POLL.value}
         once = Counter(row["value"] for row in same if row["f"] == F.SEND.value)
         open_tombstones = [
-            row for row in same
-            if row["f"] == F.SEND.value and row["tombstone"] and row["type"] != "fail"
+            row
+            for row in same
+            if row["f"] == F.SEND.value
+            and row["tombstone"]
+            and row["type"] != "fail"
             and not (
-                row["idempotent"] and outcome_of(row) in KNOWN
+                row["idempotent"]
+                and outcome_of(row) in KNOWN
                 and (is_acked(row) or (row["value"] in seen and once[row["value"]] == 1))
             )
-        ]  # fmt: skip
+        ]
         placed = [row["offset"] for row in same if row["offset"] is not None]
         if not open_tombstones and max(placed) == send["offset"]:
             found.append(send)
@@ -131,18 +145,24 @@ def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     asked = [row for row in rows if row["f"] == F.DELETE_RECORDS.value and row["type"] != "fail"]
     victims = [
-        row for row in rows
-        if is_acked(row) and outcome_of(row) in KNOWN
+        row
+        for row in rows
+        if is_acked(row)
+        and outcome_of(row) in KNOWN
         and not any(
             other["partition"] == row["partition"] and other["offset"] > row["offset"]
             for other in asked
         )
-    ]  # fmt: skip
+    ]
     told = [
-        (send, row) for send in victims for row in rows
-        if row.get("log_start") is not None and row["partition"] == send["partition"]
-        and row["f"] != F.DELETE_RECORDS.value and row["t_complete_ns"] is not None
-    ]  # fmt: skip
+        (send, row)
+        for send in victims
+        for row in rows
+        if row.get("log_start") is not None
+        and row["partition"] == send["partition"]
+        and row["f"] != F.DELETE_RECORDS.value
+        and row["t_complete_ns"] is not None
+    ]
     if not told:
         return None
     send, answer = rng.choice(told)
@@ -191,8 +211,10 @@ def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
 def _before(rows: list[Row], row: Row) -> list[Row]:
     """Return the commits for the partition that were accepted before this one was sent."""
     return [
-        r for r in rows
-        if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"
+        r
+        for r in rows
+        if r["f"] == F.COMMIT_OFFSETS.value
+        and r["type"] == "ok"
         and (r["group"], r["partition"]) == (row["group"], row["partition"])
         and r["t_complete_ns"] < row["t_invoke_ns"]
-    ]  # fmt: skip
+    ]

@@ -21,10 +21,7 @@ from linearizability.self_test.world import Row
 def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: from somewhere on, everything in a partition stands one offset further."""
     starts = log_starts(rows)
-    pairs = [
-        (a, b) for a, b in _pairs(_raw(rows))
-        if a["offset"] >= starts[a["partition"]]
-    ]  # fmt: skip
+    pairs = [(a, b) for a, b in _pairs(_raw(rows)) if a["offset"] >= starts[a["partition"]]]
     if not pairs:
         return None
     _, victim = rng.choice(pairs)
@@ -44,11 +41,13 @@ def skip_a_sequence(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a record's sequence is one too high for what its producer wrote before."""
     seen = {(row["op_id"], row["partition"], row["offset"]) for row in _raw(rows)}
     victims = [
-        b for a, b in _pairs_of_producers(rows)
-        if not a.get("control") and not b.get("control")
+        b
+        for a, b in _pairs_of_producers(rows)
+        if not a.get("control")
+        and not b.get("control")
         # What was compacted away may have stood between.
         and all((a["op_id"], a["partition"], o) in seen for o in range(a["offset"], b["offset"]))
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -80,9 +79,12 @@ def end_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     first, victim = rng.choice(victims)
     marker = {
-        "control": "abort", "value": None, "sequence": -1,
-        "producer_id": first["producer_id"], "producer_epoch": first["producer_epoch"],
-    }  # fmt: skip
+        "control": "abort",
+        "value": None,
+        "sequence": -1,
+        "producer_id": first["producer_id"],
+        "producer_epoch": first["producer_epoch"],
+    }
     return [changed_row(row, victim, marker) for row in rows]
 
 
@@ -90,17 +92,22 @@ def lower_a_watermark(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a leader names a lower high watermark, or last stable offset, than before
     in its epoch."""
     said = [
-        row for row in rows
-        if row.get("offset") is None and row.get("high_watermark") is not None
+        row
+        for row in rows
+        if row.get("offset") is None
+        and row.get("high_watermark") is not None
         and row.get("leader_epoch") is not None
-    ]  # fmt: skip
+    ]
     victims = [
-        (a, b, column) for a in said for b in said
+        (a, b, column)
+        for a in said
+        for b in said
         for column in ("high_watermark", "last_stable_offset")
         if (a["partition"], a["leader_epoch"]) == (b["partition"], b["leader_epoch"])
         and a["t_complete_ns"] < b["t_invoke_ns"]
-        and a.get(column) and b.get(column) is not None
-    ]  # fmt: skip
+        and a.get(column)
+        and b.get(column) is not None
+    ]
     if not victims:
         return None
     before, victim, column = rng.choice(victims)
@@ -112,22 +119,35 @@ def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
     records = _raw(rows)
     markers = [row for row in records if row["control"]]
     victims = [
-        (record, marker) for record in records for marker in markers
-        if not record["control"] and record["offset"] < marker["offset"]
+        (record, marker)
+        for record in records
+        for marker in markers
+        if not record["control"]
+        and record["offset"] < marker["offset"]
         and (record["op_id"], record["partition"], record["producer_id"])
         == (marker["op_id"], marker["partition"], marker["producer_id"])
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     record, marker = rng.choice(victims)
     later = max(row["t_complete_ns"] or 0 for row in rows) + 1
     answer = {
-        "f": F.POLL.value, "type": "ok", "op_id": NOT_OURS, "process": NOT_OURS, "session": 0,
-        "record_index": 0, "topic": record["topic"], "topic_id": record["topic_id"],
-        "partition": record["partition"], "leader_epoch": 0, "final": True,
-        "high_watermark": marker["offset"] + 1, "last_stable_offset": record["offset"],
-        "t_invoke_ns": later, "t_complete_ns": later,
-    }  # fmt: skip
+        "f": F.POLL.value,
+        "type": "ok",
+        "op_id": NOT_OURS,
+        "process": NOT_OURS,
+        "session": 0,
+        "record_index": 0,
+        "topic": record["topic"],
+        "topic_id": record["topic_id"],
+        "partition": record["partition"],
+        "leader_epoch": 0,
+        "final": True,
+        "high_watermark": marker["offset"] + 1,
+        "last_stable_offset": record["offset"],
+        "t_invoke_ns": later,
+        "t_complete_ns": later,
+    }
     return [*rows, answer]
 
 
@@ -135,9 +155,10 @@ def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a minute after the faults are over the last stable offset stands where a
     transaction begins whose end was acknowledged."""
     ended = {
-        row["txn"] for row in rows
+        row["txn"]
+        for row in rows
         if row["f"] in (F.COMMIT.value, F.ABORT.value) and row["type"] == "ok"
-    }  # fmt: skip
+    }
     return _stuck_at(rows, rng, [r for r in rows if is_acked(r) and r["txn"] in ended], 61)
 
 
@@ -157,31 +178,47 @@ def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) ->
     over_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
     answers = []
     for number, now_ns in enumerate((over_ns, over_ns + seconds * 1_000_000_000)):
-        answers.append({
-            "f": F.POLL.value, "type": "ok", "op_id": NOT_OURS + number, "process": NOT_OURS,
-            "session": 0, "record_index": 0, "topic": victim["topic"], "topic_id": "id",
-            "partition": victim["partition"], "leader_epoch": 0, "final": True,
-            "high_watermark": victim["offset"] + 1, "last_stable_offset": victim["offset"],
-            "t_invoke_ns": now_ns, "t_complete_ns": now_ns,
-        })  # fmt: skip
+        answers.append(
+            {
+                "f": F.POLL.value,
+                "type": "ok",
+                "op_id": NOT_OURS + number,
+                "process": NOT_OURS,
+                "session": 0,
+                "record_index": 0,
+                "topic": victim["topic"],
+                "topic_id": "id",
+                "partition": victim["partition"],
+                "leader_epoch": 0,
+                "final": True,
+                "high_watermark": victim["offset"] + 1,
+                "last_stable_offset": victim["offset"],
+                "t_invoke_ns": now_ns,
+                "t_complete_ns": now_ns,
+            }
+        )
     return [*rows, *answers]
 
 
 def _raw(rows: list[Row]) -> list[Row]:
     """Return the records that leaders showed raw, in the order of reading."""
     return [
-        row for row in rows
-        if row["f"] == F.POLL.value and row.get("producer_id") is not None
-        and row.get("offset") is not None and row.get("replica") is None
-    ]  # fmt: skip
+        row
+        for row in rows
+        if row["f"] == F.POLL.value
+        and row.get("producer_id") is not None
+        and row.get("offset") is not None
+        and row.get("replica") is None
+    ]
 
 
 def _pairs(records: list[Row]) -> list[tuple[Row, Row]]:
     """Return each record with the one before it in the same partition and read."""
     return [
-        (a, b) for a, b in pairwise(records)
+        (a, b)
+        for a, b in pairwise(records)
         if (a["op_id"], a["partition"]) == (b["op_id"], b["partition"])
-    ]  # fmt: skip
+    ]
 
 
 def _pairs_of_producers(rows: list[Row]) -> list[tuple[Row, Row]]:

@@ -46,9 +46,11 @@ def where_nothing_is_compacted(
 
 def is_acked(row: Row) -> bool:
     return (
-        row["f"] == F.SEND.value and row["type"] == "ok" and row["acks"] == -1
+        row["f"] == F.SEND.value
+        and row["type"] == "ok"
+        and row["acks"] == -1
         and row["offset"] is not None
-    )  # fmt: skip
+    )
 
 
 def places_seen(rows: list[Row]) -> Mapping[tuple[int, int | None], set[int]]:
@@ -102,9 +104,12 @@ def log_starts(rows: list[Row]) -> Mapping[int, int]:
 
 def log_end_of(rows: list[Row], partition: int) -> int:
     known: list[int] = [
-        row[column] for row in rows if row.get("partition") == partition
-        for column in ("offset", "high_watermark") if row.get(column) is not None
-    ]  # fmt: skip
+        row[column]
+        for row in rows
+        if row.get("partition") == partition
+        for column in ("offset", "high_watermark")
+        if row.get(column) is not None
+    ]
     return max(known) + 1
 
 
@@ -148,10 +153,12 @@ def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
     values = {first["value"], second["value"]}
     here = [row for row in rows if row.get("partition") == first["partition"]]
     earlier = [
-        row for row in here
-        if row["f"] == F.SEND.value and row["op_id"] < first["op_id"]
+        row
+        for row in here
+        if row["f"] == F.SEND.value
+        and row["op_id"] < first["op_id"]
         and row["process"] == first["process"]
-    ]  # fmt: skip
+    ]
     if not any(map(is_acked, earlier)) or any(row["type"] != "ok" for row in earlier):
         return False
     raw = [row for row in here if row["f"] == F.POLL.value and (row.get("producer_id") or -1) >= 0]

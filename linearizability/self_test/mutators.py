@@ -46,11 +46,13 @@ def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
             place = row["partition"]
             reach[place] = max(reach.get(place, -1), row["offset"])
     victims = [
-        row for row in rows
-        if is_acked(row) and outcome_of(row) in ("plain", "committed")
+        row
+        for row in rows
+        if is_acked(row)
+        and outcome_of(row) in ("plain", "committed")
         and starts[row["partition"]] <= row["offset"] < reach.get(row["partition"], -1)
         and seen[row["partition"], row["value"]] <= {row["offset"]}
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -61,9 +63,10 @@ def store_twice(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a record of an idempotent producer lies at a second offset."""
     once = sent_once(rows)
     victims = [
-        row for row in data_rows(rows)
+        row
+        for row in data_rows(rows)
         if (send := once.get(row["value"])) is not None and send["idempotent"]
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -74,10 +77,11 @@ def show_two_faces(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: another reader is given another record at the same offset."""
     reads = data_rows(rows)
     pairs = [
-        (a, b) for a in rng.sample(reads, min(20, len(reads)))
+        (a, b)
+        for a in rng.sample(reads, min(20, len(reads)))
         for b in rng.sample(reads, min(20, len(reads)))
         if a["partition"] == b["partition"] and a["value"] != b["value"]
-    ]  # fmt: skip
+    ]
     if not pairs:
         return None
     victim, other = rng.choice(pairs)
@@ -121,10 +125,11 @@ def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
         if is_acked(row) and outcome_of(row) in ("plain", "committed")
     }
     victims = [
-        row for row in between_others(rows)
+        row
+        for row in between_others(rows)
         if (row["partition"], row["offset"], row["value"]) in durable
         and row["offset"] >= starts[row["partition"]]
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -147,9 +152,11 @@ def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
     once = sent_once(rows)
     acked = [row for row in rows if is_acked(row) and row["value"] in once]
     pairs = [
-        (a, b) for a in acked for b in acked
+        (a, b)
+        for a in acked
+        for b in acked
         if a["partition"] == b["partition"] and a["t_complete_ns"] < b["t_invoke_ns"]
-    ]  # fmt: skip
+    ]
     if not pairs:
         return None
     return with_places_changed(rows, *rng.choice(pairs))
@@ -161,20 +168,25 @@ def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
     it."""
     starts = log_starts(rows)
     reads = [
-        row for row in rows
-        if row["f"] == F.READ_ALL.value and row["type"] == "ok"
+        row
+        for row in rows
+        if row["f"] == F.READ_ALL.value
+        and row["type"] == "ok"
         and row.get("isolation") == "read_uncommitted"
-    ]  # fmt: skip
+    ]
     victims = [
-        row for row in rows
-        if is_acked(row) and outcome_of(row) in ("plain", "committed")
+        row
+        for row in rows
+        if is_acked(row)
+        and outcome_of(row) in ("plain", "committed")
         and starts[row["partition"]] <= row["offset"]
         and any(
-            read["partition"] == row["partition"] and row["offset"] < read["high_watermark"]
+            read["partition"] == row["partition"]
+            and row["offset"] < read["high_watermark"]
             and row["t_complete_ns"] < read["t_invoke_ns"]
             for read in reads
         )
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -212,9 +224,10 @@ def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     went past it."""
     starts = log_starts(rows)
     durable = {
-        (row["partition"], row["offset"]) for row in rows
+        (row["partition"], row["offset"])
+        for row in rows
         if is_acked(row) and outcome_of(row) in ("plain", "committed")
-    }  # fmt: skip
+    }
     if any(
         row["f"] == F.POLL.value
         and row.get("group")
@@ -225,29 +238,32 @@ def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
         return None  # nobody knows what that poll delivered
     of_group = [row for row in data_rows(rows) if row.get("group") and row["type"] == "ok"]
     victims = [
-        row for row in of_group
+        row
+        for row in of_group
         if (row["partition"], row["offset"]) in durable
         and row["offset"] >= starts[row["partition"]]
         and any(stands_before(r, row) for r in of_group)
         and any(stands_before(row, r) for r in of_group)
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
     place = (victim["partition"], victim["offset"])
     return [
-        row for row in rows
+        row
+        for row in rows
         if not (row.get("group") and (row.get("partition"), row.get("offset")) == place)
-    ]  # fmt: skip
+    ]
 
 
 def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: two committed transactions of one group were given the same record."""
     ends = [r["txn"] for r in rows if r["f"] == F.COMMIT.value and r["type"] == "ok"]
     committed = [
-        txn for txn in dict.fromkeys(ends)
+        txn
+        for txn in dict.fromkeys(ends)
         if all(outcome_of(r) == "committed" for r in rows if r.get("txn") == txn and "acks" in r)
-    ]  # fmt: skip
+    ]
     reads = data_rows(rows)
     if len(committed) < 2 or not reads:
         return None
@@ -278,13 +294,15 @@ def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a record was written in an older leader epoch than the one before it."""
     raw = [
-        r for r in rows
+        r
+        for r in rows
         if r["f"] == F.POLL.value and r.get("producer_id") is not None and r.get("replica") is None
-    ]  # fmt: skip
+    ]
     pairs = [
-        (a, b) for a, b in pairwise(raw)
+        (a, b)
+        for a, b in pairwise(raw)
         if a["partition"] == b["partition"] and a["leader_epoch"] > 0
-    ]  # fmt: skip
+    ]
     if not pairs:
         return None
     before, victim = rng.choice(pairs)

@@ -68,18 +68,23 @@ def plain_producer(world: World) -> Actor:
 
 
 def send(
-    world: World, producer: Producer, partition: Partition | None = None,
+    world: World,
+    producer: Producer,
+    partition: Partition | None = None,
     values: list[int] | None = None,
-) -> Steps:  # fmt: skip
+) -> Steps:
     """Do one send operation; return its outcome, values and partition."""
     rng = world.rng
     partition = partition or rng.choice(world.partitions)
     values = values or [next(world.values) for _ in range(rng.randint(1, 3))]
     operation = world.invoke(producer.process)
     shared: Row = {
-        "acks": producer.acks, "idempotent": producer.idempotent, "txn": producer.txn,
-        "type": "info", "offset": None,
-    }  # fmt: skip
+        "acks": producer.acks,
+        "idempotent": producer.idempotent,
+        "txn": producer.txn,
+        "type": "info",
+        "offset": None,
+    }
     rows = [world.send_row(partition, value) | shared for value in values]
     world.under_way[operation["op_id"]] = operation, rows
     yield
@@ -220,10 +225,13 @@ def _init(world: World, producer: Producer) -> None:
     """Answer InitProducerId, which fences every older epoch."""
     producer.begin_epoch(producer.epoch + 1)
     row = {
-        "f": F.INIT_PRODUCER.value, "type": "ok", "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch, "transactional_id": str(producer.producer_id),
+        "f": F.INIT_PRODUCER.value,
+        "type": "ok",
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+        "transactional_id": str(producer.producer_id),
         "settings": TIMEOUT,
-    }  # fmt: skip
+    }
     world.write(world.invoke(producer.process), [row])
 
 

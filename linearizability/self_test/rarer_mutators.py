@@ -6,11 +6,7 @@ import json
 from random import Random
 
 from linearizability.history import F
-from linearizability.self_test.kept_mutators import (
-    delete_too_much,
-    on_both,
-    without_a_last_record,
-)
+from linearizability.self_test.kept_mutators import delete_too_much, on_both, without_a_last_record
 from linearizability.self_test.lookup import (
     NOT_OURS,
     another_read,
@@ -34,10 +30,13 @@ def move_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     once = sent_once(rows)
     victims = [
-        row for row in data_rows(rows)
-        if (send := once.get(row["value"])) is not None and is_acked(send) and send["idempotent"]
+        row
+        for row in data_rows(rows)
+        if (send := once.get(row["value"])) is not None
+        and is_acked(send)
+        and send["idempotent"]
         and _complete_read(rows, row) is not None
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -77,9 +76,12 @@ def _complete_read(rows: list[Row], record: Row) -> Row | None:
 def _is_whole(row: Row) -> bool:
     """Return whether the row ends a raw reading of a leader's whole log."""
     return (
-        row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
-        and row.get("replica") is None and row.get("isolation") == "read_uncommitted"
-    )  # fmt: skip
+        row["f"] == F.READ_ALL.value
+        and row["type"] == "ok"
+        and row.get("client") == "raw"
+        and row.get("replica") is None
+        and row.get("isolation") == "read_uncommitted"
+    )
 
 
 def keep_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -89,12 +91,14 @@ def keep_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     victim = rng.choice(victims)
     return [
-        row for row in rows
+        row
+        for row in rows
         if not (
-            row["f"] == F.POLL.value and row.get("replica") is None
+            row["f"] == F.POLL.value
+            and row.get("replica") is None
             and all(row.get(c) == victim[c] for c in ("op_id", "partition", "offset"))
         )
-    ]  # fmt: skip
+    ]
 
 
 def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -111,9 +115,10 @@ def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: the leader reports a lower log start than it answered DeleteRecords with,
     in the same epoch."""
     victims = [
-        row for row in rows
+        row
+        for row in rows
         if row["f"] == F.DELETE_RECORDS.value and row["type"] == "ok" and row.get("log_start")
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -135,12 +140,22 @@ def _answer(rows: list[Row], place: Row, number: int, log_start: int) -> Row:
     over_ns = max(max(row["t_complete_ns"] or 0, row["t_invoke_ns"]) for row in rows)
     at_ns = over_ns + 1 + 2 * number
     return {
-        "f": F.POLL.value, "type": "ok", "op_id": NOT_OURS - 1 + number, "process": NOT_OURS,
-        "session": 0, "record_index": 0, "topic": place["topic"], "topic_id": place["topic_id"],
-        "partition": place["partition"], "leader_epoch": place["leader_epoch"], "final": True,
-        "log_start": log_start, "high_watermark": NOT_OURS,
-        "t_invoke_ns": at_ns, "t_complete_ns": at_ns,
-    }  # fmt: skip
+        "f": F.POLL.value,
+        "type": "ok",
+        "op_id": NOT_OURS - 1 + number,
+        "process": NOT_OURS,
+        "session": 0,
+        "record_index": 0,
+        "topic": place["topic"],
+        "topic_id": place["topic_id"],
+        "partition": place["partition"],
+        "leader_epoch": place["leader_epoch"],
+        "final": True,
+        "log_start": log_start,
+        "high_watermark": NOT_OURS,
+        "t_invoke_ns": at_ns,
+        "t_complete_ns": at_ns,
+    }
 
 
 def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -150,14 +165,18 @@ def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
     sends = [row for row in once.values() if is_acked(row) and row["txn"] is not None]
     asked = {row["txn"]: row["t_invoke_ns"] for row in rows if row["f"] == F.COMMIT.value}
     done = {
-        row["txn"]: row["t_complete_ns"] for row in rows
+        row["txn"]: row["t_complete_ns"]
+        for row in rows
         if row["f"] == F.COMMIT.value and row["type"] == "ok"
-    }  # fmt: skip
+    }
     pairs = [
-        (reader, writer) for reader in sends for writer in sends
-        if reader["txn"] in done and writer["txn"] in done
+        (reader, writer)
+        for reader in sends
+        for writer in sends
+        if reader["txn"] in done
+        and writer["txn"] in done
         and done[reader["txn"]] < asked[writer["txn"]]
-    ]  # fmt: skip
+    ]
     template = next((row for row in data_rows(rows) if row["isolation"] == "read_committed"), None)
     if not pairs or template is None:
         return None
@@ -167,10 +186,15 @@ def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
     return [
         *rows,
         another_read(
-            template, **record, txn=reader["txn"], process=reader["process"], type="ok",
-            t_invoke_ns=given_ns, t_complete_ns=given_ns,
+            template,
+            **record,
+            txn=reader["txn"],
+            process=reader["process"],
+            type="ok",
+            t_invoke_ns=given_ns,
+            t_complete_ns=given_ns,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -178,24 +202,31 @@ def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
     if is_compacted(rows):
         return None
     victims = [
-        (row, whole) for whole in rows if _is_whole(whole) for row in data_rows(rows)
-        if row["partition"] == whole["partition"] and row["t_complete_ns"] is not None
+        (row, whole)
+        for whole in rows
+        if _is_whole(whole)
+        for row in data_rows(rows)
+        if row["partition"] == whole["partition"]
+        and row["t_complete_ns"] is not None
         and row["t_complete_ns"] < whole["t_invoke_ns"]
         and whole["log_start"] <= row["offset"] < whole["high_watermark"]
         and row["offset"] >= log_starts(rows)[row["partition"]]
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim, whole = rng.choice(victims)
     end = victim["offset"]
     kept = [
-        row for row in rows
+        row
+        for row in rows
         if not (
-            row["f"] == F.POLL.value and row.get("replica") is None
+            row["f"] == F.POLL.value
+            and row.get("replica") is None
             and (row["op_id"], row.get("partition")) == (whole["op_id"], whole["partition"])
-            and row["offset"] is not None and row["offset"] >= end
+            and row["offset"] is not None
+            and row["offset"] >= end
         )
-    ]  # fmt: skip
+    ]
     return [changed_row(row, whole, {"high_watermark": end}) for row in kept]
 
 
@@ -203,9 +234,11 @@ def acknowledge_twice(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: two records are acknowledged at one offset."""
     acked = [row for row in sent_once(rows).values() if is_acked(row)]
     pairs = [
-        (a, b) for a in acked for b in acked
+        (a, b)
+        for a in acked
+        for b in acked
         if a["partition"] == b["partition"] and a["value"] < b["value"]
-    ]  # fmt: skip
+    ]
     if not pairs:
         return None
     one, other = rng.choice(pairs)

@@ -65,14 +65,18 @@ def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a reader looks up the time of a record, and is sent to one behind it."""
     starts = log_starts(rows)
     timed = [
-        row for row in data_rows(rows)
+        row
+        for row in data_rows(rows)
         if row.get("timestamp_ms") is not None and row["offset"] >= starts[row["partition"]]
-    ]  # fmt: skip
+    ]
     pairs = [
-        (early, late) for early in timed for late in rng.sample(timed, min(20, len(timed)))
-        if early["partition"] == late["partition"] and early["offset"] < late["offset"]
+        (early, late)
+        for early in timed
+        for late in rng.sample(timed, min(20, len(timed)))
+        if early["partition"] == late["partition"]
+        and early["offset"] < late["offset"]
         and early.get("topic_id") == late.get("topic_id")
-    ]  # fmt: skip
+    ]
     if not pairs:
         return None
     early, late = rng.choice(pairs)

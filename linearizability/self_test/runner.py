@@ -95,9 +95,7 @@ class SelfTest:
 
 
 def run_self_test(
-    seeds: Iterable[int],
-    progress: Callable[[int], None] = lambda _seeds: None,
-    processes: int = 1,
+    seeds: Iterable[int], progress: Callable[[int], None] = lambda _seeds: None, processes: int = 1
 ) -> SelfTest:
     """Judge the histories of these seeds, and what the mutators make of them. progress: called with
     how many seeds are done. The result is the same for any number of processes."""
@@ -110,9 +108,11 @@ def run_self_test(
         return result
     # Spawned: polars keeps threads, which a fork would lose.
     pool = ProcessPoolExecutor(
-        processes, get_context("spawn"), max_tasks_per_child=BATCHES_OF_A_PROCESS,
+        processes,
+        get_context("spawn"),
+        max_tasks_per_child=BATCHES_OF_A_PROCESS,
         initializer=_end_with_parent,
-    )  # fmt: skip
+    )
     others = set(active_children())
     try:
         for some in pool.map(_of_batch, batches):

@@ -29,13 +29,15 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     not have been given to a poll of the reader that nobody knows of."""
     starts = log_starts(rows)
     at_once = {
-        (row["process"], row["session"]) for row in rows
+        (row["process"], row["session"])
+        for row in rows
         if row["f"] == F.ASSIGN.value and row["t_invoke_ns"] == row["t_complete_ns"]
-    }  # fmt: skip
+    }
     lost = {
-        row["process"] for row in rows
+        row["process"]
+        for row in rows
         if row["f"] == F.POLL.value and row["type"] == "info" and row.get("offset") is None
-    }  # fmt: skip
+    }
     last_ns: dict[tuple[int, int], int] = {}
     for row in rows:
         is_ok = row["f"] == F.POLL.value and row["type"] == "ok"
@@ -44,18 +46,21 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
             last_ns[who] = max(last_ns.get(who, 0), row["t_invoke_ns"])
     reads = data_rows(rows)
     victims = [
-        row for row in reads
+        row
+        for row in reads
         if last_ns.get((row["process"], row["session"]), 0)
         > row["t_complete_ns"] + NOTHING_STATED.stale_after_ns
         and row["offset"] >= starts[row["partition"]]
         and (row["process"], row["session"]) not in at_once
         and row["process"] not in lost
         and all(
-            read["offset"] < row["offset"] for read in reads
-            if read["process"] == row["process"] and read["partition"] == row["partition"]
+            read["offset"] < row["offset"]
+            for read in reads
+            if read["process"] == row["process"]
+            and read["partition"] == row["partition"]
             and read["op_id"] < row["op_id"]
         )
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -84,20 +89,18 @@ def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
     starts = log_starts(rows)
     once = {value: send for value, send in sent_once(rows).items() if is_acked(send)}
     victims = [
-        (row, send) for row in _of_readings(rows)
+        (row, send)
+        for row in _of_readings(rows)
         if (send := once.get(row["value"])) is not None
         and outcome_of(send) in ("plain", "committed")
         and send["t_complete_ns"] < row["t_invoke_ns"]
         and starts[row["partition"]] <= row["offset"] == send["offset"]  # no earlier copy
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim, send = rng.choice(victims)
     missed: tuple[object, ...] = (victim["op_id"], victim["partition"], victim["value"])
-    kept = [
-        row for row in rows
-        if (row["op_id"], row.get("partition"), row.get("value")) != missed
-    ]  # fmt: skip
+    kept = [row for row in rows if (row["op_id"], row.get("partition"), row.get("value")) != missed]
     return if_still_durable(kept, send)
 
 
@@ -116,7 +119,8 @@ def read_it_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 def _of_readings(rows: list[Row]) -> list[Row]:
     """Return the records that complete reads contain."""
     whole = {
-        (row["op_id"], row["partition"]) for row in rows
+        (row["op_id"], row["partition"])
+        for row in rows
         if row["f"] == F.READ_ALL.value and row["type"] == "ok"
-    }  # fmt: skip
+    }
     return [row for row in data_rows(rows) if (row["op_id"], row["partition"]) in whole]

@@ -38,10 +38,12 @@ def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
         if any(other["value"] in delivered for other in of_txn if other is not record)
     }
     victims = [
-        row for row in between_others(rows)
-        if row["isolation"] == COMMITTED and row["value"] in halves
+        row
+        for row in between_others(rows)
+        if row["isolation"] == COMMITTED
+        and row["value"] in halves
         and row["offset"] >= starts[row["partition"]]
-    ]  # fmt: skip
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -58,8 +60,9 @@ def abort_half(rows: list[Row], rng: Random) -> list[Row] | None:
         for one in of_txn
         for other in of_txn
         if one["partition"] != other["partition"]
-        and one["value"] in behind and other["value"] in behind
-    ]  # fmt: skip
+        and one["value"] in behind
+        and other["value"] in behind
+    ]
     if not pairs:
         return None
     victim, _ = rng.choice(pairs)
@@ -85,13 +88,18 @@ def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
         *rows,
         *(
             another_read(
-                template, **{column: sent[column] for column in record}, txn=reader["txn"],
-                op_id=NOT_OURS - number, process=reader["process"], type="ok",
-                t_invoke_ns=reader["t_invoke_ns"], t_complete_ns=reader["t_invoke_ns"],
+                template,
+                **{column: sent[column] for column in record},
+                txn=reader["txn"],
+                op_id=NOT_OURS - number,
+                process=reader["process"],
+                type="ok",
+                t_invoke_ns=reader["t_invoke_ns"],
+                t_complete_ns=reader["t_invoke_ns"],
             )
             for number, (sent, reader) in enumerate([(one, other), (other, one)])
         ),
-    ]  # fmt: skip
+    ]
 
 
 def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -107,16 +115,20 @@ def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
         if row.get("group") == PROCESSORS:
             polls[row["partition"], row["offset"]].append(row)
     answers = [
-        row for row in rows
-        if row["f"] == F.FETCH_OFFSETS.value and row["final"] and row.get("offset") is not None
+        row
+        for row in rows
+        if row["f"] == F.FETCH_OFFSETS.value
+        and row["final"]
+        and row.get("offset") is not None
         and row.get("group") == PROCESSORS
-    ]  # fmt: skip
+    ]
     victims = [
-        given for (partition, offset), given in polls.items()
+        given
+        for (partition, offset), given in polls.items()
         if offset >= starts[partition]
         and any(row["type"] == "ok" for row in given)
         and any(a["partition"] == partition and a["offset"] > offset for a in answers)
-    ]  # fmt: skip
+    ]
     if not victims or not aborted:
         return None
     victim, txn = rng.choice(victims), rng.choice(aborted)
@@ -130,10 +142,12 @@ def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         if (
-            is_acked(row) and row["txn"] is not None and once.get(row["value"]) is row
+            is_acked(row)
+            and row["txn"] is not None
+            and once.get(row["value"]) is row
             and outcome_of(row) != "aborted"
             and row["offset"] >= starts[row["partition"]]
-        ):  # fmt: skip
+        ):
             found[row["txn"]].append(row)
     return {txn: sends for txn, sends in found.items() if len(sends) > 1}
 
@@ -143,10 +157,12 @@ def _commit_markers(rows: list[Row]) -> dict[int, Row]:
     found: dict[int, Row] = {}
     waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     raw = [
-        row for row in rows
-        if row["f"] == F.POLL.value and (row.get("producer_id") or -1) >= 0
+        row
+        for row in rows
+        if row["f"] == F.POLL.value
+        and (row.get("producer_id") or -1) >= 0
         and row.get("offset") is not None
-    ]  # fmt: skip
+    ]
     for row in sorted(raw, key=lambda r: (r["op_id"], r["partition"], r["offset"])):
         of_producer = (row["op_id"], row["partition"], row["producer_id"])
         if not row.get("control"):

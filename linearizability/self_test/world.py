@@ -103,9 +103,12 @@ class World:
     def invoke(self, process: int) -> Row:
         """Start an operation: return the fields that all its rows share."""
         return {
-            "op_id": next(self._operations), "process": process, "session": 0,
-            "t_invoke_ns": self.tick(), "final": self.final,
-        }  # fmt: skip
+            "op_id": next(self._operations),
+            "process": process,
+            "session": 0,
+            "t_invoke_ns": self.tick(),
+            "final": self.final,
+        }
 
     def write(self, operation: Row, rows: list[Row], completed: bool = True) -> None:
         """Write the rows of an ended operation, at least one."""
@@ -115,25 +118,37 @@ class World:
 
     def send_row(self, partition: Partition, value: int) -> Row:
         return {
-            "f": F.SEND.value, "topic": TOPIC, "topic_id": self.topic_id_of_sends,
-            "partition": partition.number, "value": value, **self.dress(value)._asdict(),
+            "f": F.SEND.value,
+            "topic": TOPIC,
+            "topic_id": self.topic_id_of_sends,
+            "partition": partition.number,
+            "value": value,
+            **self.dress(value)._asdict(),
             **self.contents(value),
-        }  # fmt: skip
+        }
 
     def poll_row(self, partition: Partition, offset: int, entry: Entry, client: str) -> Row:
         row = {
-            "f": F.POLL.value, "topic": TOPIC, "topic_id": self.topic_id_of_reads,
-            "partition": partition.number, "offset": offset, "value": entry.value,
-            "client": client, "type": "ok", **self.dress(entry.value)._asdict(),
-        }  # fmt: skip
+            "f": F.POLL.value,
+            "topic": TOPIC,
+            "topic_id": self.topic_id_of_reads,
+            "partition": partition.number,
+            "offset": offset,
+            "value": entry.value,
+            "client": client,
+            "type": "ok",
+            **self.dress(entry.value)._asdict(),
+        }
         if contents := self.contents(entry.value):
             row |= contents | {"timestamp_ms": entry.value, "timestamp_type": "create"}
         if entry.control is not None:
             row["_txn"] = entry.txn
         if client == RAW:
             row |= {
-                "control": entry.control, "producer_id": entry.producer_id,
-                "producer_epoch": entry.producer_epoch, "sequence": entry.sequence,
+                "control": entry.control,
+                "producer_id": entry.producer_id,
+                "producer_epoch": entry.producer_epoch,
+                "sequence": entry.sequence,
                 "leader_epoch": entry.leader_epoch,
-            }  # fmt: skip
+            }
         return row

@@ -32,10 +32,7 @@ MEANINGS: Mapping[str, tuple[Family, str]] = {
     "phantom_records": (Family.ALTERED, "read, but not what was sent there"),
     "replica_agreement": (Family.ALTERED, "replicas hold different logs"),
     "duplicates": (Family.DUPLICATE, "sent once, stored more than once"),
-    "delivery_semantics": (
-        Family.DUPLICATE,
-        "read less or more often than promised",
-    ),
+    "delivery_semantics": (Family.DUPLICATE, "read less or more often than promised"),
     "exactly_once": (Family.DUPLICATE, "not consumed by exactly one committed transaction"),
     "torn_transactions": (Family.TRANSACTION, "only a part of a transaction was committed"),
     "ends_honoured": (Family.TRANSACTION, "transactions did not end as their producer was told"),

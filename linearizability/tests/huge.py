@@ -20,9 +20,13 @@ def one_partition(records: int = RECORDS) -> pl.DataFrame:
     again at the end."""
     first, last = 20, records - 20
     rows: list[Row] = [
-        S(_PHANTOM), S(_OWN, records + 2, txn=1), S(_DIRTY, records + 3, txn=2), COMMITS(first),
-        P(first, first, txn=3, **_MEMBER), END("commit", 3),
-    ]  # fmt: skip
+        S(_PHANTOM),
+        S(_OWN, records + 2, txn=1),
+        S(_DIRTY, records + 3, txn=2),
+        COMMITS(first),
+        P(first, first, txn=3, **_MEMBER),
+        END("commit", 3),
+    ]
     for number in range(records):
         rows.append(S(number, number))
         if number != records // 2:
@@ -31,12 +35,16 @@ def one_partition(records: int = RECORDS) -> pl.DataFrame:
         P(5, 5),
         P(_PHANTOM, first + 1, process=2),
         P(_TWICE, records + 1, process=3),
-        P(last, last, process=4), P(first, first, process=4),
+        P(last, last, process=4),
+        P(first, first, process=4),
         P(_OWN, records + 2, txn=1, process=5),
-        P(_DIRTY, records + 3, process=6), END("commit", 2), END("abort", 1),
-        P(first, first, txn=4, process=7, **_MEMBER), END("commit", 4),
+        P(_DIRTY, records + 3, process=6),
+        END("commit", 2),
+        END("abort", 1),
+        P(first, first, txn=4, process=7, **_MEMBER),
+        END("commit", 4),
         ASKS(last),
-    ]  # fmt: skip
+    ]
     return history.frame([*rows, *_read_raw(records, len(rows), first, last)])
 
 
@@ -51,12 +59,22 @@ def _read_raw(records: int, op_id: int, first: int, last: int) -> list[Row]:
         sequence = 5 if offset == last else sequences[producer]
         sequences[producer] += 1
         rows.append(
-            PLACE | {
-                "f": F.POLL.value, "value": offset, "offset": offset, "op_id": op_id,
-                "record_index": offset, "process": 9, "client": "raw",
-                "isolation": "read_uncommitted", "producer_id": producer[0],
-                "producer_epoch": producer[1], "sequence": sequence, "leader_epoch": 0,
-                "t_invoke_ns": op_id * 10, "t_complete_ns": op_id * 10 + 5,
+            PLACE
+            | {
+                "f": F.POLL.value,
+                "value": offset,
+                "offset": offset,
+                "op_id": op_id,
+                "record_index": offset,
+                "process": 9,
+                "client": "raw",
+                "isolation": "read_uncommitted",
+                "producer_id": producer[0],
+                "producer_epoch": producer[1],
+                "sequence": sequence,
+                "leader_epoch": 0,
+                "t_invoke_ns": op_id * 10,
+                "t_complete_ns": op_id * 10 + 5,
             }
-        )  # fmt: skip
+        )
     return rows

@@ -46,9 +46,11 @@ def connect_server(directory: Path) -> Iterator[str]:
     block."""
     log = directory / "connect.log"
     settings = {
-        "spark.connect.grpc.binding.address": LOOPBACK, "spark.connect.grpc.binding.port": "0",
-        "spark.ui.enabled": "false", "spark.local.dir": str(directory),
-    }  # fmt: skip
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": "0",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(directory),
+    }
     given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     server = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer")
     started = _start(
@@ -73,9 +75,13 @@ def _end(started: list[subprocess.Popen[bytes]]) -> None:
 def _start(log: Path, *words: str) -> subprocess.Popen[bytes]:
     home = Path(pyspark.__file__).parent
     environment = {
-        **os.environ, **java_environment(), "SPARK_HOME": str(home), "SPARK_LOCAL_IP": LOOPBACK,
-        "SPARK_DAEMON_MEMORY": "640m", "PYSPARK_PYTHON": sys.executable,
-    }  # fmt: skip
+        **os.environ,
+        **java_environment(),
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_DAEMON_MEMORY": "640m",
+        "PYSPARK_PYTHON": sys.executable,
+    }
     with log.open("wb") as out:
         return subprocess.Popen(
             [str(home / "bin" / "spark-class"), *words], stdout=out, stderr=out, env=environment

@@ -42,10 +42,15 @@ def judged(rows: list[Row], bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
         ([*BROKEN, S(2, 1, **at(12))], Bounds(longest_gap_s=13, recovery_s=3, error_rate=0)),
     ],
     ids=[
-        "recovers", "recovers late", "nobody asked for long", "there was nothing to give",
-        "the final read succeeds", "what Jepsen polled in vain tells nothing", "within bounds",
+        "recovers",
+        "recovers late",
+        "nobody asked for long",
+        "there was nothing to give",
+        "the final read succeeds",
+        "what Jepsen polled in vain tells nothing",
+        "within bounds",
     ],
-)  # fmt: skip
+)
 def test_a_run_is_served_well_enough(rows: list[Row], bounds: Bounds) -> None:
     found = judged(rows, bounds)
     wanted = Validity.NOT_APPLICABLE if bounds == Bounds() else Validity.VALID
@@ -61,15 +66,17 @@ def test_a_run_is_served_well_enough(rows: list[Row], bounds: Bounds) -> None:
         ([*BROKEN, S(2, 1, **at(12))], Bounds(longest_gap_s=11), ("gap-over-bound", (0, 3))),
         (
             [*BROKEN, *(row | JEPSEN for row in (S(2, **at(71)), END("abort", 1, **at(71))))],
-            Bounds(), ("never-recovered", (2,)),
+            Bounds(),
+            ("never-recovered", (2,)),
         ),
         (
-            [*BROKEN, S(2, **at(11)), S(3, 1, **at(12))], Bounds(error_rate=0.3),
+            [*BROKEN, S(2, **at(11)), S(3, 1, **at(12))],
+            Bounds(error_rate=0.3),
             ("errors-over-bound", ()),
         ),
     ],
     ids=["never", "acks=0 tells nothing", "late", "gap", "only an importer's words", "errors"],
-)  # fmt: skip
+)
 def test_a_run_that_is_not_names_the_operations(
     rows: list[Row], bounds: Bounds, anomaly: tuple[str, tuple[int, ...]]
 ) -> None:
@@ -148,10 +155,10 @@ def twin(rows: list[Row]) -> tuple[Any, ...]:
     """Compute operations, failed, gaps and recoveries in plain loops; times in nanoseconds."""
     served = ("send", "commit", "abort", "read_all", "commit_offsets", "fetch_offsets")
     asked = [
-        r for r in rows
-        if r["f"] in served
-        or (r["f"] == "poll" and (r["offset"] is not None or r["type"] != "ok"))
-    ]  # fmt: skip
+        r
+        for r in rows
+        if r["f"] in served or (r["f"] == "poll" and (r["offset"] is not None or r["type"] != "ok"))
+    ]
     good = [r for r in asked if r["type"] == "ok" and r["acks"] != 0]
     early = [r for r in asked if not r["final"]]
     failed = {r["op_id"] for r in early if r["type"] != "ok"}
@@ -162,10 +169,12 @@ def twin(rows: list[Row]) -> tuple[Any, ...]:
         gaps = [p for p in pairwise([edges[0], *times, edges[1]]) if p[1] - p[0] >= SECOND]
     heals = [r for r in rows if r["f"] == "nemesis" and "Heal" in r["detail"]]
     after = [
-        min((g["t_complete_ns"] for g in good if g["t_complete_ns"] > h["t_complete_ns"]),
-            default=None)
+        min(
+            (g["t_complete_ns"] for g in good if g["t_complete_ns"] > h["t_complete_ns"]),
+            default=None,
+        )
         for h in sorted(heals, key=lambda h: h["t_complete_ns"])
-    ]  # fmt: skip
+    ]
     return len({r["op_id"] for r in early}), len(failed), gaps, after
 
 
@@ -175,13 +184,15 @@ def single() -> st.SearchStrategy[Row]:
     return st.one_of(
         st.builds(
             lambda t, a, final: S(1, 0, type=t, acks=a, final=final),
-            kind, st.sampled_from([-1, -1, 0]), final,
+            kind,
+            st.sampled_from([-1, -1, 0]),
+            final,
         ),
         st.builds(lambda t, final: P(1, 0, type=t, final=final), kind, final),
         st.builds(lambda t: NOTHING(type=t), kind),
         st.builds(lambda t: END("commit", 1, type=t), kind),
         st.builds(FAULT, st.sampled_from(["Kill", "Heal"])),
-    )  # fmt: skip
+    )
 
 
 @settings(max_examples=150, deadline=None)

@@ -63,9 +63,12 @@ def test_what_nobody_is_given_stays_unseen_whatever_raw_and_failed_reads_show(
 
 def test_an_open_transaction_keeps_nobody_waiting(tmp_path: Path) -> None:
     rows = [
-        ASSIGN(**at(0)), S(1, 0, txn=1, **at(0.5)), NOTHING(**at(1)), END("commit", 1, **at(2.5)),
+        ASSIGN(**at(0)),
+        S(1, 0, txn=1, **at(0.5)),
+        NOTHING(**at(1)),
+        END("commit", 1, **at(2.5)),
         NOTHING(**at(4)),
-    ]  # fmt: skip
+    ]
     measured = found(tmp_path, rows)
     assert unseen(measured) == [0, 0, 1, 1, 1]
     assert lags(measured, "process 1") == {0: 0, 1: 0, 2: 0.5, 3: 1.5, 4: 1.5}
@@ -81,10 +84,14 @@ def test_who_is_assigned_something_else_is_not_behind_any_more(tmp_path: Path) -
 def test_a_group_is_one_consumer_and_final_reads_are_none(tmp_path: Path) -> None:
     member = {"group": "g", "member_id": "m"}
     rows = [
-        ASSIGN(**member, **at(0)), S(1, 0, **at(0.5)), S(2, 1, **at(0.5)),
-        P(1, 0, process=2, **member, **at(1.5)), NOTHING(**member, **at(3)),
-        P(1, 0, process=5, final=True, **at(3.5)), P(2, 1, process=5, final=True, **at(4)),
-    ]  # fmt: skip
+        ASSIGN(**member, **at(0)),
+        S(1, 0, **at(0.5)),
+        S(2, 1, **at(0.5)),
+        P(1, 0, process=2, **member, **at(1.5)),
+        NOTHING(**member, **at(3)),
+        P(1, 0, process=5, final=True, **at(3.5)),
+        P(2, 1, process=5, final=True, **at(4)),
+    ]
     measured = found(tmp_path, rows)
     assert measured.lag["consumer"].unique().to_list() == ["group g"]
     assert lags(measured, "group g") == {0: 0.5, 1: 1.5, 2: 2.5}

@@ -86,10 +86,14 @@ def test_positions_expire_by_a_jump_of_a_week_but_do_not_change() -> None:
 def test_what_clocks_do_not_explain_is_seen_behind_a_hundred_that_they_do() -> None:
     kept = {"topic": "u"}
     rows = [
-        TOPIC(AN_HOUR), TOPIC('{"retention.ms": "-1"}', **kept), JUMP,
-        *(S(n, n) for n in range(150)), S(999, 0, **kept),
-        WHOLE(150, log_start=150, **LATE), WHOLE(1, log_start=1, **kept, **LATE),
-    ]  # fmt: skip
+        TOPIC(AN_HOUR),
+        TOPIC('{"retention.ms": "-1"}', **kept),
+        JUMP,
+        *(S(n, n) for n in range(150)),
+        S(999, 0, **kept),
+        WHOLE(150, log_start=150, **LATE),
+        WHOLE(1, log_start=1, **kept, **LATE),
+    ]
     assert said(rows, "retention")[0] is Validity.INVALID
 
 

@@ -42,8 +42,9 @@ def in_pieces(rows: pl.DataFrame) -> list[CheckerVerdict]:
     of_transactions = rows.select(stages.transaction_columns(where))
     known = [*stages.scatter_transactions(where, 0, of_transactions)]
     marked = stages.scatter_marked(where, 0, rows.select(stages.MARKED_COLUMNS))
-    known += _each(marked, {stages.MARKED: stages.MARKED_ROWS},
-                   partial(stages.find_markers, BUCKETS))  # fmt: skip
+    known += _each(
+        marked, {stages.MARKED: stages.MARKED_ROWS}, partial(stages.find_markers, BUCKETS)
+    )
     outcomes = _each(known, stages.TO_OUTCOMES, stages.find_outcomes)
     events = [*stages.scatter_events(where, 0, rows.select(COLUMNS_READ)), *outcomes]
     judging = partial(stages.judge_bucket, OF_PARTITIONS, where, STALE_AFTER_NS)
@@ -52,9 +53,10 @@ def in_pieces(rows: pl.DataFrame) -> list[CheckerVerdict]:
 
 
 def _each(
-    chunks: Iterable[Chunk], schemas: Mapping[str, pl.Schema],
+    chunks: Iterable[Chunk],
+    schemas: Mapping[str, pl.Schema],
     work: Callable[[Tables], Iterable[Chunk]],
-) -> list[Chunk]:  # fmt: skip
+) -> list[Chunk]:
     """Shuffle: send each bucket's tables through the work."""
     buckets: dict[int, list[Chunk]] = defaultdict(list)
     for chunk in chunks:

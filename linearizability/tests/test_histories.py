@@ -35,7 +35,7 @@ INVALID: dict[str, Expected] = {
     "unseen-write.jsonl": {"unseen_writes": ("unseen-write", (3,))},
     "unseen-write-without-offset.jsonl": {"unseen_writes": ("unseen-write", (3,))},
     "reads-its-own-uncommitted-send.jsonl": {
-        "own_uncommitted_reads": ("own-uncommitted-read", (1,)),
+        "own_uncommitted_reads": ("own-uncommitted-read", (1,))
     },
     "sends-out-of-order.jsonl": {"producer_order": ("sends-reordered", (1,))},
     "failed-send-is-read.jsonl": {"aborted_reads": ("aborted-read", (1, 3))},

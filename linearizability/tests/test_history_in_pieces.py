@@ -21,11 +21,18 @@ def good(rows: int = ROWS) -> pl.DataFrame:
     """Return a history of one run, a send per row."""
     return history.frame(
         [
-            {"f": "send", "acks": -1, "topic": "t", "partition": 0, "value": number,
-             "offset": number, "run_id": "one"}
+            {
+                "f": "send",
+                "acks": -1,
+                "topic": "t",
+                "partition": 0,
+                "value": number,
+                "offset": number,
+                "run_id": "one",
+            }
             for number in range(rows)
         ]
-    )  # fmt: skip
+    )
 
 
 def said_of(file: Path, rows: pl.DataFrame) -> str:
@@ -66,7 +73,7 @@ FIRST_OF_A_PIECE = 2 * AT_ONCE
         (LAST, "t_invoke_ns", -(10**18), "column 't_invoke_ns' is more than a year from the first"),
         (FIRST_OF_A_PIECE, "op_id", FIRST_OF_A_PIECE - 1, "columns 'op_id' and 'record_index' are"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_in_a_later_row_group_is_named_by_its_row(
     tmp_path: Path, row: int, column: str, value: object, problem: str
 ) -> None:

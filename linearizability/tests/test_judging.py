@@ -164,8 +164,10 @@ def test_a_verdict_is_written_and_read_again(tmp_path: Path) -> None:
     assert Verdict.from_dict(json.loads(file.read_text())) == verdict
     (lost,) = pl.read_parquet(tmp_path / "anomalies.parquet").rows(named=True)
     assert (lost["checker"], lost["kind"], lost["operations"]) == (
-        "lost_writes", "lost-write", [0, 2],
-    )  # fmt: skip
+        "lost_writes",
+        "lost-write",
+        [0, 2],
+    )
     assert json.loads(lost["scope"])["partition"] == 0
     write_verdict(tmp_path, check_frame(frame(GOOD)))
     assert pl.read_parquet(tmp_path / "anomalies.parquet").is_empty()
@@ -226,11 +228,7 @@ def test_porcupine_not_built_is_no_opinion(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("value", "validity"),
-    [
-        ("true", Validity.UNKNOWN),
-        ("TRUE", Validity.UNKNOWN),
-        ("false", Validity.INVALID),
-    ],
+    [("true", Validity.UNKNOWN), ("TRUE", Validity.UNKNOWN), ("false", Validity.INVALID)],
 )
 def test_what_an_unclean_election_may_give_up_is_unknown(value: str, validity: Validity) -> None:
     topic = TOPIC(json.dumps({"unclean.leader.election.enable": value}))

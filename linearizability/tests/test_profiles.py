@@ -58,14 +58,16 @@ def as_it_is(verdict: Verdict) -> Verdict:
         ([S(1, 0), S(2, 1), P(2, 1, member_id="m"), P(1, 0, member_id="m")], Validity.VALID),
         (
             [
-                S(1, 0), S(2, 1), P(2, 1, member_id="m", op_id=5),
+                S(1, 0),
+                S(2, 1),
+                P(2, 1, member_id="m", op_id=5),
                 P(1, 0, member_id="m", op_id=5, record_index=1),
             ],
             Validity.INVALID,
         ),
     ],
     ids=["assigned", "subscribed, over two polls", "subscribed, inside one poll"],
-)  # fmt: skip
+)
 def test_going_back_is_allowed_between_polls_of_subscribers(
     tmp_path: Path, rows: list[Row], expected: Validity
 ) -> None:

@@ -39,8 +39,12 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_was_written_last_is_read(tmp_path: Path) -> None:
     opinion = judged(
         tmp_path,
-        read(None, 0, 5), write(1, 10, 20), read(1, 30, 40), write(2, 35, 60), read(2, 50, 70),
-    )  # fmt: skip
+        read(None, 0, 5),
+        write(1, 10, 20),
+        read(1, 30, 40),
+        write(2, 35, 60),
+        read(2, 50, 70),
+    )
     assert (opinion.validity, opinion.checked) == (Validity.VALID, 5)
 
 
@@ -49,9 +53,12 @@ def test_a_stale_read_is_found_and_named(tmp_path: Path) -> None:
     other = {"partition": 1}
     opinion = judged(
         tmp_path,
-        write(7, 0, 5, **other), read(7, 6, 9, **other),
-        write(1, 10, 20), write(2, 30, 40), read(1, 50, 60, op_id=99),
-    )  # fmt: skip
+        write(7, 0, 5, **other),
+        read(7, 6, 9, **other),
+        write(1, 10, 20),
+        write(2, 30, 40),
+        read(1, 50, 60, op_id=99),
+    )
     assert opinion.validity is Validity.INVALID
     (anomaly,) = opinion.anomalies
     assert (anomaly.kind, anomaly.scope["partition"]) == ("not-linearizable", 0)
@@ -68,9 +75,14 @@ def test_a_register_that_goes_back_to_an_old_value_is_found(tmp_path: Path) -> N
 def test_a_write_of_unknown_outcome_may_come_at_any_time_or_never(tmp_path: Path) -> None:
     opinion = judged(
         tmp_path,
-        write(1, 0, 10), write(2, 20, 30, type="info"), read(1, 40, 50), read(2, 60, 70),
-        write(3, 80, 90, type="info"), write(4, 85, 88, type="fail"), read(2, 95, 99),
-    )  # fmt: skip
+        write(1, 0, 10),
+        write(2, 20, 30, type="info"),
+        read(1, 40, 50),
+        read(2, 60, 70),
+        write(3, 80, 90, type="info"),
+        write(4, 85, 88, type="fail"),
+        read(2, 95, 99),
+    )
     assert (opinion.validity, opinion.checked) == (Validity.VALID, 5)
 
 

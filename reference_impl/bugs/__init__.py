@@ -290,10 +290,7 @@ BUGS: dict[str, Bug] = {
         ReadmitFencedProducers, Kind.RARE, (), cases="test_a_zombie_may_not_raise_its_epoch"
     ),
     "readmit-foreign-producers": Bug(
-        ReadmitForeignProducers,
-        Kind.RARE,
-        (),
-        cases="test_a_zombie_may_not_raise_its_epoch",
+        ReadmitForeignProducers, Kind.RARE, (), cases="test_a_zombie_may_not_raise_its_epoch"
     ),
     "write-outside-transactions": Bug(
         WriteOutsideTransactions,

@@ -27,11 +27,7 @@ class LoseCommits(Rules):
         self._commits = 0
 
     def write_commits(
-        self,
-        log: GroupLog,
-        group_id: str,
-        records: Sequence[Entry],
-        writer: tuple[int, int] | None,
+        self, log: GroupLog, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None
     ) -> int:
         """Write only every other commit."""
         self._commits += 1

@@ -13,13 +13,7 @@ from dataclasses import dataclass, field
 
 from reference_impl.client.kernel import Kernel
 from reference_impl.client.values import ProducerRecord, TopicPartition
-from reference_impl.wire import (
-    HEADER_BYTES,
-    TRANSACTIONAL_BIT,
-    Compression,
-    Record,
-    RecordBatch,
-)
+from reference_impl.wire import HEADER_BYTES, TRANSACTIONAL_BIT, Compression, Record, RecordBatch
 
 NO_SEQUENCE = -1
 RECORD_OVERHEAD_BYTES = 21

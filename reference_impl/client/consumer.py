@@ -14,12 +14,7 @@ from reference_impl.client import calls
 from reference_impl.client.config import consumer_config
 from reference_impl.client.consumer_membership import ConsumerMembership
 from reference_impl.client.coordinators import Coordinators
-from reference_impl.client.errors import (
-    ClientError,
-    IllegalState,
-    Refusal,
-    is_retriable,
-)
+from reference_impl.client.errors import ClientError, IllegalState, Refusal, is_retriable
 from reference_impl.client.fetcher import Fetcher
 from reference_impl.client.group_member import GroupMember
 from reference_impl.client.group_offsets import GroupOffsets
@@ -85,12 +80,7 @@ class Consumer(Machine):
             self._metadata.on_update(self._membership.metadata_changed)
             offsets = self._membership.offsets
         self._positions = Positions(
-            self._kernel,
-            self._network,
-            self._metadata,
-            self._config,
-            self._subscription,
-            offsets,
+            self._kernel, self._network, self._metadata, self._config, self._subscription, offsets
         )
         self._fetcher = Fetcher(
             self._kernel,

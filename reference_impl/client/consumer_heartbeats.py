@@ -33,12 +33,7 @@ class ConsumerHeartbeats:
     """One at a time: at once when there is news, else as often as the coordinator wants."""
 
     def __init__(
-        self,
-        kernel: Kernel,
-        network: Network,
-        config: Config,
-        coordinators: Coordinators,
-        key: Key,
+        self, kernel: Kernel, network: Network, config: Config, coordinators: Coordinators, key: Key
     ) -> None:
         self._kernel = kernel
         self._network = network

@@ -63,11 +63,7 @@ _AGAIN = {Move.JOINS: State.JOINING, Move.LEAVES: State.LEAVING}
 CONSUMER_MEMBER: dict[State, dict[Move, State]] = {
     State.UNSUBSCRIBED: _AGAIN,
     State.JOINING: {Move.MUST_CHANGE: State.RECONCILING, Move.ARRIVES: State.STABLE, **_OUT},
-    State.RECONCILING: {
-        Move.CHANGED: State.ACKNOWLEDGING,
-        Move.ARRIVES: State.STABLE,
-        **_OUT,
-    },
+    State.RECONCILING: {Move.CHANGED: State.ACKNOWLEDGING, Move.ARRIVES: State.STABLE, **_OUT},
     State.ACKNOWLEDGING: {Move.MUST_CHANGE: State.RECONCILING, Move.ARRIVES: State.STABLE, **_OUT},
     State.STABLE: {Move.MUST_CHANGE: State.RECONCILING, **_OUT},
     State.FENCED: _AGAIN,

@@ -186,11 +186,7 @@ class Fetcher:
             self.error = ClientError("UNSUPPORTED_VERSION", failure.reason)
 
     def _answered(
-        self,
-        node: Node,
-        session: FetchSession,
-        asked: dict[TopicPartition, Wanted],
-        answer: Struct,
+        self, node: Node, session: FetchSession, asked: dict[TopicPartition, Wanted], answer: Struct
     ) -> None:
         self._asking.discard(node.id)
         if answer.error_code:

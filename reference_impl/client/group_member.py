@@ -27,11 +27,7 @@ class GroupMember(ABC):
     """One consumer as a member of its group."""
 
     def __init__(
-        self,
-        kernel: Kernel,
-        config: Config,
-        subscription: Subscription,
-        coordinators: Coordinators,
+        self, kernel: Kernel, config: Config, subscription: Subscription, coordinators: Coordinators
     ) -> None:
         self._kernel = kernel
         self._config = config

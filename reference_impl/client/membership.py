@@ -22,12 +22,7 @@ from reference_impl.client.assignors.protocol import NO_GENERATION
 from reference_impl.client.config import Config
 from reference_impl.client.coordinators import Coordinators
 from reference_impl.client.effects import Lane
-from reference_impl.client.errors import (
-    COORDINATOR_MOVED,
-    ClientError,
-    Refusal,
-    is_retriable,
-)
+from reference_impl.client.errors import COORDINATOR_MOVED, ClientError, Refusal, is_retriable
 from reference_impl.client.group_member import POLL, GroupMember
 from reference_impl.client.group_requests import join_group, leave_group, sync_group
 from reference_impl.client.handover import Then
@@ -323,11 +318,7 @@ class ClassicMembership(GroupMember):
         return False
 
     def _ask(
-        self,
-        api_key: ApiKey,
-        body: Struct,
-        on_answer: Callable[[Struct], None],
-        timeout_ms: int,
+        self, api_key: ApiKey, body: Struct, on_answer: Callable[[Struct], None], timeout_ms: int
     ) -> None:
         state = self.state
 

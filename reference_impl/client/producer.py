@@ -31,11 +31,7 @@ from reference_impl.client.idempotence import Idempotence
 from reference_impl.client.kernel import Chance
 from reference_impl.client.machine import Machine
 from reference_impl.client.metadata import Metadata
-from reference_impl.client.partitioners import (
-    Partitioner,
-    RoundRobinPartitioner,
-    StickyPartitioner,
-)
+from reference_impl.client.partitioners import Partitioner, RoundRobinPartitioner, StickyPartitioner
 from reference_impl.client.sender import Sender
 from reference_impl.client.sequences import Sequences
 from reference_impl.client.transaction_states import State

@@ -33,11 +33,7 @@ from reference_impl.client.transaction_requests import (
     commit_offsets,
 )
 from reference_impl.client.transaction_states import Move, State, next_state
-from reference_impl.client.values import (
-    ConsumerGroupMetadata,
-    OffsetAndMetadata,
-    TopicPartition,
-)
+from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 Question = Callable[[], None]
@@ -159,11 +155,7 @@ class Transactions:
     @property
     def drops_unsent(self) -> bool:
         """Whether unsent records are dropped, as they would be aborted."""
-        return self.state in (
-            State.ABORTING_TRANSACTION,
-            State.ABORTABLE_ERROR,
-            State.FATAL_ERROR,
-        )
+        return self.state in (State.ABORTING_TRANSACTION, State.ABORTABLE_ERROR, State.FATAL_ERROR)
 
     def joins(self, partition: TopicPartition) -> None:
         """Note that a record of the transaction goes to this partition."""

@@ -27,11 +27,7 @@ class Truncation:
     """Validates positions."""
 
     def __init__(
-        self,
-        network: Network,
-        metadata: Metadata,
-        subscription: Subscription,
-        positions: Positions,
+        self, network: Network, metadata: Metadata, subscription: Subscription, positions: Positions
     ) -> None:
         self._network = network
         self._metadata = metadata

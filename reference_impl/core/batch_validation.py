@@ -36,12 +36,7 @@ from reference_impl.wire import (
     read_header,
     set_timestamps,
 )
-from reference_impl.wire.batch_header import (
-    COMPRESSION_BITS,
-    HEADER_BYTES,
-    LOG_OVERHEAD,
-    patched,
-)
+from reference_impl.wire.batch_header import COMPRESSION_BITS, HEADER_BYTES, LOG_OVERHEAD, patched
 from reference_impl.wire.compression import PIECE_BYTES, compress_pieces, expand
 
 Result = TypeVar("Result")
@@ -213,9 +208,8 @@ def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHea
     header = read_header(data)
     if header.base_offset != 0:
         raise _invalid(
-            "The baseOffset of the record batch should be 0, but it is"
-            f" {header.base_offset}"
-        )  # fmt: skip
+            f"The baseOffset of the record batch should be 0, but it is {header.base_offset}"
+        )
     if header.size > config.max_message_bytes:
         raise _too_large(header.size, config)
     try:
@@ -376,11 +370,7 @@ def _rewritten(
 
 
 def _stamped(
-    data: memoryview | bytearray,
-    header: BatchHeader,
-    walk: Walk,
-    config: LogConfig,
-    now_ms: int,
+    data: memoryview | bytearray, header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int
 ) -> ValidatedBatch:
     """Set the final timestamps: the broker's clock (KIP-32), or the true maximum of the
     producer's."""

@@ -20,9 +20,13 @@ INTERVAL_MS_MIN, INTERVAL_MS_MAX = 100, 3_600_000
 DEFAULT_INTERVAL_MS = 300_000
 ALL_METRICS = "*"
 MATCHED = (
-    "client_instance_id", "client_id", "client_software_name", "client_software_version",
-    "client_source_address", "client_source_port",
-)  # fmt: skip
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+)
 """The attributes by which a client can be chosen."""
 
 CLIENT_METRICS_CONFIGS = table(

@@ -21,14 +21,16 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 _PARTITION_BROKER = r"\d+:\d+"
 
 TOPIC_CONFIGS = table(
-    ConfigKey("cleanup.policy", _LIST, "delete", None, None, ("compact", "delete"),
-              "log.cleanup.policy"),
+    ConfigKey(
+        "cleanup.policy", _LIST, "delete", None, None, ("compact", "delete"), "log.cleanup.policy"
+    ),
     ConfigKey("compression.gzip.level", _I, "-1", 1, 9, ("-1",), "compression.gzip.level"),
     ConfigKey("compression.lz4.level", _I, "9", 1, 17, None, "compression.lz4.level"),
     ConfigKey("compression.type", _S, "producer", None, None, _CODECS, "compression.type"),
     ConfigKey("compression.zstd.level", _I, "3", -131072, 22, None, "compression.zstd.level"),
-    ConfigKey("delete.retention.ms", _L, str(_DAY_MS), 0, None, None,
-              "log.cleaner.delete.retention.ms"),
+    ConfigKey(
+        "delete.retention.ms", _L, str(_DAY_MS), 0, None, None, "log.cleaner.delete.retention.ms"
+    ),
     ConfigKey("file.delete.delay.ms", _L, "60000", 0, None, None, "log.segment.delete.delay.ms"),
     ConfigKey("flush.messages", _L, str(LONG_MAX), 1, None, None, "log.flush.interval.messages"),
     ConfigKey("flush.ms", _L, str(LONG_MAX), 0, None, None, "log.flush.interval.ms"),
@@ -37,19 +39,47 @@ TOPIC_CONFIGS = table(
     ConfigKey("leader.replication.throttled.replicas", _LIST, "", item_form=_PARTITION_BROKER),
     ConfigKey("local.retention.bytes", _L, "-2", -2, None, None, "log.local.retention.bytes"),
     ConfigKey("local.retention.ms", _L, "-2", -2, None, None, "log.local.retention.ms"),
-    ConfigKey("max.compaction.lag.ms", _L, str(LONG_MAX), 1, None, None,
-              "log.cleaner.max.compaction.lag.ms"),
+    ConfigKey(
+        "max.compaction.lag.ms",
+        _L,
+        str(LONG_MAX),
+        1,
+        None,
+        None,
+        "log.cleaner.max.compaction.lag.ms",
+    ),
     ConfigKey("max.message.bytes", _I, "1048588", 0, None, None, "message.max.bytes"),
-    ConfigKey("message.timestamp.after.max.ms", _L, str(_HOUR_MS), 0, None, None,
-              "log.message.timestamp.after.max.ms"),
-    ConfigKey("message.timestamp.before.max.ms", _L, str(LONG_MAX), 0, None, None,
-              "log.message.timestamp.before.max.ms"),
-    ConfigKey("message.timestamp.type", _S, "CreateTime", None, None,
-              ("CreateTime", "LogAppendTime"), "log.message.timestamp.type"),
-    ConfigKey("min.cleanable.dirty.ratio", _D, "0.5", 0, 1, None,
-              "log.cleaner.min.cleanable.ratio"),
-    ConfigKey("min.compaction.lag.ms", _L, "0", 0, None, None,
-              "log.cleaner.min.compaction.lag.ms"),
+    ConfigKey(
+        "message.timestamp.after.max.ms",
+        _L,
+        str(_HOUR_MS),
+        0,
+        None,
+        None,
+        "log.message.timestamp.after.max.ms",
+    ),
+    ConfigKey(
+        "message.timestamp.before.max.ms",
+        _L,
+        str(LONG_MAX),
+        0,
+        None,
+        None,
+        "log.message.timestamp.before.max.ms",
+    ),
+    ConfigKey(
+        "message.timestamp.type",
+        _S,
+        "CreateTime",
+        None,
+        None,
+        ("CreateTime", "LogAppendTime"),
+        "log.message.timestamp.type",
+    ),
+    ConfigKey(
+        "min.cleanable.dirty.ratio", _D, "0.5", 0, 1, None, "log.cleaner.min.cleanable.ratio"
+    ),
+    ConfigKey("min.compaction.lag.ms", _L, "0", 0, None, None, "log.cleaner.min.compaction.lag.ms"),
     ConfigKey("min.insync.replicas", _I, "1", 1, None, None, "min.insync.replicas"),
     ConfigKey("preallocate", _B, "false", None, None, None, "log.preallocate"),
     ConfigKey("remote.log.copy.disable", _B, "false"),
@@ -61,9 +91,16 @@ TOPIC_CONFIGS = table(
     ConfigKey("segment.index.bytes", _I, "10485760", 4, None, None, "log.index.size.max.bytes"),
     ConfigKey("segment.jitter.ms", _L, "0", 0, None, None, "log.roll.jitter.ms"),
     ConfigKey("segment.ms", _L, str(7 * _DAY_MS), 1, None, None, "log.roll.ms"),
-    ConfigKey("unclean.leader.election.enable", _B, "false", None, None, None,
-              "unclean.leader.election.enable"),
-)  # fmt: skip
+    ConfigKey(
+        "unclean.leader.election.enable",
+        _B,
+        "false",
+        None,
+        None,
+        None,
+        "unclean.leader.election.enable",
+    ),
+)
 
 INTERNAL_SEGMENT_BYTES = ConfigKey("internal.segment.bytes", _I, None, 1)
 """Kafka's own back door for tests that need segments under 1 MiB; accepted, never described."""

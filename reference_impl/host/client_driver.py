@@ -130,9 +130,7 @@ class ClientDriver:
     calls."""
 
     def __init__(
-        self,
-        machine: Machine,
-        on_change: Callable[[PartitionsChanged], None] | None = None,
+        self, machine: Machine, on_change: Callable[[PartitionsChanged], None] | None = None
     ) -> None:
         self._machine = machine
         self._on_change = on_change

@@ -76,12 +76,7 @@ class Producer:
     ) -> RecordMetadata:
         """Send a record and wait until it is acknowledged."""
         return await self.send_soon(
-            topic,
-            value,
-            key=key,
-            partition=partition,
-            timestamp_ms=timestamp_ms,
-            headers=headers,
+            topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
         )
 
     async def flush(self) -> None:

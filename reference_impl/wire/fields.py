@@ -139,10 +139,7 @@ class StructType:
 
 
 def struct_type(
-    name: str,
-    rows: list[Any],
-    shared: dict[str, list[Any]],
-    known: dict[str, StructType],
+    name: str, rows: list[Any], shared: dict[str, list[Any]], known: dict[str, StructType]
 ) -> StructType:
     """Build a struct from its rows; `shared` are the message's common structs by name."""
     if name in known:

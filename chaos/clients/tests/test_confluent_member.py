@@ -186,9 +186,8 @@ def test_a_record_is_told_with_the_member_that_took_it(monkeypatch: pytest.Monke
 
 def test_a_short_storm_over_groups_is_valid(tmp_path: Path) -> None:
     result = run_until_shown(
-        "reference", "groups-consumer", "kill",
-        nodes=1, seconds=8, seed=5, runs_directory=tmp_path,
-    )  # fmt: skip
+        "reference", "groups-consumer", "kill", nodes=1, seconds=8, seed=5, runs_directory=tmp_path
+    )
     judged_by = WORKLOADS["groups-consumer"].judged_by
     verdict = check(result.directory, engine="local", named_by_workload=judged_by)
     assert (result.problems, result.recovered) == ((), True)

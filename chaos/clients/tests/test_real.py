@@ -72,9 +72,7 @@ def sent(cluster: Cluster) -> list[Record]:
 
 
 def found_by(completion: Completion) -> set[tuple[int, int, int | None]]:
-    return {
-        (r.partition, r.offset, r.value) for r in completion.records if r.offset is not None
-    }  # fmt: skip
+    return {(r.partition, r.offset, r.value) for r in completion.records if r.offset is not None}
 
 
 def statements(completion: Completion) -> list[tuple[int, int, int]]:
@@ -87,8 +85,15 @@ def statements(completion: Completion) -> list[tuple[int, int, int]]:
 
 def test_acknowledged_records_have_offsets_without_gaps(sent: list[Record]) -> None:
     assert {(r.partition, r.offset, r.value) for r in sent} == {
-        (0, 0, 1), (0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5), (1, 0, 6), (1, 1, 7), (1, 2, 8),
-    }  # fmt: skip
+        (0, 0, 1),
+        (0, 1, 2),
+        (0, 2, 3),
+        (0, 3, 4),
+        (0, 4, 5),
+        (1, 0, 6),
+        (1, 1, 7),
+        (1, 2, 8),
+    }
 
 
 def test_a_raw_read_has_every_record_and_the_headers_of_its_batch(
@@ -181,9 +186,8 @@ def test_a_bootstrap_that_is_none_is_one_sentence(text: str) -> None:
 def test_a_short_storm_over_the_reference_is_valid(tmp_path: Path) -> None:
     """Kills with held-back answers, by signals and toxiproxy, recorded and judged."""
     result = run_until_shown(
-        "reference", "appends", "kill",
-        nodes=1, seconds=6, seed=5, runs_directory=tmp_path,
-    )  # fmt: skip
+        "reference", "appends", "kill", nodes=1, seconds=6, seed=5, runs_directory=tmp_path
+    )
     verdict = check(result.directory, engine="local", named_by_workload=("lost_writes",))
     assert (result.problems, result.recovered) == ((), True)
     assert (verdict.validity, verdict.reason) == (Validity.VALID, None)
@@ -203,8 +207,11 @@ print(run("reference", "appends", "kill", nodes=1, seconds=120, seed=1,
 def test_ctrl_c_ends_every_process_and_keeps_the_directory(tmp_path: Path) -> None:
     running = subprocess.Popen(
         [sys.executable, "-c", RUN, str(tmp_path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("*/history.parts/part-*")) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -91,9 +91,7 @@ def test_what_is_sent_is_polled_and_read_to_the_end(cluster: Cluster) -> None:
     assert statements == [(0, 0, 3), (1, 0, 1)]
 
 
-def test_transactions_end_as_asked_and_a_successor_breaks_its_predecessor(
-    cluster: Cluster,
-) -> None:
+def test_transactions_end_as_asked_and_a_successor_breaks_its_predecessor(cluster: Cluster) -> None:
     first = ReferenceClient(cluster.bootstrap, TRANSACTIONAL, NONCE)
     for operation in (Begin(), Send("txn", 0, (1, 2)), Commit(), Begin(), Send("txn", 0, (3,))):
         assert first.perform(operation).outcome is Outcome.OK
@@ -133,9 +131,15 @@ def test_the_command_names_the_client() -> None:
 @pytest.mark.needs("toxiproxy")
 def test_a_short_storm_with_reference_clients_is_valid(tmp_path: Path) -> None:
     result = run_until_shown(
-        "reference", "transactions", "kill",
-        nodes=1, seconds=10, seed=5, runs_directory=tmp_path, client="reference",
-    )  # fmt: skip
+        "reference",
+        "transactions",
+        "kill",
+        nodes=1,
+        seconds=10,
+        seed=5,
+        runs_directory=tmp_path,
+        client="reference",
+    )
     verdict = check(result.directory, engine="local", named_by_workload=("lost_writes",))
     assert (result.problems, result.recovered) == ((), True)
     assert (verdict.validity, verdict.reason) == (Validity.VALID, None)

@@ -122,9 +122,15 @@ def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
 def test_a_short_storm_over_their_groups_is_valid(tmp_path: Path) -> None:
     name = "groups-consumer-positions"
     result = run_until_shown(
-        "reference", name, "kill",
-        nodes=1, seconds=6, seed=5, runs_directory=tmp_path, client="reference",
-    )  # fmt: skip
+        "reference",
+        name,
+        "kill",
+        nodes=1,
+        seconds=6,
+        seed=5,
+        runs_directory=tmp_path,
+        client="reference",
+    )
     judged_by = WORKLOADS[name].judged_by
     verdict = check(result.directory, engine="local", named_by_workload=judged_by)
     assert (result.problems, result.recovered) == ((), True)

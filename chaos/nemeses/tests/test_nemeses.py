@@ -45,9 +45,15 @@ def test_every_nemesis_of_the_folder_is_in_the_table() -> None:
 
 def test_the_issue_names_these() -> None:
     assert set(NEMESES) >= {
-        "kill", "kill-leader", "pause", "partition-leader", "partition-link", "isolate-leader",
-        "cut-clients", "none",
-    }  # fmt: skip
+        "kill",
+        "kill-leader",
+        "pause",
+        "partition-leader",
+        "partition-link",
+        "isolate-leader",
+        "cut-clients",
+        "none",
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in NEMESES if name != "none"])
@@ -95,9 +101,11 @@ def test_one_seed_is_one_schedule_in_two_processes_and_two_seeds_are_two() -> No
         subprocess.run(
             [sys.executable, "-c", PRINT_SCHEDULES],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True, text=True, check=True,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for hash_seed in ("1", "2")
-    ]  # fmt: skip
+    ]
     assert printed[0] == printed[1]
     assert schedule(NEMESES["kill"], 1) != schedule(NEMESES["kill"], 2)

@@ -114,8 +114,11 @@ def test_who_has_no_rights_is_told_so() -> None:
     program = "import os; os.setuid(65534); print(namespaces.why_none())"
     done = subprocess.run(
         [sys.executable, "-c", f"from chaos.netns import namespaces; {program}"],
-        capture_output=True, text=True, timeout=WAIT_S, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
     assert "need CAP_SYS_ADMIN and CAP_NET_ADMIN; run as root" in done.stdout
 
 

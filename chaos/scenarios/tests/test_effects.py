@@ -44,9 +44,20 @@ def log(*values: int, **columns: object) -> Rows:
         (sends(A, B) + log(A) + log(A, B, replica=2), 1, 0, 0),
         (sends(A, B) + log(A) + log(A, B, final=False), 1, 0, 0),
     ],
-    ids=["well", "lost", "all-lost", "unknown", "acks0", "twice", "reordered", "strangers",
-         "resent", "followers-do-not-count", "nor-what-was-read-before"],
-)  # fmt: skip
+    ids=[
+        "well",
+        "lost",
+        "all-lost",
+        "unknown",
+        "acks0",
+        "twice",
+        "reordered",
+        "strangers",
+        "resent",
+        "followers-do-not-count",
+        "nor-what-was-read-before",
+    ],
+)
 def test_effects_are_counted(rows: Rows, lost: int, doubled: int, reordered: int) -> None:
     effects = counted(history.frame(rows).lazy())
     assert effects.problem == ""

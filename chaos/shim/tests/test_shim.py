@@ -43,9 +43,13 @@ def run(shim: Shim, program: str) -> str:
     """Run a process of the node that ends by itself, and return its output."""
     command = [sys.executable, "-c", IMPORTS + WRITES + program, str(shim.medium.root)]
     done = subprocess.run(
-        command, env={**os.environ, **shim.environment}, capture_output=True, text=True,
-        timeout=WAIT_S, check=True,
-    )  # fmt: skip
+        command,
+        env={**os.environ, **shim.environment},
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
     return done.stdout
 
 

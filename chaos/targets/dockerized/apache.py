@@ -83,12 +83,7 @@ class DockerizedApache(ContainerTarget):
         return found
 
     def _make(
-        self,
-        engine: Engine,
-        number: int,
-        properties: str,
-        script: str,
-        options: Mapping[str, Any],
+        self, engine: Engine, number: int, properties: str, script: str, options: Mapping[str, Any]
     ) -> Container:
         container = engine.create(self.image, f"node {number}", ["sh", "-c", script], **options)
         container.put(

@@ -132,9 +132,14 @@ class ContainerTarget(ABC):
             raise
 
     def _start(
-        self, engine: Engine, directory: Path, nodes: int, config: Mapping[str, str],
-        proxied: bool, disks: Mapping[int, Disk],
-    ) -> Cluster:  # fmt: skip
+        self,
+        engine: Engine,
+        directory: Path,
+        nodes: int,
+        config: Mapping[str, str],
+        proxied: bool,
+        disks: Mapping[int, Disk],
+    ) -> Cluster:
         network = networks.build(engine, nodes, proxied)
         members = [
             self._member(directory, number, sidecar, disks.get(number))

@@ -109,9 +109,14 @@ def _sidecar(
     engine: Engine, bridge: Bridge, of: str, ports: Sequence[int], **options: Any
 ) -> Sidecar:
     container = engine.create(
-        SIDECAR_IMAGE, f"network of {of}", ["sleep", "infinity"],
-        () if bridge.is_here else ports, network=bridge.name, cap_drop=["ALL"], **options,
-    )  # fmt: skip
+        SIDECAR_IMAGE,
+        f"network of {of}",
+        ["sleep", "infinity"],
+        () if bridge.is_here else ports,
+        network=bridge.name,
+        cap_drop=["ALL"],
+        **options,
+    )
     container.start()
     return Sidecar(container, container.address(bridge.name), bridge.is_here)
 

@@ -74,10 +74,14 @@ class Sending:
 
     def __init__(self, cluster: Cluster, size: int = 1000) -> None:
         self.ended: list[KafkaError | None] = []
-        self._producer = Producer({
-            "bootstrap.servers": cluster.bootstrap, "acks": "all",
-            "message.timeout.ms": round(WAIT_S * 1000), "log_level": 0,
-        })  # fmt: skip
+        self._producer = Producer(
+            {
+                "bootstrap.servers": cluster.bootstrap,
+                "acks": "all",
+                "message.timeout.ms": round(WAIT_S * 1000),
+                "log_level": 0,
+            }
+        )
         self._producer.produce(
             TOPIC, b"x" * size, partition=0, on_delivery=lambda error, _: self.ended.append(error)
         )
@@ -95,9 +99,9 @@ def send(cluster: Cluster, count: int) -> None:
 
 def log_end(cluster: Cluster) -> int:
     """Ask for the partition's log end offset until a leader tells it."""
-    consumer = Consumer({
-        "bootstrap.servers": cluster.bootstrap, "group.id": "unused", "log_level": 0
-    })  # fmt: skip
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap, "group.id": "unused", "log_level": 0}
+    )
     deadline = time.monotonic() + WAIT_S
     try:
         while True:

@@ -28,9 +28,13 @@ from chaos.targets.layout import client_link, node_links
 from chaos.targets.link_faults import PERFORMERS
 
 TOXICS: tuple[Fault, ...] = (
-    SlowLinks(1, 5), NarrowLinks(1, 5), ResetConnections(1), SlowClose(1, 5), LimitData(1, 5),
+    SlowLinks(1, 5),
+    NarrowLinks(1, 5),
+    ResetConnections(1),
+    SlowClose(1, 5),
+    LimitData(1, 5),
     StallConnections(1, 0.25),
-)  # fmt: skip
+)
 
 
 class Links:
@@ -76,10 +80,13 @@ def dials(cluster: Cluster) -> dict[int, set[int]]:
     """Return the nodes that each node can still dial, as a broker."""
     numbers = range(1, cluster.nodes + 1)
     return {
-        source: {to for to in numbers
-                 if to != source and node_links(source, to)[0] not in cluster.links.cuts}
+        source: {
+            to
+            for to in numbers
+            if to != source and node_links(source, to)[0] not in cluster.links.cuts
+        }
         for source in numbers
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(("nodes", "minority"), [(3, 1), (4, 1), (5, 2), (7, 3)])
@@ -116,8 +123,11 @@ def test_controllers_are_cut_on_their_own_links_only() -> None:
     cluster = Cluster(3)
     assert strike(cluster, CutControllers(1)) == [1]
     assert cluster.links.cuts == {
-        "controller-1-2", "controller-2-1", "controller-1-3", "controller-3-1",
-    }  # fmt: skip
+        "controller-1-2",
+        "controller-2-1",
+        "controller-1-3",
+        "controller-3-1",
+    }
 
 
 @pytest.mark.parametrize("shape", ["halves", "bridge", "ring"])
@@ -142,8 +152,11 @@ def test_links_between_nodes_are_poisoned_both_ways() -> None:
     cluster = Cluster(3)
     strike(cluster, SlowLinks(2, 5, where="nodes"))
     assert set(cluster.links.poisons) == {
-        "internal-2-1", "internal-1-2", "internal-2-3", "internal-3-2",
-    }  # fmt: skip
+        "internal-2-1",
+        "internal-1-2",
+        "internal-2-3",
+        "internal-3-2",
+    }
 
 
 def test_of_a_lone_node_the_links_of_its_clients_are_poisoned_wherever_it_was_to_be() -> None:

@@ -36,10 +36,7 @@ def test_a_known_name_makes_its_target(text: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (
-            "apach",
-            "unknown target 'apach' (did you mean 'apache'?); use apache, docker, ",
-        ),
+        ("apach", "unknown target 'apach' (did you mean 'apache'?); use apache, docker, "),
         ("redpanda", "unknown target 'redpanda'; use "),
         ("", "unknown target ''; use "),
         ("apache:5", "no Apache Kafka '5' is pinned here; there are apache:4.3,"),

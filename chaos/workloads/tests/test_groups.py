@@ -56,8 +56,14 @@ def test_half_of_the_members_ask_for_their_commits() -> None:
     assert sum(isinstance(o, CommitOffsets) for o in drive(MANUAL, READ)) > 500
     settings = [WORKLOADS["groups"].settings(process).group for process in range(7)]
     assert [group and group.auto_commit for group in settings] == [
-        None, None, None, True, False, True, False,
-    ]  # fmt: skip
+        None,
+        None,
+        None,
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_nothing_is_committed_where_nothing_was_read() -> None:

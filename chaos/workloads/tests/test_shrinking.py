@@ -94,9 +94,11 @@ def test_no_two_commits_of_a_position_are_alike() -> None:
         assert len({commit.offset for commit in commits}) == len(commits) > 100
         assert {commit.offset % 7 for commit in commits} == {process}
         asked = {each.group for each in done if isinstance(each, FetchPositions)}
-        assert {"offsets-a", "offsets-b"} <= asked <= {
-            "offsets-a", "offsets-b", *(f"offsets-rare-{number}" for number in range(4)),
-        }  # fmt: skip
+        assert (
+            {"offsets-a", "offsets-b"}
+            <= asked
+            <= {"offsets-a", "offsets-b", *(f"offsets-rare-{number}" for number in range(4))}
+        )
 
 
 def test_mixed_appends_use_every_codec_and_every_size() -> None:

@@ -112,9 +112,14 @@ def test_an_aborted_transaction_has_its_offsets_in_it_now_and_then() -> None:
 def test_a_worker_commits_once_more_as_it_was_in_its_last_life() -> None:
     """Only what was committed last, and only where nothing of unknown outcome came after it."""
     row = {
-        "f": "send_offsets", "group": "g", "topic": "i", "partition": 1, "offset": 5,
-        "member_id": "m-1", "generation": 3,
-    }  # fmt: skip
+        "f": "send_offsets",
+        "group": "g",
+        "topic": "i",
+        "partition": 1,
+        "offset": 5,
+        "member_id": "m-1",
+        "generation": 3,
+    }
     committed = Completion(Outcome.OK, told=(row,))
     zombie = CommitInTransaction("g", "i", 1, 5, Membership("m-1", 3), "transform-zombie-2")
     for end, expected in ((committed, {zombie}), (UNKNOWN, set())):

@@ -191,9 +191,11 @@ def test_one_seed_gives_the_same_operations_in_two_processes() -> None:
         subprocess.run(
             [sys.executable, "-c", PRINT_OPERATIONS],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True, text=True, check=True,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for hash_seed in ("1", "2")
-    ]  # fmt: skip
+    ]
     assert printed[0] == printed[1]
     assert len(printed[0].splitlines()) > 1_000

@@ -71,8 +71,11 @@ def test_published_images_stay_and_old_stand_ins_are_made_anew(
     new, old, published, missing = (StandIn(f"{n}:1", {}, (f"ENV N={n}",)) for n in range(4))
     monkeypatch.setattr(images, "stand_ins", lambda: [new, old, published, missing])
     there = {
-        BASE: {}, new.name: {STAND_IN: new.key()}, old.name: {STAND_IN: "old"}, published.name: {},
-    }  # fmt: skip
+        BASE: {},
+        new.name: {STAND_IN: new.key()},
+        old.name: {STAND_IN: "old"},
+        published.name: {},
+    }
     fake = FakeImages(there)
     done = dict(images.make_missing(SimpleNamespace(images=fake)))
     assert fake.built == [old.name, missing.name]
@@ -160,8 +163,10 @@ def test_what_is_to_be_shown_is_shown_to_the_end_and_a_failure_is_told(
     assert prove.perform(wanted, "3") == 3
     told = capsys.readouterr().out.splitlines()
     assert [line.split(" after")[0] for line in told] == [
-        "airgap: well: status 0", "airgap: ill: status 3", "airgap: well again: status 0",
-    ]  # fmt: skip
+        "airgap: well: status 0",
+        "airgap: ill: status 3",
+        "airgap: well again: status 0",
+    ]
     assert prove.perform(wanted[::2], "3") == 0
 
 

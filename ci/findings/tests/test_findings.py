@@ -20,10 +20,17 @@ from linearizability import history
 
 SECOND = 1_000_000_000
 FACTS: dict[str, Any] = {
-    "target": "apache:4.3.1", "nodes": 3, "workload": "appends", "nemesis": "power-loss-all",
-    "seed": 1, "config": {}, "bug": None, "ended": "now", "problems": [],
+    "target": "apache:4.3.1",
+    "nodes": 3,
+    "workload": "appends",
+    "nemesis": "power-loss-all",
+    "seed": 1,
+    "config": {},
+    "bug": None,
+    "ended": "now",
+    "problems": [],
     "reproduce": "touchstone chaos run --target apache:4.3.1 --seed 1",
-}  # fmt: skip
+}
 
 
 def make_run(runs: Path, name: str, validity: str = "invalid", **facts: object) -> Path:
@@ -37,10 +44,16 @@ def make_run(runs: Path, name: str, validity: str = "invalid", **facts: object) 
     )
     at = {"topic": "t", "partition": 0}
     sent = [
-        {"f": "send", "value": n, "offset": n, "t_invoke_ns": n * SECOND,
-         "t_complete_ns": n * SECOND + 1, **at}
+        {
+            "f": "send",
+            "value": n,
+            "offset": n,
+            "t_invoke_ns": n * SECOND,
+            "t_complete_ns": n * SECOND + 1,
+            **at,
+        }
         for n in range(3)
-    ]  # fmt: skip
+    ]
     read = [
         {"f": "poll", "client": "raw", "final": True, "value": n, "offset": n, **at}
         for n in range(2)
@@ -56,9 +69,13 @@ def test_a_finding_has_claim_seed_verdict_picture_and_command(tmp_path: Path) ->
     (finding,) = write_findings([tmp_path / "runs"], out)
     page = out.read_text()
     for words in (
-        "**Claim DUR-4.**", "1 of 3 acknowledged records are gone.", "seed: 1",
-        "**invalid** (because)", f"findings/{finding.slug}.svg", FACTS["reproduce"],
-    ):  # fmt: skip
+        "**Claim DUR-4.**",
+        "1 of 3 acknowledged records are gone.",
+        "seed: 1",
+        "**invalid** (because)",
+        f"findings/{finding.slug}.svg",
+        FACTS["reproduce"],
+    ):
         assert words in page
     picture = ElementTree.parse(tmp_path / "findings" / f"{finding.slug}.svg").getroot()
     drawn = [each.get("class") for each in picture.iter("{http://www.w3.org/2000/svg}rect")]
@@ -111,12 +128,21 @@ def test_nothing_lost_means_that_the_claim_holds_only_where_the_judges_agree(
 ) -> None:
     for name, validity in (("1", "valid"), ("2", "unknown")):
         run = make_run(tmp_path / validity, name, validity)
-        rows = history.frame([
-            {"f": "send", "value": 0, "offset": 0, "topic": "t", "partition": 0},
-            {"f": "read_all", "client": "raw", "final": True, "topic": "t", "partition": 0},
-            {"f": "poll", "client": "raw", "final": True, "value": 0, "offset": 0, "topic": "t",
-             "partition": 0},
-        ])  # fmt: skip
+        rows = history.frame(
+            [
+                {"f": "send", "value": 0, "offset": 0, "topic": "t", "partition": 0},
+                {"f": "read_all", "client": "raw", "final": True, "topic": "t", "partition": 0},
+                {
+                    "f": "poll",
+                    "client": "raw",
+                    "final": True,
+                    "value": 0,
+                    "offset": 0,
+                    "topic": "t",
+                    "partition": 0,
+                },
+            ]
+        )
         history.write(run / "history.parquet", rows)
     (holds,) = findings_of([tmp_path / "valid"])
     (open_,) = findings_of([tmp_path / "unknown"])

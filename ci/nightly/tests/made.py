@@ -10,14 +10,27 @@ from ci.nightly.records import Night, Store
 
 
 def outcome(
-    name: str = "reference × 1, appends, kill", *, expected: str = "valid",
-    verdicts: Sequence[str] = ("valid",), run: str = "", seed: int = 1,
-) -> Outcome:  # fmt: skip
+    name: str = "reference × 1, appends, kill",
+    *,
+    expected: str = "valid",
+    verdicts: Sequence[str] = ("valid",),
+    run: str = "",
+    seed: int = 1,
+) -> Outcome:
     command = f"touchstone chaos run --target reference --workload appends --seed {seed}"
     return Outcome(
-        name, command, "reference", "regression", "why", expected, tuple(verdicts), "", run,
-        15.0, 27.0,
-    )  # fmt: skip
+        name,
+        command,
+        "reference",
+        "regression",
+        "why",
+        expected,
+        tuple(verdicts),
+        "",
+        run,
+        15.0,
+        27.0,
+    )
 
 
 def night(store: Store, day: int, outcomes: Sequence[Outcome], commit: str = "c0ffee") -> Night:

@@ -15,9 +15,11 @@ def one(target: str, seed: int = 1) -> Expectation:
     return Expectation(scenario, Validity.VALID, Part.EXPLORATION, "why")
 
 
-A1, A2, R1, R2 = one("apache:4.3.1", 1), one("docker:apache:4.3.1", 2), *(
-    one("reference", seed) for seed in (1, 2)
-)  # fmt: skip
+A1, A2, R1, R2 = (
+    one("apache:4.3.1", 1),
+    one("docker:apache:4.3.1", 2),
+    *(one("reference", seed) for seed in (1, 2)),
+)
 
 
 def test_of_jvm_clusters_one_at_a_time_and_references_overtake() -> None:

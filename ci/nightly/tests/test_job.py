@@ -24,8 +24,10 @@ def started(tmp_path: Path, program: str) -> Job:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-c", program, str(tmp_path / "result.json")],
-            stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
     return Job(tmp_path / "result.json", log, process)
 
 

@@ -96,9 +96,10 @@ def test_the_trend_shows_every_scenario_by_night_what_went_wrong_first(store: St
     run_directory(store, "kept", 1)
     night(store, 1, [outcome("a calm one", run="deleted"), outcome("a bad one", seed=2)])
     night(
-        store, 2,
+        store,
+        2,
         [outcome("a calm one", run="kept"), outcome("a bad one", seed=2, verdicts=["invalid"])],
-    )  # fmt: skip
+    )
     page = write_trend(store).read_text()
     assert page.index("a bad one") < page.index("a calm one")
     assert "2 scenarios on reference at commit c0ffee: 1 as expected, 1 not as expected" in page

@@ -41,16 +41,26 @@ class History:
     def read_all(self, at: float, values: Mapping[int, int]) -> int:
         """Add a final raw read of the whole partition: offset -> value."""
         op = self.next_op
-        place: Row = {"topic": self.topic, "partition": 0, "process": 9, "final": True,
-                      "client": "raw", "isolation": "read_uncommitted"}  # fmt: skip
+        place: Row = {
+            "topic": self.topic,
+            "partition": 0,
+            "process": 9,
+            "final": True,
+            "client": "raw",
+            "isolation": "read_uncommitted",
+        }
         for index, (offset, value) in enumerate(values.items()):
             self.next_op = op
             self.add(at, f="poll", offset=offset, value=value, record_index=index, **place)
         self.next_op = op
         return self.add(
-            at, f="read_all", record_index=len(values), log_start=0,
-            high_watermark=max(values, default=-1) + 1, **place,
-        )  # fmt: skip
+            at,
+            f="read_all",
+            record_index=len(values),
+            log_start=0,
+            high_watermark=max(values, default=-1) + 1,
+            **place,
+        )
 
     def fault(self, at: float, detail: str, node: int | None = None) -> int:
         return self.add(at, f="nemesis", process=-1, detail=detail, node=node)
@@ -61,14 +71,26 @@ def write_run(directory: Path, rows: Sequence[Row], *, judge: bool = True, **fac
     directory.mkdir(parents=True)
     history.write(directory / "history.parquet", history.frame(rows))
     run = {
-        "version": 1, "run": directory.name, "target": "reference", "workload": "appends",
-        "nemesis": "kill-leader", "nodes": 3, "seconds": 30.0, "seed": 7, "config": {},
-        "bug": None, "judged_by": [], "reproduce": "touchstone chaos run --seed 7",
-        "commit": "0123abc", "versions": {"python": "3.11"},
-        "started": "2026-01-01T00:00:00Z", "ended": "2026-01-01T00:01:00Z",
-        "problems": [], "notes": [],
+        "version": 1,
+        "run": directory.name,
+        "target": "reference",
+        "workload": "appends",
+        "nemesis": "kill-leader",
+        "nodes": 3,
+        "seconds": 30.0,
+        "seed": 7,
+        "config": {},
+        "bug": None,
+        "judged_by": [],
+        "reproduce": "touchstone chaos run --seed 7",
+        "commit": "0123abc",
+        "versions": {"python": "3.11"},
+        "started": "2026-01-01T00:00:00Z",
+        "ended": "2026-01-01T00:01:00Z",
+        "problems": [],
+        "notes": [],
         "counts": {"ok": 6, "fail": 1, "info": 1, "records_acknowledged": 3, "faults": 2},
-    }  # fmt: skip
+    }
     (directory / "run.json").write_text(json.dumps(run | facts))
     if judge:
         verdict = check(directory, engine="local")
@@ -109,21 +131,31 @@ def results(target: str, *outcomes: tuple[str, str, str]) -> dict[str, Any]:
     """Conformance results as conformance.results writes them: (id, behaviour, result) each."""
     cases = [
         {
-            "id": id, "name": f"test_{name}", "nodeid": f"cases/{name}[{n}]",
-            "area": id.split("-")[0], "api": "Produce", "version": 3 + n, "priority": "P0",
-            "requirement": f"It must be so that {name}.", "spec": "KIP-98",
+            "id": id,
+            "name": f"test_{name}",
+            "nodeid": f"cases/{name}[{n}]",
+            "area": id.split("-")[0],
+            "api": "Produce",
+            "version": 3 + n,
+            "priority": "P0",
+            "requirement": f"It must be so that {name}.",
+            "spec": "KIP-98",
             "result": result,
             "expected": "NONE(0)" if result == "failed" else None,
             "actual": "CORRUPT_MESSAGE(2)" if result == "failed" else None,
-            "seconds": 0.1, "reproduce": f"pytest 'cases/{name}[{n}]' --target {target}",
+            "seconds": 0.1,
+            "reproduce": f"pytest 'cases/{name}[{n}]' --target {target}",
         }
         for n, (id, name, result) in enumerate(outcomes)
-    ]  # fmt: skip
+    ]
     counts = [outcome[2] for outcome in outcomes]
     return {
-        "target": target, "passed": counts.count("passed"), "failed": counts.count("failed"),
-        "unsupported": counts.count("unsupported"), "cases": cases,
-    }  # fmt: skip
+        "target": target,
+        "passed": counts.count("passed"),
+        "failed": counts.count("failed"),
+        "unsupported": counts.count("unsupported"),
+        "cases": cases,
+    }
 
 
 def unknown_verdict(directory: Path, reason: str) -> None:

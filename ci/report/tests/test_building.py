@@ -147,7 +147,7 @@ def test_a_demo_in_which_nothing_could_be_done(tmp_path: Path) -> None:
         (lambda run: (run / "run.json").write_text("[1]"), "run.json is not a JSON object"),
         (lambda run: (run / "verdict.json").write_text('{"a": 1}'), "verdict.json is not a verd"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_file_is_one_sentence(tmp_path: Path, break_it: object, sentence: str) -> None:
     run = write_run(tmp_path / "run", valid_rows())
     assert callable(break_it)
@@ -175,9 +175,12 @@ def test_unseen_records_and_the_lag_of_each_consumer_are_drawn_above_the_faults(
 ) -> None:
     made = History()
     reader: Row = {
-        "process": 4, "topic": "appends", "partition": 0, "client": "confluent",
+        "process": 4,
+        "topic": "appends",
+        "partition": 0,
+        "client": "confluent",
         "isolation": "read_committed",
-    }  # fmt: skip
+    }
     made.add(0.0, f="assign", **reader)
     for n in range(3):
         made.send(0.1 + n, 0, n, n)
@@ -225,8 +228,10 @@ def test_a_heal_ends_every_fault_and_an_unhealed_fault_lasts_to_the_end(tmp_path
     made.read_all(5.0, {0: 1})
     faults = load(write_run(tmp_path / "run", made.rows)).faults
     assert [(f.name, f.nodes, f.is_healed) for f in faults] == [
-        ("DelayAnswers", (1,), True), ("Kill", (2,), True), ("not JSON", (3,), False),
-    ]  # fmt: skip
+        ("DelayAnswers", (1,), True),
+        ("Kill", (2,), True),
+        ("not JSON", (3,), False),
+    ]
     assert [f.start_s for f in faults] == pytest.approx([1.0, 1.5, 3.0])
     assert [f.end_s for f in faults] == pytest.approx([2.1, 2.1, 5.1])
     assert faults[0].note == "latency_ms 9"
@@ -361,19 +366,31 @@ def test_a_run_of_many_operations_stays_small_and_shows_what_matters(tmp_path: P
     count = 200_000
     number = pl.int_range(count, eager=True)
     start = number * 1_000_000 + 5_000_000_000
-    rows = pl.DataFrame({
-        "schema_version": 1, "op_id": number, "record_index": 0, "process": number % 16,
-        "f": "send", "type": pl.select(
-            pl.when(number % 1000 == 7).then(pl.lit("info")).otherwise(pl.lit("ok"))
-        ).to_series(),
-        "t_invoke_ns": start, "t_complete_ns": start + 700_000 + (number * 7919) % 9_000_000,
-        "topic": "appends", "partition": number % 8, "value": number, "offset": number // 8,
-        "acks": -1, "final": False,
-    })  # fmt: skip
+    rows = pl.DataFrame(
+        {
+            "schema_version": 1,
+            "op_id": number,
+            "record_index": 0,
+            "process": number % 16,
+            "f": "send",
+            "type": pl.select(
+                pl.when(number % 1000 == 7).then(pl.lit("info")).otherwise(pl.lit("ok"))
+            ).to_series(),
+            "t_invoke_ns": start,
+            "t_complete_ns": start + 700_000 + (number * 7919) % 9_000_000,
+            "topic": "appends",
+            "partition": number % 8,
+            "value": number,
+            "offset": number // 8,
+            "acks": -1,
+            "final": False,
+        }
+    )
     missing = [
         pl.lit(None, dtype=dtype).alias(name)
-        for name, dtype in history.SCHEMA.items() if name not in rows.columns
-    ]  # fmt: skip
+        for name, dtype in history.SCHEMA.items()
+        if name not in rows.columns
+    ]
     run = write_run(tmp_path / "run", [], judge=False)
     history.write(run / "history.parquet", rows.with_columns(missing))
     _with_anomalies(run, Anomaly("lost-write", (100_123,), "it is lost"))
@@ -412,9 +429,11 @@ def test_the_summary_has_verdicts_counts_failures_and_commands(tmp_path: Path) -
     report_demo(
         tmp_path / "report.html",
         conformance=[results("kfake", ("PROD-02", "a_thing", "failed"), ("A-1", "b", "passed"))],
-        runs=[bad], canaries=[], components=[],
+        runs=[bad],
+        canaries=[],
+        components=[],
         lines=[("conformance P0 kfake", "1 failed", False)],
-    )  # fmt: skip
+    )
     summary = (tmp_path / "summary.md").read_text()
     for line in (
         "| ✗ | conformance P0 kfake | not as expected: 1 failed "
@@ -432,9 +451,13 @@ def test_the_summary_has_verdicts_counts_failures_and_commands(tmp_path: Path) -
 def test_hostile_words_stay_words_in_markdown(tmp_path: Path) -> None:
     hostile = "a|b\n<script>x</script> [c](d) `e` @team"
     report_demo(
-        tmp_path / "report.html", conformance=[], runs=[], canaries=[], components=[],
+        tmp_path / "report.html",
+        conformance=[],
+        runs=[],
+        canaries=[],
+        components=[],
         lines=[(hostile, hostile, True)],
-    )  # fmt: skip
+    )
     summary = (tmp_path / "summary.md").read_text()
     (row,) = [line for line in summary.splitlines() if line.startswith("| ✓")]
     assert len(re.findall(r"(?<!\\)\|", row)) == 5

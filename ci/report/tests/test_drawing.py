@@ -16,11 +16,15 @@ KEY = ["process", "kind", "outcome", "open"]
 
 operations = st.lists(
     st.tuples(
-        st.integers(0, 2), st.sampled_from(["send", "read"]), st.sampled_from(["ok", "info"]),
-        st.floats(0, 50), st.floats(0, 5),
+        st.integers(0, 2),
+        st.sampled_from(["send", "read"]),
+        st.sampled_from(["ok", "info"]),
+        st.floats(0, 50),
+        st.floats(0, 5),
     ),
-    min_size=1, max_size=60,
-)  # fmt: skip
+    min_size=1,
+    max_size=60,
+)
 faults = st.lists(st.tuples(st.floats(0, 50), st.floats(0, 9)), max_size=12).map(
     lambda pairs: [Fault("Kill", (), start, start + long, True, "") for start, long in pairs]
 )
@@ -29,8 +33,9 @@ faults = st.lists(st.tuples(st.floats(0, 50), st.floats(0, 9)), max_size=12).map
 def frame(rows: list[tuple[int, str, str, float, float]]) -> pl.DataFrame:
     return pl.DataFrame(
         [(p, kind, outcome, start, start + took, False) for p, kind, outcome, start, took in rows],
-        schema=["process", "kind", "outcome", "start", "end", "open"], orient="row",
-    )  # fmt: skip
+        schema=["process", "kind", "outcome", "start", "end", "open"],
+        orient="row",
+    )
 
 
 @given(operations, st.floats(0.001, 3), st.integers(12, 40))
@@ -44,10 +49,12 @@ def test_bars_hold_every_operation_once_and_join_only_what_is_near(
     spans = bars.rows(named=True)
     for process, kind, outcome, start, took in rows:
         inside = [
-            bar for bar in spans
+            bar
+            for bar in spans
             if (bar["process"], bar["kind"], bar["outcome"]) == (process, kind, outcome)
-            and bar["start"] <= start and bar["end"] >= start + took
-        ]  # fmt: skip
+            and bar["start"] <= start
+            and bar["end"] >= start + took
+        ]
         assert len(inside) == 1
     if len(rows) <= bars_max:
         for _, lane in bars.sort(*KEY, "start").group_by(KEY):

@@ -38,9 +38,14 @@ def test_labels_fit_into_their_boxes_and_say_more_to_whoever_points(tmp_path: Pa
     builder = OperationsBuilder()
     for number, offset in enumerate((7, 3)):
         builder.add(
-            20 * number, 20 * number + 10, LogKind.APPEND, client=number, c=offset, vals=[number],
+            20 * number,
+            20 * number + 10,
+            LogKind.APPEND,
+            client=number,
+            c=offset,
+            vals=[number],
             label=f"operation {number} with a label\nall <about> operation {number}",
-        )  # fmt: skip
+        )
     drawn = tmp_path / "log.html"
     check("partition_log", builder.build(), html=drawn)
     text = drawn.read_text()

@@ -14,11 +14,29 @@ from rich.markdown import Markdown
 from ci.report.markdown import code, plain
 
 HOSTILE = [
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))",
-    "![x](http://evil.example/x.png)", "http://evil.example", "www.evil.example", "a|b||c", "`a`",
-    "a\n\n# b\n| c | d |", "**a** _b_ ~~c~~", "@everyone #1", "&lt;b&gt;", "\\", "a\\|b", "$x$",
-    "\x1b[31mred", "\u202eevil", "- a", "1. a", "<!-- a", "```", "``a``",
-]  # fmt: skip
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "![x](http://evil.example/x.png)",
+    "http://evil.example",
+    "www.evil.example",
+    "a|b||c",
+    "`a`",
+    "a\n\n# b\n| c | d |",
+    "**a** _b_ ~~c~~",
+    "@everyone #1",
+    "&lt;b&gt;",
+    "\\",
+    "a\\|b",
+    "$x$",
+    "\x1b[31mred",
+    "\u202eevil",
+    "- a",
+    "1. a",
+    "<!-- a",
+    "```",
+    "``a``",
+]
 TEXT, CODE = "text", "code_inline"
 
 

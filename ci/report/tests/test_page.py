@@ -72,7 +72,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
         conformance=[
             results("reference", passed, ("META-01", "topics_are_named", "passed")),
             results(
-                "kfake", passed, ("PROD-02", "a_bad_checksum_is_refused", "failed"),
+                "kfake",
+                passed,
+                ("PROD-02", "a_bad_checksum_is_refused", "failed"),
                 ("META-01", "topics_are_named", "unsupported"),
             ),
         ],
@@ -89,7 +91,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("canary acknowledge-before-append", "caught by lost_writes", True),
             ("canary of tomorrow", "not run: no toxiproxy", None),
         ],
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +108,12 @@ def test_verdicts_come_first_each_with_symbol_word_reason_and_command(seen_demo:
     assert seen_demo.facts["headings"][:2] == ["✗ not everything as expected", "Verdicts"]
     lines = seen_demo.facts["verdicts"]
     assert [line["badge"] for line in lines] == [
-        "✓as expected", "✗not as expected", "✓as expected", "✓as expected", "?not judged",
-    ]  # fmt: skip
+        "✓as expected",
+        "✗not as expected",
+        "✓as expected",
+        "✓as expected",
+        "?not judged",
+    ]
     assert "1 passed, 1 failed" in lines[1]["text"]
     assert lines[1]["commands"] == ["touchstone conform --target kfake --priority P0"]
     assert lines[2]["commands"] == ["touchstone chaos run --seed 7"]
@@ -125,10 +131,14 @@ def test_the_matrix_shows_the_counts_of_every_area_and_target(seen_demo: Seen) -
 def test_a_failed_case_says_requirement_expected_actual_and_how_to_see_it(seen_demo: Seen) -> None:
     (case,) = seen_demo.facts["cases"]
     for words in (
-        "PROD-02", "a bad checksum is refused", "It must be so that a_bad_checksum_is_refused.",
-        "NONE(0)", "CORRUPT_MESSAGE(2)", "KIP-98",
+        "PROD-02",
+        "a bad checksum is refused",
+        "It must be so that a_bad_checksum_is_refused.",
+        "NONE(0)",
+        "CORRUPT_MESSAGE(2)",
+        "KIP-98",
         "pytest 'cases/a_bad_checksum_is_refused[1]' --target kfake",
-    ):  # fmt: skip
+    ):
         assert words in case
 
 
@@ -156,8 +166,11 @@ def test_every_figure_has_its_bands_of_faults_where_the_fault_was(seen_demo: See
     figures = seen_demo.facts["figures"]
     titles = [figure["title"] for figure in figures]
     assert titles[:4] == [
-        "Timeline of operations.", "Throughput.", "Latency.", "Failed and unknown operations.",
-    ]  # fmt: skip
+        "Timeline of operations.",
+        "Throughput.",
+        "Latency.",
+        "Failed and unknown operations.",
+    ]
     for figure in figures[:4]:
         (band,) = figure["bands"]
         assert band["title"] == "Kill node 2, 0.5–2.1 s"
@@ -203,9 +216,14 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
     rows = invalid_rows(topic=hostile)
     rows.append({**rows[0], "op_id": 99, "type": "fail", "offset": None, "error": hostile})
     run = write_run(
-        tmp_path / "hostile", rows, target=hostile, notes=[hostile], problems=[hostile],
-        reproduce=f"touchstone {hostile}", config={hostile: hostile},
-    )  # fmt: skip
+        tmp_path / "hostile",
+        rows,
+        target=hostile,
+        notes=[hostile],
+        problems=[hostile],
+        reproduce=f"touchstone {hostile}",
+        config={hostile: hostile},
+    )
     (run / "porcupine").mkdir()
     (run / "porcupine" / "x.html").write_text('"><script>parent.document.title="owned"</script>')
     seen = look(report_run(run))

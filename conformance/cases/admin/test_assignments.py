@@ -31,12 +31,23 @@ def assigned(name: str, replicas: Replicas, partitions: int = -1, factor: int = 
         part("CreateTopics", "CreatableReplicaAssignment", partition_index=index, broker_ids=ids)
         for index, ids in replicas
     ]
-    return part("CreateTopics", "CreatableTopic", name=name, num_partitions=partitions,
-                replication_factor=factor, assignments=rows)  # fmt: skip
+    return part(
+        "CreateTopics",
+        "CreatableTopic",
+        name=name,
+        num_partitions=partitions,
+        replication_factor=factor,
+        assignments=rows,
+    )
 
 
-@case("ADMIN-13", "CreateTopics", versions=ALL, spec="ReplicationControlManager.createTopic",
-      priority="P1")  # fmt: skip
+@case(
+    "ADMIN-13",
+    "CreateTopics",
+    versions=ALL,
+    spec="ReplicationControlManager.createTopic",
+    priority="P1",
+)
 def test_an_assignment_says_partitions_and_factor_itself(wire: Wire, version: int) -> None:
     """A topic with an assignment is created as assigned, its partitions and replication factor
     being -1; given beside it, either gets INVALID_REQUEST (42)."""
@@ -46,8 +57,11 @@ def test_an_assignment_says_partitions_and_factor_itself(wire: Wire, version: in
     expect(create(wire, version, assigned(name, replicas))[name].error_code, 0, "error")
     wire.wait_for_topic(name, 2)
     found = wire.topic_metadata(name).partitions
-    expect(sorted((p.partition_index, p.replica_nodes) for p in found), replicas,
-           "replicas by partition")  # fmt: skip
+    expect(
+        sorted((p.partition_index, p.replica_nodes) for p in found),
+        replicas,
+        "replicas by partition",
+    )
     for partitions, factor in ((2, -1), (-1, 1), (2, 1)):
         topic = assigned(wire.new_name(), replicas, partitions, factor)
         expect_refused(wire, version, topic, ErrorCode.INVALID_REQUEST)
@@ -68,22 +82,27 @@ def test_an_impossible_assignment_is_refused(wire: Wire, version: int, wrong: st
     """Partition numbers with a gap or twice, a broker twice in a partition, a broker that does not
     exist, or partitions with different numbers of replicas get INVALID_REPLICA_ASSIGNMENT (39)."""
     replicas = IMPOSSIBLE[wrong](a_broker(wire))
-    expect_refused(wire, version, assigned(wire.new_name(), replicas),
-                   ErrorCode.INVALID_REPLICA_ASSIGNMENT)  # fmt: skip
+    expect_refused(
+        wire, version, assigned(wire.new_name(), replicas), ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    )
 
 
-@case("ADMIN-29", "CreatePartitions", spec="ReplicationControlManager.createPartitions",
-      priority="P1")  # fmt: skip
+@case(
+    "ADMIN-29", "CreatePartitions", spec="ReplicationControlManager.createPartitions", priority="P1"
+)
 def test_new_partitions_need_an_assignment_each(wire: Wire, version: int) -> None:
     """From one partition to three with an assignment for one new partition only, or for brokers
     that do not exist: INVALID_REPLICA_ASSIGNMENT (39), and nothing grows. With one each it does."""
     topic, broker = wire.create_topic(), a_broker(wire)
 
     def grow(*replicas: list[int]) -> int:
-        rows = [part("CreatePartitions", "CreatePartitionsAssignment", broker_ids=ids)
-                for ids in replicas]  # fmt: skip
-        entry = part("CreatePartitions", "CreatePartitionsTopic", name=topic.name, count=3,
-                     assignments=rows)  # fmt: skip
+        rows = [
+            part("CreatePartitions", "CreatePartitionsAssignment", broker_ids=ids)
+            for ids in replicas
+        ]
+        entry = part(
+            "CreatePartitions", "CreatePartitionsTopic", name=topic.name, count=3, assignments=rows
+        )
         answer = wire.call("CreatePartitions", version, topics=[entry], timeout_ms=20_000)
         return int(answer.results[0].error_code)
 

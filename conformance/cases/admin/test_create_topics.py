@@ -24,8 +24,14 @@ def creatable(
         part("CreateTopics", "CreatableTopicConfig", name=key.replace("_", "."), value=value)
         for key, value in config.items()
     ]
-    return part("CreateTopics", "CreatableTopic", name=name, num_partitions=partitions,
-                replication_factor=replication_factor, configs=entries)  # fmt: skip
+    return part(
+        "CreateTopics",
+        "CreatableTopic",
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        configs=entries,
+    )
 
 
 def create(wire: Wire, version: int, *topics: Struct, **options: Any) -> dict[str, Struct]:
@@ -33,8 +39,11 @@ def create(wire: Wire, version: int, *topics: Struct, **options: Any) -> dict[st
     as it likes."""
     answer = wire.call("CreateTopics", version, topics=list(topics), timeout_ms=20_000, **options)
     found = {result.name: result for result in answer.topics}
-    again = [t for t in topics if t.replication_factor == 1
-             and found[t.name].error_code in REFUSALS_OF_ONE_REPLICA]  # fmt: skip
+    again = [
+        t
+        for t in topics
+        if t.replication_factor == 1 and found[t.name].error_code in REFUSALS_OF_ONE_REPLICA
+    ]
     if again and version >= MINUS_ONE_SINCE:
         for topic in again:
             topic.replication_factor = -1
@@ -47,8 +56,11 @@ def expect_refused(wire: Wire, version: int, topic: Struct, code: ErrorCode) -> 
     result = create(wire, version, topic)[topic.name]
     expect(result.error_code, code, "error")
     if topic.name not in BAD_NAMES:
-        expect(wire.topic_metadata(topic.name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-               "Metadata afterwards")  # fmt: skip
+        expect(
+            wire.topic_metadata(topic.name).error_code,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "Metadata afterwards",
+        )
 
 
 @case("ADMIN-01", "CreateTopics", versions=ALL, spec="KIP-4; KIP-525; KIP-516")
@@ -61,8 +73,11 @@ def test_a_topic_is_created_as_asked_for(wire: Wire, version: int) -> None:
     topic = wire.wait_for_topic(name, 3)
     if version >= 5:
         replicas = {len(p.replica_nodes) for p in wire.topic_metadata(name).partitions}
-        expect((result.num_partitions, {result.replication_factor}), (3, replicas),
-               "(partitions, replicas)")  # fmt: skip
+        expect(
+            (result.num_partitions, {result.replication_factor}),
+            (3, replicas),
+            "(partitions, replicas)",
+        )
         expect_that(len(result.configs or []) > 0, "configs", "some", result.configs)
     if version >= 7:
         expect(result.topic_id, topic.id, "topic id")
@@ -97,24 +112,30 @@ def test_an_impossible_number_of_partitions_is_refused(
     wire: Wire, version: int, partitions: int
 ) -> None:
     """0 or -2 partitions get INVALID_PARTITIONS (37)."""
-    expect_refused(wire, version, creatable(wire.new_name(), partitions),
-                   ErrorCode.INVALID_PARTITIONS)  # fmt: skip
+    expect_refused(
+        wire, version, creatable(wire.new_name(), partitions), ErrorCode.INVALID_PARTITIONS
+    )
 
 
 @pytest.mark.parametrize("factor", [0, -2], ids="factor={}".format)
 @case("ADMIN-05", "CreateTopics", versions=ALL, spec="ReplicationControlManager.createTopic")
 def test_an_impossible_replication_factor_is_refused(wire: Wire, version: int, factor: int) -> None:
     """Replication factor 0 or -2 gets INVALID_REPLICATION_FACTOR (38)."""
-    expect_refused(wire, version, creatable(wire.new_name(), 1, factor),
-                   ErrorCode.INVALID_REPLICATION_FACTOR)  # fmt: skip
+    expect_refused(
+        wire, version, creatable(wire.new_name(), 1, factor), ErrorCode.INVALID_REPLICATION_FACTOR
+    )
 
 
 @case("ADMIN-06", "CreateTopics", versions=ALL, spec="class StripedReplicaPlacer")
 def test_more_replicas_than_brokers_are_refused(wire: Wire, version: int) -> None:
     """A replication factor beyond the number of brokers gets INVALID_REPLICATION_FACTOR (38)."""
     brokers = len(wire.call("Metadata", topics=[]).brokers)
-    expect_refused(wire, version, creatable(wire.new_name(), 1, brokers + 1),
-                   ErrorCode.INVALID_REPLICATION_FACTOR)  # fmt: skip
+    expect_refused(
+        wire,
+        version,
+        creatable(wire.new_name(), 1, brokers + 1),
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+    )
 
 
 @pytest.mark.parametrize("name", BAD_NAMES, ids=BAD_NAME_IDS)
@@ -133,9 +154,11 @@ def test_names_that_differ_in_dot_and_underscore_collide(wire: Wire, version: in
     expect_refused(wire, version, creatable(f"{stem}.x"), ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
-@pytest.mark.parametrize("config", [{"no_such_key": "1"}, {"retention_ms": "abc"},
-                                    {"cleanup_policy": "shred"}],
-                         ids=["unknown-key", "bad-number", "bad-word"])  # fmt: skip
+@pytest.mark.parametrize(
+    "config",
+    [{"no_such_key": "1"}, {"retention_ms": "abc"}, {"cleanup_policy": "shred"}],
+    ids=["unknown-key", "bad-number", "bad-word"],
+)
 @case("ADMIN-09", "CreateTopics", versions=ALL, spec="class LogConfig, validate")
 def test_a_wrong_config_is_refused(wire: Wire, version: int, config: dict[str, str]) -> None:
     """An unknown key or a value that does not fit gets INVALID_CONFIG (40) with a message."""
@@ -143,8 +166,11 @@ def test_a_wrong_config_is_refused(wire: Wire, version: int, config: dict[str, s
     result = create(wire, version, topic)[topic.name]
     expect(result.error_code, ErrorCode.INVALID_CONFIG, "error")
     expect_that(bool(result.error_message), "error message", "a sentence", result.error_message)
-    expect(wire.topic_metadata(topic.name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-           "Metadata afterwards")  # fmt: skip
+    expect(
+        wire.topic_metadata(topic.name).error_code,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "Metadata afterwards",
+    )
 
 
 @case("ADMIN-10", "CreateTopics", versions=ALL, spec="ReplicationControlManager", priority="P1")
@@ -164,32 +190,45 @@ def test_validate_only_creates_nothing(wire: Wire, version: int) -> None:
     refused = create(wire, version, creatable(bad, 0), validate_only=True)[bad]
     expect(refused.error_code, ErrorCode.INVALID_PARTITIONS, "error of a bad one")
     for tried in (name, bad):
-        expect(wire.topic_metadata(tried).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-               "Metadata afterwards")  # fmt: skip
+        expect(
+            wire.topic_metadata(tried).error_code,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "Metadata afterwards",
+        )
 
 
 @case("ADMIN-12", "CreateTopics", versions=ALL, spec="ControllerApis.createTopics", priority="P1")
 def test_a_name_twice_in_a_request_is_refused(wire: Wire, version: int) -> None:
     """A topic named twice in one request gets INVALID_REQUEST (42)."""
     name = wire.new_name()
-    answer = wire.call("CreateTopics", version, topics=[creatable(name, 1), creatable(name, 2)],
-                       timeout_ms=20_000)  # fmt: skip
+    answer = wire.call(
+        "CreateTopics", version, topics=[creatable(name, 1), creatable(name, 2)], timeout_ms=20_000
+    )
     errors = sorted({result.error_code for result in answer.topics})
     expect(errors, [ErrorCode.INVALID_REQUEST], "errors")
-    expect(wire.topic_metadata(name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-           "Metadata afterwards")  # fmt: skip
+    expect(
+        wire.topic_metadata(name).error_code,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "Metadata afterwards",
+    )
 
 
-@case("ADMIN-15", "CreateTopics", versions=ALL, spec="CreateTopicsRequestTest, cluster metadata",
-      priority="P1")  # fmt: skip
+@case(
+    "ADMIN-15",
+    "CreateTopics",
+    versions=ALL,
+    spec="CreateTopicsRequestTest, cluster metadata",
+    priority="P1",
+)
 def test_the_metadata_topic_cannot_be_created(wire: Wire, version: int) -> None:
     """__cluster_metadata is KRaft's own: INVALID_REQUEST (42), and it is never created."""
     result = create(wire, version, creatable("__cluster_metadata"))["__cluster_metadata"]
     expect(result.error_code, ErrorCode.INVALID_REQUEST, "error")
 
 
-@case("ADMIN-16", "CreateTopics", versions=ALL, spec="class ReplicationControlManager",
-      priority="P2")  # fmt: skip
+@case(
+    "ADMIN-16", "CreateTopics", versions=ALL, spec="class ReplicationControlManager", priority="P2"
+)
 def test_far_too_many_partitions_are_refused(wire: Wire, version: int) -> None:
     """More than 10,000 partitions in one request get POLICY_VIOLATION (44)."""
     expect_refused(wire, version, creatable(wire.new_name(), 10_001), ErrorCode.POLICY_VIOLATION)
@@ -201,10 +240,14 @@ def test_every_broker_takes_the_request(wire: Wire, version: int) -> None:
     for broker in each(wire.call("Metadata", topics=[]).brokers, "brokers"):
         name = wire.new_name()
         connection = wire.connect(address=(broker.host, broker.port))
-        answer = connection.call("CreateTopics", version, topics=[creatable(name)],
-                                 timeout_ms=20_000)  # fmt: skip
-        expect([(t.name, t.error_code) for t in answer.topics], [(name, 0)],
-               f"(topic, error) of broker {broker.node_id}")  # fmt: skip
+        answer = connection.call(
+            "CreateTopics", version, topics=[creatable(name)], timeout_ms=20_000
+        )
+        expect(
+            [(t.name, t.error_code) for t in answer.topics],
+            [(name, 0)],
+            f"(topic, error) of broker {broker.node_id}",
+        )
         wire.wait_for_topic(name, 1)
 
 
@@ -217,13 +260,20 @@ def test_the_answer_shows_the_configuration_in_force(wire: Wire, version: int) -
     result = create(wire, version, creatable(name, 1, 1, **given))[name]
     expect((result.error_code, result.topic_config_error_code), (0, 0), "errors")
     wire.wait_for_topic(name, 1)
-    described = part("DescribeConfigs", "DescribeConfigsResource", resource_type=2,
-                     resource_name=name, configuration_keys=None)  # fmt: skip
+    described = part(
+        "DescribeConfigs",
+        "DescribeConfigsResource",
+        resource_type=2,
+        resource_name=name,
+        configuration_keys=None,
+    )
     in_force = wire.call("DescribeConfigs", resources=[described]).results[0].configs
-    expect(sorted((c.name, c.value, c.config_source, c.is_sensitive, c.read_only)
-                  for c in result.configs),
-           sorted((c.name, c.value, c.config_source, c.is_sensitive, c.read_only)
-                  for c in in_force),
-           "(name, value, source, sensitive, read only) of each configuration")  # fmt: skip
+    expect(
+        sorted(
+            (c.name, c.value, c.config_source, c.is_sensitive, c.read_only) for c in result.configs
+        ),
+        sorted((c.name, c.value, c.config_source, c.is_sensitive, c.read_only) for c in in_force),
+        "(name, value, source, sensitive, read only) of each configuration",
+    )
     dynamic = sorted(c.name for c in result.configs if c.config_source == 1)
     expect(dynamic, sorted(key.replace("_", ".") for key in given), "configurations of source 1")

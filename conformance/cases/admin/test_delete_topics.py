@@ -16,8 +16,9 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 def delete(wire: Wire, version: int, *names: str) -> list[Struct]:
     """Delete topics; return the results, by name in any version."""
     states = [part("DeleteTopics", "DeleteTopicState", name=name) for name in names]
-    answer = wire.call("DeleteTopics", version, topic_names=list(names), topics=states,
-                       timeout_ms=20_000)  # fmt: skip
+    answer = wire.call(
+        "DeleteTopics", version, topic_names=list(names), topics=states, timeout_ms=20_000
+    )
     return list(answer.responses)
 
 
@@ -27,8 +28,11 @@ def test_a_deleted_topic_is_gone_for_everybody(wire: Wire, version: int) -> None
     topic = wire.create_topic()
     wire.produce(topic, batch(b"a").encode())
     expect(delete(wire, version, topic.name)[0].error_code, ErrorCode.NONE, "error")
-    eventually(lambda: wire.topic_metadata(topic.name).error_code, lambda e: e == UNKNOWN,
-               "Metadata says UNKNOWN_TOPIC_OR_PARTITION")  # fmt: skip
+    eventually(
+        lambda: wire.topic_metadata(topic.name).error_code,
+        lambda e: e == UNKNOWN,
+        "Metadata says UNKNOWN_TOPIC_OR_PARTITION",
+    )
     gone = {UNKNOWN, ErrorCode.UNKNOWN_TOPIC_ID}
     expect(wire.produce(topic, batch(b"b").encode()).error_code, gone, "produce error")
     expect(wire.fetch(topic, 0).error_code, gone, "fetch error")
@@ -47,8 +51,9 @@ def test_a_topic_may_be_deleted_by_id(wire: Wire, version: int) -> None:
     """From v6 on a topic is deleted by its id, and its name is told; an unknown id gets
     UNKNOWN_TOPIC_ID (100), and no name."""
     topic, nobody = wire.create_topic(), uuid.uuid4()
-    states = [part("DeleteTopics", "DeleteTopicState", name=None, topic_id=i)
-              for i in (topic.id, nobody)]  # fmt: skip
+    states = [
+        part("DeleteTopics", "DeleteTopicState", name=None, topic_id=i) for i in (topic.id, nobody)
+    ]
     answer = wire.call("DeleteTopics", version, topics=states, timeout_ms=20_000)
     found = {r.topic_id: (r.name, r.error_code) for r in answer.responses}
     expect(
@@ -56,12 +61,16 @@ def test_a_topic_may_be_deleted_by_id(wire: Wire, version: int) -> None:
         {topic.id: (topic.name, 0), nobody: (None, int(ErrorCode.UNKNOWN_TOPIC_ID))},
         "(name, error) by id",
     )
-    eventually(lambda: wire.topic_metadata(topic.name).error_code, lambda e: e == UNKNOWN,
-               "Metadata says UNKNOWN_TOPIC_OR_PARTITION")  # fmt: skip
+    eventually(
+        lambda: wire.topic_metadata(topic.name).error_code,
+        lambda e: e == UNKNOWN,
+        "Metadata says UNKNOWN_TOPIC_OR_PARTITION",
+    )
 
 
-@case("ADMIN-23", "DeleteTopics", versions=(6, 6), spec="ControllerApis.deleteTopics",
-      priority="P1")  # fmt: skip
+@case(
+    "ADMIN-23", "DeleteTopics", versions=(6, 6), spec="ControllerApis.deleteTopics", priority="P1"
+)
 def test_name_and_id_together_are_refused(wire: Wire, version: int) -> None:
     """A topic given by both name and id gets INVALID_REQUEST (42) and stays."""
     topic = wire.create_topic()
@@ -78,8 +87,11 @@ def test_a_topic_created_anew_begins_at_zero(wire: Wire, version: int) -> None:
     topic = wire.create_topic()
     wire.produce(topic, batch(b"old", b"older").encode())
     expect(delete(wire, version, topic.name)[0].error_code, ErrorCode.NONE, "error")
-    eventually(lambda: wire.topic_metadata(topic.name).error_code, lambda e: e == UNKNOWN,
-               "Metadata says UNKNOWN_TOPIC_OR_PARTITION")  # fmt: skip
+    eventually(
+        lambda: wire.topic_metadata(topic.name).error_code,
+        lambda e: e == UNKNOWN,
+        "Metadata says UNKNOWN_TOPIC_OR_PARTITION",
+    )
     again = wire.create_topic(name=topic.name)
     expect_that(again.id != topic.id, "id of the new topic", "another one", again.id)
     expect(wire.values(again), [], "records of the new topic")
@@ -88,8 +100,9 @@ def test_a_topic_created_anew_begins_at_zero(wire: Wire, version: int) -> None:
 
 
 def grow(wire: Wire, version: int, name: str, count: int, **options: bool) -> Struct:
-    entry = part("CreatePartitions", "CreatePartitionsTopic", name=name, count=count,
-                 assignments=None)  # fmt: skip
+    entry = part(
+        "CreatePartitions", "CreatePartitionsTopic", name=name, count=count, assignments=None
+    )
     answer = wire.call("CreatePartitions", version, topics=[entry], timeout_ms=20_000, **options)
     expect(len(answer.results), 1, "results")
     return answer.results[0]  # type: ignore[no-any-return]
@@ -114,8 +127,9 @@ def test_a_topic_does_not_shrink(wire: Wire, version: int) -> None:
         expect(result.error_code, ErrorCode.INVALID_PARTITIONS, f"error for {count}")
 
 
-@case("ADMIN-28", "CreatePartitions", spec="ReplicationControlManager.createPartitions",
-      priority="P1")  # fmt: skip
+@case(
+    "ADMIN-28", "CreatePartitions", spec="ReplicationControlManager.createPartitions", priority="P1"
+)
 def test_an_unknown_topic_does_not_grow(wire: Wire, version: int) -> None:
     """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION (3)."""
     expect(grow(wire, version, wire.new_name("missing"), 3).error_code, UNKNOWN, "error")
@@ -139,8 +153,12 @@ def test_topics_stay_where_deletion_is_disabled(wire: Wire, version: int) -> Non
     expect(wire.topic_metadata(topic.name).error_code, ErrorCode.NONE, "error of Metadata")
 
 
-@case("ADMIN-31", "CreatePartitions", spec="CreatePartitionsResponse.json, field Results",
-      priority="P1")  # fmt: skip
+@case(
+    "ADMIN-31",
+    "CreatePartitions",
+    spec="CreatePartitionsResponse.json, field Results",
+    priority="P1",
+)
 def test_every_topic_asked_for_has_a_result(wire: Wire, version: int) -> None:
     """The answer has one result per topic of the request, accepted and refused ones alike."""
     growing, shrinking = wire.create_topic(), wire.create_topic(partitions=2)
@@ -150,7 +168,10 @@ def test_every_topic_asked_for_has_a_result(wire: Wire, version: int) -> None:
         for name, count in ((growing.name, 2), (shrinking.name, 1), (missing, 2))
     ]
     answer = wire.call("CreatePartitions", version, topics=entries, timeout_ms=20_000)
-    errors = {growing.name: ErrorCode.NONE, shrinking.name: ErrorCode.INVALID_PARTITIONS,
-              missing: UNKNOWN}  # fmt: skip
+    errors = {
+        growing.name: ErrorCode.NONE,
+        shrinking.name: ErrorCode.INVALID_PARTITIONS,
+        missing: UNKNOWN,
+    }
     expect({r.name: r.error_code for r in answer.results}, errors, "errors")
     expect(len(answer.results), len(entries), "number of results")

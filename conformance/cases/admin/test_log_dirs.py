@@ -12,10 +12,14 @@ def directories(
     broker: Connection, version: int, wanted: dict[str, list[int]] | None
 ) -> list[Struct]:
     """Return what one broker answers about its own directories."""
-    topics = None if wanted is None else [
-        part("DescribeLogDirs", "DescribableLogDirTopic", topic=topic, partitions=indexes)
-        for topic, indexes in wanted.items()
-    ]  # fmt: skip
+    topics = (
+        None
+        if wanted is None
+        else [
+            part("DescribeLogDirs", "DescribableLogDirTopic", topic=topic, partitions=indexes)
+            for topic, indexes in wanted.items()
+        ]
+    )
     answer = broker.call("DescribeLogDirs", version, topics=topics)
     expect(answer.error_code, 0, "DescribeLogDirs error")
     return list(answer.results)
@@ -29,15 +33,20 @@ def sizes(results: list[Struct], topic: str) -> dict[int, int]:
 
 def moved(broker: Connection, version: int, path: str, topic: str, *indexes: int) -> dict[int, int]:
     """Send AlterReplicaLogDirs for partitions of one topic; return partition -> error code."""
-    entry = part("AlterReplicaLogDirs", "AlterReplicaLogDirTopic", name=topic,
-                 partitions=list(indexes))  # fmt: skip
+    entry = part(
+        "AlterReplicaLogDirs", "AlterReplicaLogDirTopic", name=topic, partitions=list(indexes)
+    )
     wanted = part("AlterReplicaLogDirs", "AlterReplicaLogDir", path=path, topics=[entry])
     answer = broker.call("AlterReplicaLogDirs", version, dirs=[wanted])
     return {p.partition_index: p.error_code for t in answer.results for p in t.partitions}
 
 
-@case("ADMIN-34", "AlterReplicaLogDirs", spec="KIP-113; class ReplicaManager, alterReplicaLogDirs",
-      priority="P2")  # fmt: skip
+@case(
+    "ADMIN-34",
+    "AlterReplicaLogDirs",
+    spec="KIP-113; class ReplicaManager, alterReplicaLogDirs",
+    priority="P2",
+)
 def test_a_replica_stays_where_it_is_asked_to_lie(wire: Wire, version: int) -> None:
     """Moving a replica to the directory that holds it returns NONE, for a replica that does not
     exist UNKNOWN_TOPIC_OR_PARTITION (3), and to a directory that the broker does not have
@@ -45,14 +54,20 @@ def test_a_replica_stays_where_it_is_asked_to_lie(wire: Wire, version: int) -> N
     topic = wire.create_topic()
     wire.produce(topic, batch(b"a").encode())
     leader, missing = wire.leader(topic), wire.new_name("missing")
-    here = [d.log_dir for d in directories(leader, wire.version("DescribeLogDirs"), None)
-            if any(entry.name == topic.name for entry in d.topics)]  # fmt: skip
+    here = [
+        d.log_dir
+        for d in directories(leader, wire.version("DescribeLogDirs"), None)
+        if any(entry.name == topic.name for entry in d.topics)
+    ]
     expect(len(here), 1, "directories of the partition")
     unknown, nowhere = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LOG_DIR_NOT_FOUND
     expect(moved(leader, version, here[0], topic.name, 0, 7), {0: 0, 7: unknown}, "errors")
     expect(moved(leader, version, here[0], missing, 0), {0: unknown}, "errors of no topic")
-    expect(moved(leader, version, "/no/such/directory", topic.name, 0), {0: nowhere},
-           "errors elsewhere")  # fmt: skip
+    expect(
+        moved(leader, version, "/no/such/directory", topic.name, 0),
+        {0: nowhere},
+        "errors elsewhere",
+    )
     expect(wire.values(topic), [b"a"], "records")
 
 
@@ -66,8 +81,11 @@ def test_a_partition_is_as_large_as_its_batches(wire: Wire, version: int) -> Non
     missing, leader = wire.new_name("missing"), wire.leader(topic)
     data = batch(b"a" * 100).encode()
     wire.produce(topic, data, partition=1)
-    eventually(lambda: sizes(directories(leader, version, {topic.name: [0, 1]}), topic.name),
-               lambda found: found == {0: 0, 1: len(data)}, "sizes by partition")  # fmt: skip
+    eventually(
+        lambda: sizes(directories(leader, version, {topic.name: [0, 1]}), topic.name),
+        lambda found: found == {0: 0, 1: len(data)},
+        "sizes by partition",
+    )
     found = directories(leader, version, {topic.name: [1, 9], missing: [0]})
     for directory in each(found, "directories"):
         expect(directory.error_code, 0, "error of the directory")

@@ -13,8 +13,13 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, decode_response
 
 API_VERSIONS = int(ApiKey.API_VERSIONS)
 TOO_NEW = 127
-EVERY_CLIENT_NEEDS = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA,
-                      ApiKey.API_VERSIONS)  # fmt: skip
+EVERY_CLIENT_NEEDS = (
+    ApiKey.PRODUCE,
+    ApiKey.FETCH,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.METADATA,
+    ApiKey.API_VERSIONS,
+)
 
 
 def api_versions(connection: Connection, version: int) -> Struct:
@@ -41,8 +46,11 @@ def test_the_first_request_lists_what_is_served(wire: Wire, version: int) -> Non
     expect(answer.error_code, ErrorCode.NONE, "error")
     keys = [a.api_key for a in answer.api_keys]
     expect_that(len(keys) == len(set(keys)), "api keys", "each once", sorted(keys))
-    bad = [(a.api_key, a.min_version, a.max_version) for a in answer.api_keys
-           if not 0 <= a.min_version <= a.max_version]  # fmt: skip
+    bad = [
+        (a.api_key, a.min_version, a.max_version)
+        for a in answer.api_keys
+        if not 0 <= a.min_version <= a.max_version
+    ]
     expect(bad, [], "ranges that are none")
     missing = sorted(key.name for key in EVERY_CLIENT_NEEDS if key not in keys)
     expect(missing, [], "keys that every client needs and that are missing")
@@ -107,8 +115,12 @@ def test_what_is_not_advertised_is_not_served(wire: Wire) -> None:
         connection = wire.connect()
         payload = struct.pack(">hhih", int(key), version, 1, 1) + b"c\0\0\0\0\0\0"
         connection.send_bytes(struct.pack(">i", len(payload)) + payload)
-        expect_that(connection.is_closed_by_peer(), f"{name} v{version}, not advertised",
-                    "connection closed", "an answer, or an open connection")  # fmt: skip
+        expect_that(
+            connection.is_closed_by_peer(),
+            f"{name} v{version}, not advertised",
+            "connection closed",
+            "an answer, or an open connection",
+        )
         connection.close()
 
 

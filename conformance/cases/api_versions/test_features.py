@@ -9,8 +9,13 @@ from conformance.wire import ConnectionClosed, Wire, part
 from reference_impl.wire import ErrorCode, Malformed, Struct
 
 SPEC = "KIP-584, Feature versioning; ApiVersionsResponse.json"
-OF_THE_QUORUM = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "BrokerRegistration",
-                 "BrokerHeartbeat")  # fmt: skip
+OF_THE_QUORUM = (
+    "Vote",
+    "BeginQuorumEpoch",
+    "EndQuorumEpoch",
+    "BrokerRegistration",
+    "BrokerHeartbeat",
+)
 
 
 def supported(answer: Struct) -> dict[str, tuple[int, int]]:
@@ -28,8 +33,12 @@ def test_features_in_force_are_features_supported(wire: Wire, version: int) -> N
     answer = api_versions(wire.connect(), version)
     levels, ranges = finalized(answer), supported(answer)
     expect_that("metadata.version" in levels, "features in force", "with metadata.version", levels)
-    expect_that(answer.finalized_features_epoch >= 0, "epoch of the features", ">= 0",
-                answer.finalized_features_epoch)  # fmt: skip
+    expect_that(
+        answer.finalized_features_epoch >= 0,
+        "epoch of the features",
+        ">= 0",
+        answer.finalized_features_epoch,
+    )
     for name, (low, high) in levels.items():
         expect_that(1 <= low <= high, f"level of {name}", "from 1 on", (low, high))
         if name in ranges:
@@ -43,19 +52,29 @@ def test_only_version_4_shows_features_that_begin_at_zero(wire: Wire, version: i
     the finalized features are the same in both."""
     newest = api_versions(wire.connect(), wire.version("ApiVersions", 4))
     answer = api_versions(wire.connect(), version)
-    readable = {name: found for name, found in supported(newest).items()
-                if version >= 4 or found[0] > 0}  # fmt: skip
+    readable = {
+        name: found for name, found in supported(newest).items() if version >= 4 or found[0] > 0
+    }
     expect(supported(answer), readable, "supported features")
     expect(finalized(answer), finalized(newest), "features in force")
 
 
-@case("APIV-09", "DescribeQuorum", versions=(2, 2), spec="KIP-919; KIP-853, DescribeQuorum",
-      priority="P1")  # fmt: skip
+@case(
+    "APIV-09",
+    "DescribeQuorum",
+    versions=(2, 2),
+    spec="KIP-919; KIP-853, DescribeQuorum",
+    priority="P1",
+)
 def test_a_controller_advertises_what_controllers_serve(wire: Wire, version: int) -> None:
     """The controllers' listener, which DescribeQuorum v2 names, answers ApiVersions too: with the
     requests of the quorum, which a broker's listener has not, and without Produce."""
-    quorum = part("DescribeQuorum", "TopicData", topic_name="__cluster_metadata",
-                  partitions=[part("DescribeQuorum", "PartitionData")])  # fmt: skip
+    quorum = part(
+        "DescribeQuorum",
+        "TopicData",
+        topic_name="__cluster_metadata",
+        partitions=[part("DescribeQuorum", "PartitionData")],
+    )
     described = wire.call("DescribeQuorum", version, topics=[quorum])
     expect(described.error_code, ErrorCode.NONE, "DescribeQuorum error")
     listeners = [listener for node in described.nodes for listener in node.listeners]
@@ -68,8 +87,11 @@ def test_a_controller_advertises_what_controllers_serve(wire: Wire, version: int
         # It may be closed to clients, or want TLS or SASL.
         raise Unsupported(f"the controllers' listener cannot be reached: {error}") from None
     for api in OF_THE_QUORUM:
-        expect((api in served, api in wire.advertised), (True, False),
-               f"{api} advertised by (controller, broker)")  # fmt: skip
+        expect(
+            (api in served, api in wire.advertised),
+            (True, False),
+            f"{api} advertised by (controller, broker)",
+        )
     expect("Produce" in served, False, "Produce advertised by the controller")
 
 

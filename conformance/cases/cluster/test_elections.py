@@ -16,16 +16,21 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 def elect(
     wire: Wire, version: int, kind: int, wanted: dict[str, list[int]], timeout_ms: int = 20_000
 ) -> Struct:
-    topics = [part("ElectLeaders", "TopicPartitions", topic=topic, partitions=indexes)
-              for topic, indexes in wanted.items()]  # fmt: skip
-    return wire.call("ElectLeaders", version, election_type=kind, topic_partitions=topics,
-                     timeout_ms=timeout_ms)  # fmt: skip
+    topics = [
+        part("ElectLeaders", "TopicPartitions", topic=topic, partitions=indexes)
+        for topic, indexes in wanted.items()
+    ]
+    return wire.call(
+        "ElectLeaders", version, election_type=kind, topic_partitions=topics, timeout_ms=timeout_ms
+    )
 
 
 def errors_of(answer: Struct) -> dict[str, list[tuple[int, int]]]:
     """Return topic -> (partition, error)."""
-    return {topic.topic: [(row.partition_id, row.error_code) for row in topic.partition_result]
-            for topic in answer.replica_election_results}  # fmt: skip
+    return {
+        topic.topic: [(row.partition_id, row.error_code) for row in topic.partition_result]
+        for topic in answer.replica_election_results
+    }
 
 
 @pytest.mark.parametrize("kind", [PREFERRED, UNCLEAN], ids=["preferred", "unclean"])
@@ -41,15 +46,24 @@ def test_no_leader_is_elected_where_the_right_one_leads(
     answer = elect(wire, version, kind, {topic.name: [0, 7], missing: [0]})
     if version >= 1:
         expect(answer.error_code, ErrorCode.NONE, "error of the whole answer")
-    expect(errors_of(answer), {topic.name: [(0, int(ErrorCode.ELECTION_NOT_NEEDED)),
-                                            (7, int(UNKNOWN))],
-                               missing: [(0, int(UNKNOWN))]}, "errors")  # fmt: skip
+    expect(
+        errors_of(answer),
+        {
+            topic.name: [(0, int(ErrorCode.ELECTION_NOT_NEEDED)), (7, int(UNKNOWN))],
+            missing: [(0, int(UNKNOWN))],
+        },
+        "errors",
+    )
     expect(wire.topic_metadata(topic.name).partitions, before, "partitions afterwards")
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1], ids="timeout={}".format)
-@case("REPL-03", "ElectLeaders", spec="ElectLeadersRequest.json, field TimeoutMs; class "
-      "KafkaEventQueue", priority="P1")  # fmt: skip
+@case(
+    "REPL-03",
+    "ElectLeaders",
+    spec="ElectLeadersRequest.json, field TimeoutMs; class KafkaEventQueue",
+    priority="P1",
+)
 def test_an_election_without_time_times_out(wire: Wire, version: int, timeout_ms: int) -> None:
     """A request that leaves no time gets REQUEST_TIMED_OUT (7) for each partition and, from v1 on,
     as a whole; its leader epoch stays."""
@@ -76,8 +90,12 @@ def reassign(
     wire: Wire, version: int, topic: str, replicas: list[int] | None, index: int = 0
 ) -> int:
     """Send AlterPartitionReassignments for one partition (None cancels); return its error."""
-    row = part("AlterPartitionReassignments", "ReassignablePartition", partition_index=index,
-               replicas=replicas)  # fmt: skip
+    row = part(
+        "AlterPartitionReassignments",
+        "ReassignablePartition",
+        partition_index=index,
+        replicas=replicas,
+    )
     entry = part("AlterPartitionReassignments", "ReassignableTopic", name=topic, partitions=[row])
     answer = wire.call("AlterPartitionReassignments", version, topics=[entry], timeout_ms=20_000)
     expect(answer.error_code, ErrorCode.NONE, "error of the whole answer")
@@ -92,14 +110,22 @@ def test_what_is_not_being_moved_cannot_be_cancelled(wire: Wire, version: int) -
     expect(
         reassign(wire, version, topic.name, None), ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "error"
     )
-    wanted = part("ListPartitionReassignments", "ListPartitionReassignmentsTopics",
-                  name=topic.name, partition_indexes=[0])  # fmt: skip
+    wanted = part(
+        "ListPartitionReassignments",
+        "ListPartitionReassignmentsTopics",
+        name=topic.name,
+        partition_indexes=[0],
+    )
     listed = wire.call("ListPartitionReassignments", topics=[wanted], timeout_ms=20_000)
     expect((listed.error_code, listed.topics), (0, []), "(error, topics being moved)")
 
 
-@case("REPL-05", "AlterPartitionReassignments", spec="KIP-455; class ReplicationControlManager",
-      priority="P1")  # fmt: skip
+@case(
+    "REPL-05",
+    "AlterPartitionReassignments",
+    spec="KIP-455; class ReplicationControlManager",
+    priority="P1",
+)
 def test_an_impossible_reassignment_is_refused(wire: Wire, version: int) -> None:
     """A broker that does not exist, none at all, or one twice gets INVALID_REPLICA_ASSIGNMENT (39),
     a partition that does not exist UNKNOWN_TOPIC_OR_PARTITION (3); the replicas stay."""
@@ -107,8 +133,11 @@ def test_an_impossible_reassignment_is_refused(wire: Wire, version: int) -> None
     before = wire.topic_metadata(topic.name).partitions
     here = before[0].replica_nodes[0]
     for replicas in ([NOBODY], [], [here, here]):
-        expect(reassign(wire, version, topic.name, replicas),
-               ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"error of {replicas}")  # fmt: skip
+        expect(
+            reassign(wire, version, topic.name, replicas),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"error of {replicas}",
+        )
     expect(reassign(wire, version, topic.name, [here], 7), UNKNOWN, "error of partition 7")
     expect(reassign(wire, version, wire.new_name("missing"), [here]), UNKNOWN, "no such topic")
     expect(wire.topic_metadata(topic.name).partitions, before, "partitions afterwards")

@@ -50,18 +50,32 @@ class Operation(IntEnum):
 
 
 def describe(
-    wire: Wire, name: str, keys: list[str] | None = None, version: int | None = None, *,
-    resource_type: int = TOPIC, connection: Connection | None = None, **options: Any,
-) -> Struct:  # fmt: skip
+    wire: Wire,
+    name: str,
+    keys: list[str] | None = None,
+    version: int | None = None,
+    *,
+    resource_type: int = TOPIC,
+    connection: Connection | None = None,
+    **options: Any,
+) -> Struct:
     """DescribeConfigs of one resource: its entry; of a broker, as it tells itself unless another
     is asked."""
-    resource = part("DescribeConfigs", "DescribeConfigsResource", resource_type=resource_type,
-                    resource_name=name, configuration_keys=keys)  # fmt: skip
+    resource = part(
+        "DescribeConfigs",
+        "DescribeConfigsResource",
+        resource_type=resource_type,
+        resource_name=name,
+        configuration_keys=keys,
+    )
     asked = connection or asked_about(wire, resource_type, name)
     version = wire.version("DescribeConfigs") if version is None else version
     answer = asked.call("DescribeConfigs", version, resources=[resource], **options)
-    expect([(r.resource_type, r.resource_name) for r in answer.results],
-           [(resource_type, name)], "resources in the answer")  # fmt: skip
+    expect(
+        [(r.resource_type, r.resource_name) for r in answer.results],
+        [(resource_type, name)],
+        "resources in the answer",
+    )
     return answer.results[0]  # type: ignore[no-any-return]
 
 
@@ -74,9 +88,12 @@ def asked_about(wire: Wire, resource_type: int, name: str) -> Connection:
 
 
 def setting(
-    wire: Wire, name: str, key: str, resource_type: int = TOPIC,
+    wire: Wire,
+    name: str,
+    key: str,
+    resource_type: int = TOPIC,
     connection: Connection | None = None,
-) -> tuple[str | None, int]:  # fmt: skip
+) -> tuple[str | None, int]:
     """Return one configuration of a resource: (value, source)."""
     found = describe(wire, name, [key], resource_type=resource_type, connection=connection)
     expect((found.error_code, [c.name for c in found.configs]), (0, [key]), "(error, keys)")
@@ -84,20 +101,34 @@ def setting(
 
 
 def change(key: str, value: str | None, operation: Operation = Operation.SET) -> Struct:
-    return part("IncrementalAlterConfigs", "AlterableConfig", name=key, value=value,
-                config_operation=int(operation))  # fmt: skip
+    return part(
+        "IncrementalAlterConfigs",
+        "AlterableConfig",
+        name=key,
+        value=value,
+        config_operation=int(operation),
+    )
 
 
 def alter(
-    wire: Wire, version: int | None, changes: dict[str, list[Struct]], *,
-    resource_type: int = TOPIC, validate_only: bool = False,
-) -> dict[str, int]:  # fmt: skip
+    wire: Wire,
+    version: int | None,
+    changes: dict[str, list[Struct]],
+    *,
+    resource_type: int = TOPIC,
+    validate_only: bool = False,
+) -> dict[str, int]:
     """IncrementalAlterConfigs of resources of one type: name -> error code."""
     resources = [
-        part("IncrementalAlterConfigs", "AlterConfigsResource", resource_type=resource_type,
-             resource_name=name, configs=configs)
+        part(
+            "IncrementalAlterConfigs",
+            "AlterConfigsResource",
+            resource_type=resource_type,
+            resource_name=name,
+            configs=configs,
+        )
         for name, configs in changes.items()
-    ]  # fmt: skip
+    ]
     version = wire.version("IncrementalAlterConfigs") if version is None else version
     answer = asked_about(wire, resource_type, next(iter(changes))).call(
         "IncrementalAlterConfigs", version, resources=resources, validate_only=validate_only

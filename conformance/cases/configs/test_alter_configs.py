@@ -14,10 +14,17 @@ def replace(
     wire: Wire, version: int, topic: str, config: dict[str, str], *, validate_only: bool = False
 ) -> int:
     """Send AlterConfigs for one topic; return its error code."""
-    configs = [part("AlterConfigs", "AlterableConfig", name=key, value=value)
-               for key, value in config.items()]  # fmt: skip
-    resource = part("AlterConfigs", "AlterConfigsResource", resource_type=TOPIC,
-                    resource_name=topic, configs=configs)  # fmt: skip
+    configs = [
+        part("AlterConfigs", "AlterableConfig", name=key, value=value)
+        for key, value in config.items()
+    ]
+    resource = part(
+        "AlterConfigs",
+        "AlterConfigsResource",
+        resource_type=TOPIC,
+        resource_name=topic,
+        configs=configs,
+    )
     answer = wire.call("AlterConfigs", version, resources=[resource], validate_only=validate_only)
     expect([r.resource_name for r in answer.responses], [topic], "resources in the answer")
     return int(answer.responses[0].error_code)
@@ -30,8 +37,11 @@ def test_what_is_not_named_becomes_the_default_again(wire: Wire, version: int) -
     default = setting(wire, wire.create_topic().name, "segment.bytes")
     topic = wire.create_topic(config={"segment.bytes": "2000000", "retention.ms": "1000000"}).name
     expect(replace(wire, version, topic, {"retention.ms": DAY_MS}), ErrorCode.NONE, "error")
-    eventually(lambda: setting(wire, topic, "retention.ms"),
-               lambda found: found == (DAY_MS, Source.DYNAMIC_TOPIC), "the new value")  # fmt: skip
+    eventually(
+        lambda: setting(wire, topic, "retention.ms"),
+        lambda found: found == (DAY_MS, Source.DYNAMIC_TOPIC),
+        "the new value",
+    )
     expect(setting(wire, topic, "segment.bytes"), default, "(value, source) of what is not named")
 
 
@@ -48,8 +58,14 @@ def test_a_replacement_that_cannot_be_replaces_nothing(wire: Wire, version: int)
     expect(errors, [ErrorCode.INVALID_CONFIG, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0], "errors")
     # A change made after them is there: by then theirs would be, too.
     replace(wire, version, topic, {"retention.ms": DAY_MS, "flush.messages": "7"})
-    eventually(lambda: setting(wire, topic, "flush.messages")[0], lambda found: found == "7",
-               "the change after them")  # fmt: skip
+    eventually(
+        lambda: setting(wire, topic, "flush.messages")[0],
+        lambda found: found == "7",
+        "the change after them",
+    )
     expect(setting(wire, topic, "retention.ms"), (DAY_MS, Source.DYNAMIC_TOPIC), "what was set")
-    expect(setting(wire, topic, "segment.bytes")[1] == Source.DYNAMIC_TOPIC, False,
-           "segment.bytes is set")  # fmt: skip
+    expect(
+        setting(wire, topic, "segment.bytes")[1] == Source.DYNAMIC_TOPIC,
+        False,
+        "segment.bytes is set",
+    )

@@ -57,17 +57,22 @@ def test_a_broker_describes_itself_alone(wire: Wire, version: int, examined: Exa
     expect(configs[KEY].read_only, False, f"{KEY} is read only")
     for name in (NOBODY, "broker"):
         other = describe(wire, name, None, version, resource_type=BROKER)
-        expect((other.error_code, other.configs), (ErrorCode.INVALID_REQUEST, []),
-               f"(error, configurations) of {name}")  # fmt: skip
+        expect(
+            (other.error_code, other.configs),
+            (ErrorCode.INVALID_REQUEST, []),
+            f"(error, configurations) of {name}",
+        )
 
 
-@case("CONF-06", "DescribeConfigs", spec="KIP-226; class ConfigHelper", priority="P1",
-      config=STRICT)  # fmt: skip
+@case(
+    "CONF-06", "DescribeConfigs", spec="KIP-226; class ConfigHelper", priority="P1", config=STRICT
+)
 def test_a_secret_is_never_told(wire: Wire, version: int) -> None:
     """A password that was set at the broker's start is described as sensitive, and its value and
     those of its synonyms are null."""
-    found = describe(wire, a_broker(wire), None, version, resource_type=BROKER,
-                     include_synonyms=True)  # fmt: skip
+    found = describe(
+        wire, a_broker(wire), None, version, resource_type=BROKER, include_synonyms=True
+    )
     secret = next(c for c in found.configs if c.name == "ssl.key.password")
     expect(secret.config_source, Source.STATIC_BROKER, "source of ssl.key.password")
     for config in each(found.configs, "configurations"):
@@ -77,8 +82,11 @@ def test_a_secret_is_never_told(wire: Wire, version: int) -> None:
             or (version >= 3 and config.config_type == Type.PASSWORD)
         ):
             told = [config.value, *(s.value for s in config.synonyms)]
-            expect((config.is_sensitive, set(told)), (True, {None}),
-                   f"(sensitive, values) of {config.name}")  # fmt: skip
+            expect(
+                (config.is_sensitive, set(told)),
+                (True, {None}),
+                f"(sensitive, values) of {config.name}",
+            )
 
 
 @contextmanager
@@ -95,8 +103,13 @@ def altered(wire: Wire, version: int, key: str, values: dict[str, str]) -> Itera
             alter(wire, version, {name: [removal]}, resource_type=BROKER)
 
 
-@case("CONF-16", "IncrementalAlterConfigs", spec="KIP-226, order of precedence", priority="P1",
-      config=STRICT)  # fmt: skip
+@case(
+    "CONF-16",
+    "IncrementalAlterConfigs",
+    spec="KIP-226, order of precedence",
+    priority="P1",
+    config=STRICT,
+)
 def test_a_broker_goes_before_all_brokers_before_the_default(wire: Wire, version: int) -> None:
     """A value for all brokers (resource name "") is in force with source 3 until one of this
     broker, source 2, is set; topics that set nothing have it, too; without both the default is in
@@ -114,26 +127,39 @@ def test_a_broker_goes_before_all_brokers_before_the_default(wire: Wire, version
             expected = ("70002", Source.DYNAMIC_BROKER)
             eventually(shown, lambda found: found == (expected, expected), "(broker, topic), own")
             synonyms = describe(wire, broker, [KEY], resource_type=BROKER, include_synonyms=True)
-            expect([(s.value, s.source) for s in synonyms.configs[0].synonyms][:2],
-                   [("70002", Source.DYNAMIC_BROKER), ("70001", Source.DYNAMIC_DEFAULT_BROKER)],
-                   "synonyms, the strongest first")  # fmt: skip
+            expect(
+                [(s.value, s.source) for s in synonyms.configs[0].synonyms][:2],
+                [("70002", Source.DYNAMIC_BROKER), ("70001", Source.DYNAMIC_DEFAULT_BROKER)],
+                "synonyms, the strongest first",
+            )
         only_default = describe(wire, ALL_BROKERS, None, resource_type=BROKER).configs
-        expect([(c.value, c.config_source) for c in only_default if c.name == KEY],
-               [("70001", Source.DYNAMIC_DEFAULT_BROKER)], "described for all brokers")  # fmt: skip
+        expect(
+            [(c.value, c.config_source) for c in only_default if c.name == KEY],
+            [("70001", Source.DYNAMIC_DEFAULT_BROKER)],
+            "described for all brokers",
+        )
     eventually(shown, lambda found: found == before, "(broker, topic) afterwards")
 
 
-@case("CONF-16", "IncrementalAlterConfigs", spec="class DynamicBrokerConfig, validateConfigs",
-      priority="P1", config=STRICT)  # fmt: skip
+@case(
+    "CONF-16",
+    "IncrementalAlterConfigs",
+    spec="class DynamicBrokerConfig, validateConfigs",
+    priority="P1",
+    config=STRICT,
+)
 def test_what_needs_a_restart_is_not_altered(wire: Wire, version: int) -> None:
     """A key that is read only, a value that cannot be, a key of one broker set for all, and
     another broker's id get INVALID_REQUEST (42), and nothing is altered."""
     broker = a_broker(wire)
     before = described(wire, broker)
     for name, key, value in (
-        (broker, READ_ONLY, "7"), (ALL_BROKERS, READ_ONLY, "7"), (broker, KEY, "soon"),
-        (ALL_BROKERS, "listeners", "PLAINTEXT://127.0.0.1:1"), (NOBODY, KEY, "70003"),
-    ):  # fmt: skip
+        (broker, READ_ONLY, "7"),
+        (ALL_BROKERS, READ_ONLY, "7"),
+        (broker, KEY, "soon"),
+        (ALL_BROKERS, "listeners", "PLAINTEXT://127.0.0.1:1"),
+        (NOBODY, KEY, "70003"),
+    ):
         errors = alter(wire, version, {name: [change(key, value)]}, resource_type=BROKER)
         expect(errors, {name: ErrorCode.INVALID_REQUEST}, f"errors of {key}={value}")
     with altered(wire, version, KEY, {broker: "70004"}):
@@ -148,8 +174,12 @@ def described(wire: Wire, broker: str) -> list[tuple[str, str | None, int]]:
     return sorted((c.name, c.value, c.config_source) for c in found.configs)
 
 
-@case("CONF-22", "IncrementalAlterConfigs", spec="KIP-966; class ConfigurationControlManager",
-      priority="P1")  # fmt: skip
+@case(
+    "CONF-22",
+    "IncrementalAlterConfigs",
+    spec="KIP-966; class ConfigurationControlManager",
+    priority="P1",
+)
 def test_min_insync_replicas_belongs_to_the_whole_cluster(wire: Wire, version: int) -> None:
     """With eligible leader replicas min.insync.replicas is set for all brokers from the beginning
     (source 3), and can neither be removed there nor be set for one: INVALID_CONFIG (40)."""
@@ -160,8 +190,9 @@ def test_min_insync_replicas_belongs_to_the_whole_cluster(wire: Wire, version: i
     value, source = setting(wire, broker, key, BROKER)
     expect(source, Source.DYNAMIC_DEFAULT_BROKER, f"source of {key}")
     for name, wrong in (
-        (ALL_BROKERS, change(key, None, Operation.DELETE)), (broker, change(key, "2")),
-    ):  # fmt: skip
+        (ALL_BROKERS, change(key, None, Operation.DELETE)),
+        (broker, change(key, "2")),
+    ):
         errors = alter(wire, version, {name: [wrong]}, resource_type=BROKER)
         expect(errors, {name: ErrorCode.INVALID_CONFIG}, "errors")
     expect(setting(wire, broker, key, BROKER), (value, source), "(value, source) afterwards")
@@ -169,16 +200,25 @@ def test_min_insync_replicas_belongs_to_the_whole_cluster(wire: Wire, version: i
     expect(setting(wire, topic, key), (value, source), "(value, source) of a topic that sets none")
 
 
-@case("CONF-23", "DescribeConfigs", versions=(3, 4), spec="KIP-569; docs, Broker Configs",
-      priority="P2")  # fmt: skip
+@case(
+    "CONF-23",
+    "DescribeConfigs",
+    versions=(3, 4),
+    spec="KIP-569; docs, Broker Configs",
+    priority="P2",
+)
 def test_every_key_of_a_broker_has_type_and_documentation(wire: Wire, version: int) -> None:
     """With include_documentation each configuration of a broker has a sentence and a type, unless
     Kafka does not know the key."""
-    found = describe(wire, a_broker(wire), None, version, resource_type=BROKER,
-                     include_documentation=True)  # fmt: skip
+    found = describe(
+        wire, a_broker(wire), None, version, resource_type=BROKER, include_documentation=True
+    )
     expect(found.error_code, ErrorCode.NONE, "error")
-    silent = [c.name for c in each(found.configs, "configurations")
-              if c.config_type != Type.UNKNOWN and not c.documentation]  # fmt: skip
+    silent = [
+        c.name
+        for c in each(found.configs, "configurations")
+        if c.config_type != Type.UNKNOWN and not c.documentation
+    ]
     expect(silent, [], "keys without documentation")
     typed = [c.name for c in found.configs if c.config_type != Type.UNKNOWN]
     expect_that(len(typed) > 0, "keys with a type", "some", typed)

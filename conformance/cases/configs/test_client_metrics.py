@@ -47,17 +47,28 @@ def test_a_subscription_is_described_listed_and_removed(wire: Wire, version: int
     name = wire.new_name("subscription")
     kinds = wire.version("ListConfigResources", 0)
     with subscribed(wire, name, version):
-        eventually(lambda: shown(wire, name),
-                   lambda found: found == {k: (v, SUBSCRIPTION) for k, v in GIVEN.items()},
-                   "(value, source) of each key")  # fmt: skip
+        eventually(
+            lambda: shown(wire, name),
+            lambda found: found == {k: (v, SUBSCRIPTION) for k, v in GIVEN.items()},
+            "(value, source) of each key",
+        )
         asked = [CLIENT_METRICS] if kinds else []
-        expect_that((CLIENT_METRICS, name) in listed(wire, kinds, asked), "subscriptions",
-                    f"with {name}", listed(wire, kinds, asked))  # fmt: skip
-    eventually(lambda: listed(wire, kinds, asked),
-               lambda found: (CLIENT_METRICS, name) not in found,
-               "the subscription is no longer listed")  # fmt: skip
-    expect([source for _, source in shown(wire, name).values()], [DEFAULT] * len(GIVEN),
-           "sources afterwards")  # fmt: skip
+        expect_that(
+            (CLIENT_METRICS, name) in listed(wire, kinds, asked),
+            "subscriptions",
+            f"with {name}",
+            listed(wire, kinds, asked),
+        )
+    eventually(
+        lambda: listed(wire, kinds, asked),
+        lambda found: (CLIENT_METRICS, name) not in found,
+        "the subscription is no longer listed",
+    )
+    expect(
+        [source for _, source in shown(wire, name).values()],
+        [DEFAULT] * len(GIVEN),
+        "sources afterwards",
+    )
 
 
 @case("CONF-21", "DescribeConfigs", spec=SPEC, priority="P2")
@@ -68,8 +79,11 @@ def test_a_subscription_that_nobody_made_has_defaults(wire: Wire, version: int) 
     expect(sorted(found), sorted(GIVEN), "keys")
     expect([source for _, source in found.values()], [DEFAULT] * len(GIVEN), "sources")
     refused = describe(wire, "", None, version, resource_type=CLIENT_METRICS)
-    expect((refused.error_code, refused.configs), (ErrorCode.INVALID_REQUEST, []),
-           "(error, configurations) of no name")  # fmt: skip
+    expect(
+        (refused.error_code, refused.configs),
+        (ErrorCode.INVALID_REQUEST, []),
+        "(error, configurations) of no name",
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,9 +97,16 @@ def test_a_subscription_that_nobody_made_has_defaults(wire: Wire, version: int) 
         ("match", "client_id=[", ErrorCode.INVALID_CONFIG),
         ("no.such.key", "1", ErrorCode.INVALID_REQUEST),
     ],
-    ids=["interval-short", "interval-long", "interval-word", "match-word", "match-unknown",
-         "match-pattern", "key"],
-)  # fmt: skip
+    ids=[
+        "interval-short",
+        "interval-long",
+        "interval-word",
+        "match-word",
+        "match-unknown",
+        "match-pattern",
+        "key",
+    ],
+)
 @case("CONF-21", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
 def test_a_subscription_that_cannot_be_is_refused(
     wire: Wire, version: int, key: str, value: str, code: ErrorCode
@@ -97,5 +118,8 @@ def test_a_subscription_that_cannot_be_is_refused(
     expect(errors, {name: code}, "error")
     errors = alter(wire, version, {"": [change("metrics", "*")]}, resource_type=CLIENT_METRICS)
     expect(errors, {"": ErrorCode.INVALID_REQUEST}, "error of no name")
-    expect([source for _, source in shown(wire, name).values()], [DEFAULT] * len(GIVEN),
-           "sources afterwards")  # fmt: skip
+    expect(
+        [source for _, source in shown(wire, name).values()],
+        [DEFAULT] * len(GIVEN),
+        "sources afterwards",
+    )

@@ -29,11 +29,15 @@ def test_resources_are_listed_by_type(wire: Wire, version: int) -> None:
     expect_that(topic in topics, "topics", f"with {topic}", topics)
     expect([r for r in topics if r[0] != TOPIC], [], "others in the list of topics")
     everything = listed(wire, version, [])
-    expect_that({topic, *brokers} <= set(everything), "everything", "with topic and brokers",
-                everything)  # fmt: skip
+    expect_that(
+        {topic, *brokers} <= set(everything), "everything", "with topic and brokers", everything
+    )
     refused = wire.call("ListConfigResources", version, resource_types=[TOPIC, NO_SUCH_TYPE])
-    expect((refused.error_code, refused.config_resources), (ErrorCode.UNSUPPORTED_VERSION, []),
-           "(error, resources) of an unknown type")  # fmt: skip
+    expect(
+        (refused.error_code, refused.config_resources),
+        (ErrorCode.UNSUPPORTED_VERSION, []),
+        "(error, resources) of an unknown type",
+    )
 
 
 @case("CONF-19", "ListConfigResources", versions=(0, 0), spec="KIP-1000; KIP-1142", priority="P2")

@@ -35,8 +35,12 @@ def test_all_configurations_of_a_topic_are_described(wire: Wire, version: int) -
     expect(len(configs), len(found.configs), "distinct names")
     for key in ("cleanup.policy", "retention.bytes", "segment.bytes", "max.message.bytes"):
         expect_that(key in configs, "keys described", key, sorted(configs))
-        expect_that(configs[key].config_source != Source.DYNAMIC_TOPIC, f"source of {key}",
-                    "not 1", configs[key].config_source)  # fmt: skip
+        expect_that(
+            configs[key].config_source != Source.DYNAMIC_TOPIC,
+            f"source of {key}",
+            "not 1",
+            configs[key].config_source,
+        )
     given = configs["retention.ms"]
     expect((given.value, given.config_source), (DAY_MS, Source.DYNAMIC_TOPIC), "(value, source)")
     expect((given.read_only, given.is_sensitive), (False, False), "(read only, sensitive)")
@@ -60,10 +64,16 @@ def test_a_topic_that_cannot_be_described_is_refused(wire: Wire, version: int) -
     have INVALID_TOPIC_EXCEPTION (17); neither has configurations."""
     unknown = describe(wire, wire.new_name(), None, version)
     invalid = describe(wire, "a b!", None, version)
-    expect((unknown.error_code, len(unknown.configs)), (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0),
-           "(error, configurations) of an unknown topic")  # fmt: skip
-    expect((invalid.error_code, len(invalid.configs)), (ErrorCode.INVALID_TOPIC_EXCEPTION, 0),
-           "(error, configurations) of an invalid name")  # fmt: skip
+    expect(
+        (unknown.error_code, len(unknown.configs)),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0),
+        "(error, configurations) of an unknown topic",
+    )
+    expect(
+        (invalid.error_code, len(invalid.configs)),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, 0),
+        "(error, configurations) of an invalid name",
+    )
 
 
 @case("CONF-04", "DescribeConfigs", spec="KIP-226, synonyms; KIP-569", priority="P1")
@@ -72,33 +82,53 @@ def test_synonyms_types_and_documentation_are_told_if_asked_for(wire: Wire, vers
     in force first, then the broker's; without it, none. From v3 on each configuration has its type,
     and a text with include_documentation, null without."""
     topic = wire.create_topic(config={"retention.bytes": "1000000"}).name
-    types = {"retention.bytes": Type.LONG, "cleanup.policy": Type.LIST, "preallocate": Type.BOOLEAN,
-             "compression.type": Type.STRING, "segment.bytes": Type.INT,
-             "min.cleanable.dirty.ratio": Type.DOUBLE}  # fmt: skip
+    types = {
+        "retention.bytes": Type.LONG,
+        "cleanup.policy": Type.LIST,
+        "preallocate": Type.BOOLEAN,
+        "compression.type": Type.STRING,
+        "segment.bytes": Type.INT,
+        "min.cleanable.dirty.ratio": Type.DOUBLE,
+    }
     keys = list(types)
     full = describe(wire, topic, keys, version, include_synonyms=True, include_documentation=True)
     plain = describe(wire, topic, keys, version)
     told = {c.name: c for c in full.configs}
     expect(sorted(told), sorted(keys), "keys")
     given = told["retention.bytes"]
-    expect([(s.name, s.value, s.source) for s in given.synonyms][:1],
-           [("retention.bytes", "1000000", Source.DYNAMIC_TOPIC)], "first synonym")  # fmt: skip
-    expect([(s.name, s.source) for s in given.synonyms][-1],
-           ("log.retention.bytes", Source.DEFAULT), "last synonym")  # fmt: skip
+    expect(
+        [(s.name, s.value, s.source) for s in given.synonyms][:1],
+        [("retention.bytes", "1000000", Source.DYNAMIC_TOPIC)],
+        "first synonym",
+    )
+    expect(
+        [(s.name, s.source) for s in given.synonyms][-1],
+        ("log.retention.bytes", Source.DEFAULT),
+        "last synonym",
+    )
     for found in each(full.configs, "configurations"):
         sources = [s.source for s in found.synonyms]
         expect(sources, sorted(sources), f"sources of {found.name}, the strongest first")
-        expect((found.value, found.config_source),
-               (found.synonyms[0].value, found.synonyms[0].source),
-               f"(value, source) of {found.name}")  # fmt: skip
+        expect(
+            (found.value, found.config_source),
+            (found.synonyms[0].value, found.synonyms[0].source),
+            f"(value, source) of {found.name}",
+        )
         if version >= 3:
             expect(found.config_type, types[found.name], f"type of {found.name}")
-            expect_that(bool(found.documentation), f"documentation of {found.name}", "a text",
-                        found.documentation)  # fmt: skip
+            expect_that(
+                bool(found.documentation),
+                f"documentation of {found.name}",
+                "a text",
+                found.documentation,
+            )
     expect([c.synonyms for c in plain.configs], [[]] * len(keys), "synonyms, not asked for")
     if version >= 3:
-        expect([c.documentation for c in plain.configs], [None] * len(keys),
-               "documentation, not asked for")  # fmt: skip
+        expect(
+            [c.documentation for c in plain.configs],
+            [None] * len(keys),
+            "documentation, not asked for",
+        )
 
 
 @case("CONF-07", "IncrementalAlterConfigs", spec=ALTER)
@@ -120,8 +150,11 @@ def test_a_deleted_configuration_is_the_default_again(wire: Wire, version: int) 
     topic = wire.create_topic(config={"retention.ms": DAY_MS}).name
     changes = {topic: [change("retention.ms", None, Operation.DELETE)]}
     expect(alter(wire, version, changes), {topic: 0}, "errors")
-    eventually(lambda: setting(wire, topic, "retention.ms"), lambda found: found == default,
-               "retention.ms is as in a topic where it was never set")  # fmt: skip
+    eventually(
+        lambda: setting(wire, topic, "retention.ms"),
+        lambda found: found == default,
+        "retention.ms is as in a topic where it was never set",
+    )
 
 
 @case("CONF-09", "IncrementalAlterConfigs", spec=ALTER, priority="P1")
@@ -137,8 +170,7 @@ def test_a_list_is_appended_to_and_subtracted_from(wire: Wire, version: int) -> 
     wait_for(wire, topic, key, "compact")
 
 
-@case("CONF-10", "IncrementalAlterConfigs", spec="class ConfigurationControlManager",
-      priority="P1")  # fmt: skip
+@case("CONF-10", "IncrementalAlterConfigs", spec="class ConfigurationControlManager", priority="P1")
 def test_only_a_list_is_appended_to(wire: Wire, version: int) -> None:
     """APPEND to a configuration that is no list gets INVALID_CONFIG (40)."""
     topic = wire.create_topic().name
@@ -155,11 +187,22 @@ def test_what_is_named_twice_is_not_changed(wire: Wire, version: int) -> None:
     once, again = change("retention.ms", DAY_MS), change("retention.ms", "1000000")
     errors = alter(wire, version, {topic: [once, again], other: [once]})
     expect(errors, {topic: ErrorCode.INVALID_REQUEST, other: 0}, "errors of a key named twice")
-    twice = [part("IncrementalAlterConfigs", "AlterConfigsResource", resource_type=2,
-                  resource_name=topic, configs=[row]) for row in (once, again)]  # fmt: skip
+    twice = [
+        part(
+            "IncrementalAlterConfigs",
+            "AlterConfigsResource",
+            resource_type=2,
+            resource_name=topic,
+            configs=[row],
+        )
+        for row in (once, again)
+    ]
     answer = wire.call("IncrementalAlterConfigs", version, resources=twice)
-    expect([r.error_code for r in answer.responses], [ErrorCode.INVALID_REQUEST] * 2,
-           "errors of a topic named twice")  # fmt: skip
+    expect(
+        [r.error_code for r in answer.responses],
+        [ErrorCode.INVALID_REQUEST] * 2,
+        "errors of a topic named twice",
+    )
     wait_for(wire, other, "retention.ms", DAY_MS)
     expect(setting(wire, topic, "retention.ms"), before, "(value, source) afterwards")
 
@@ -197,12 +240,14 @@ def test_validation_alone_changes_nothing(wire: Wire, version: int) -> None:
     expect(setting(wire, topic, "retention.ms"), before, "(value, source) afterwards")
 
 
-@case("CONF-15", "IncrementalAlterConfigs", spec="class ConfigurationControlManager",
-      priority="P1")  # fmt: skip
+@case("CONF-15", "IncrementalAlterConfigs", spec="class ConfigurationControlManager", priority="P1")
 def test_a_topic_that_does_not_exist_is_not_configured(wire: Wire, version: int) -> None:
     """A change of a topic that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3)."""
     topic = wire.new_name()
     errors = alter(wire, version, {topic: [change("retention.ms", DAY_MS)]})
     expect(errors, {topic: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}, "errors")
-    expect(wire.topic_metadata(topic).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-           "Metadata error of the topic")  # fmt: skip
+    expect(
+        wire.topic_metadata(topic).error_code,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "Metadata error of the topic",
+    )

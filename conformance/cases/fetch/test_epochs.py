@@ -36,8 +36,13 @@ class TwoEpochs:
         return TwoEpochs(topic, old, new)
 
 
-@case("FETCH-17", "Fetch", versions=(9, 18), spec="KIP-320, Fetch; field CurrentLeaderEpoch",
-      requires=["restart"])  # fmt: skip
+@case(
+    "FETCH-17",
+    "Fetch",
+    versions=(9, 18),
+    spec="KIP-320, Fetch; field CurrentLeaderEpoch",
+    requires=["restart"],
+)
 def test_an_older_leader_epoch_is_fenced(wire: Wire, version: int, examined: Examined) -> None:
     """After a new leadership a fetch, or ListOffsets, with the epoch of the one before gets
     FENCED_LEADER_EPOCH (74); with the new one it is served."""
@@ -47,13 +52,15 @@ def test_an_older_leader_epoch_is_fenced(wire: Wire, version: int, examined: Exa
     expect(bytes(stale.records or b""), b"", "records")
     current = wire.fetch(epochs.topic, 0, version, current_leader_epoch=epochs.new)
     expect(current.error_code, ErrorCode.NONE, "error of the new epoch")
-    listed = list_offset(wire, epochs.topic, LATEST, wire.version("ListOffsets"),
-                         current_leader_epoch=epochs.old)  # fmt: skip
+    listed = list_offset(
+        wire, epochs.topic, LATEST, wire.version("ListOffsets"), current_leader_epoch=epochs.old
+    )
     expect(listed.error_code, ErrorCode.FENCED_LEADER_EPOCH, "ListOffsets error")
 
 
-@case("LIST-19", "OffsetForLeaderEpoch", spec="KIP-101; KIP-279", priority="P1",
-      requires=["restart"])  # fmt: skip
+@case(
+    "LIST-19", "OffsetForLeaderEpoch", spec="KIP-101; KIP-279", priority="P1", requires=["restart"]
+)
 def test_an_older_epoch_ends_where_the_next_begins(
     wire: Wire, version: int, examined: Examined
 ) -> None:
@@ -62,18 +69,29 @@ def test_an_older_epoch_ends_where_the_next_begins(
     epochs = TwoEpochs.made(wire, examined)
     for epoch, end in ((epochs.old, 3), (epochs.new, 5)):
         answer = epoch_end(wire, epochs.topic, version, epoch)
-        expect((answer.error_code, answer.leader_epoch, answer.end_offset), (0, epoch, end),
-               f"(error, epoch, end) of epoch {epoch}")  # fmt: skip
+        expect(
+            (answer.error_code, answer.leader_epoch, answer.end_offset),
+            (0, epoch, end),
+            f"(error, epoch, end) of epoch {epoch}",
+        )
     if epochs.new - epochs.old > 1:
         answer = epoch_end(wire, epochs.topic, version, epochs.new - 1)
-        expect((answer.leader_epoch, answer.end_offset), (epochs.old, 3),
-               "(epoch, end) of one without records")  # fmt: skip
+        expect(
+            (answer.leader_epoch, answer.end_offset),
+            (epochs.old, 3),
+            "(epoch, end) of one without records",
+        )
     stale = epoch_end(wire, epochs.topic, version, epochs.old, current=epochs.old)
     expect(stale.error_code, ErrorCode.FENCED_LEADER_EPOCH, "error of a former current epoch")
 
 
-@case("FETCH-19", "Fetch", versions=(12, 18), spec="KIP-595, Fetch; field LastFetchedEpoch",
-      priority="P1")  # fmt: skip
+@case(
+    "FETCH-19",
+    "Fetch",
+    versions=(12, 18),
+    spec="KIP-595, Fetch; field LastFetchedEpoch",
+    priority="P1",
+)
 def test_a_diverging_reader_is_told_where(wire: Wire, version: int) -> None:
     """A reader whose last fetched epoch ended, in the leader's log, before its fetch offset gets
     that epoch and its end in diverging_epoch, and no records; one that does not diverge is
@@ -81,16 +99,25 @@ def test_a_diverging_reader_is_told_where(wire: Wire, version: int) -> None:
     topic = filled(wire, [b"a", b"b"], [b"c"])
     (epoch,) = leader_epochs(wire, topic)
     ahead = wire.fetch(topic, 10, version, last_fetched_epoch=epoch)
-    expect((ahead.error_code, ahead.diverging_epoch.epoch, ahead.diverging_epoch.end_offset),
-           (0, epoch, 3), "(error, epoch, end)")  # fmt: skip
+    expect(
+        (ahead.error_code, ahead.diverging_epoch.epoch, ahead.diverging_epoch.end_offset),
+        (0, epoch, 3),
+        "(error, epoch, end)",
+    )
     expect(bytes(ahead.records or b""), b"", "records")
     along = wire.fetch(topic, 2, version, last_fetched_epoch=epoch)
     expect((along.error_code, along.diverging_epoch.epoch), (0, -1), "(error, diverging epoch)")
     expect_that(len(bytes(along.records)) > 0, "records", "the last batch", "none")
 
 
-@case("FETCH-19", "Fetch", versions=(12, 18), spec="KIP-595, Fetch; field LastFetchedEpoch",
-      priority="P1", requires=["restart"])  # fmt: skip
+@case(
+    "FETCH-19",
+    "Fetch",
+    versions=(12, 18),
+    spec="KIP-595, Fetch; field LastFetchedEpoch",
+    priority="P1",
+    requires=["restart"],
+)
 def test_a_reader_of_a_lost_leadership_is_told_where_it_ended(
     wire: Wire, version: int, examined: Examined
 ) -> None:
@@ -98,8 +125,11 @@ def test_a_reader_of_a_lost_leadership_is_told_where_it_ended(
     epoch."""
     epochs = TwoEpochs.made(wire, examined)
     answer = wire.fetch(epochs.topic, 4, version, last_fetched_epoch=epochs.old)
-    expect((answer.error_code, answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset),
-           (0, epochs.old, 3), "(error, epoch, end)")  # fmt: skip
+    expect(
+        (answer.error_code, answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset),
+        (0, epochs.old, 3),
+        "(error, epoch, end)",
+    )
     expect(bytes(answer.records or b""), b"", "records")
     unknown = wire.fetch(epochs.topic, 4, version, last_fetched_epoch=epochs.new + 5)
     expect(unknown.error_code, ErrorCode.OFFSET_OUT_OF_RANGE, "error of an epoch nobody knows")

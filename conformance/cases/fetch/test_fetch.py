@@ -149,14 +149,17 @@ def test_max_bytes_is_shared_in_request_order(wire: Wire, version: int) -> None:
     for index in range(3):
         wire.produce(topic, batch(b"%d" % index * 3000).encode(), partition=index)
     wanted = [
-        part("Fetch", "FetchPartition", partition=index, fetch_offset=0,
-             partition_max_bytes=1 << 20) for index in (2, 0, 1)
-    ]  # fmt: skip
+        part(
+            "Fetch", "FetchPartition", partition=index, fetch_offset=0, partition_max_bytes=1 << 20
+        )
+        for index in (2, 0, 1)
+    ]
     entry = part("Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=wanted)
     body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=4000, topics=[entry])
     answer = wire.leader(topic).call("Fetch", version, body)
-    sizes = {p.partition_index: len(bytes(p.records or b"")) for p in
-             answer.responses[0].partitions}  # fmt: skip
+    sizes = {
+        p.partition_index: len(bytes(p.records or b"")) for p in answer.responses[0].partitions
+    }
     expect_that(sizes[2] > 3000, "bytes of partition 2, asked for first", "> 3000", sizes)
     total = sum(sizes.values())
     expect_that(total <= 4000, "bytes in all, the first batch being smaller", "<= 4000", sizes)

@@ -22,8 +22,11 @@ def test_a_fetch_without_patience_is_answered_at_once(wire: Wire, version: int) 
     started = time.monotonic()
     for offset, has_records in ((0, True), (1, False)):
         answer = wire.fetch(topic, offset, version, max_wait_ms=0, min_bytes=1 << 20)
-        expect((answer.error_code, bool(bytes(answer.records or b""))), (0, has_records),
-               f"(error, are there records) from offset {offset}")  # fmt: skip
+        expect(
+            (answer.error_code, bool(bytes(answer.records or b""))),
+            (0, has_records),
+            f"(error, are there records) from offset {offset}",
+        )
     took_s = time.monotonic() - started
     expect_that(took_s < 5, "two answers", "< 5 s", f"{took_s:.1f} s")
 
@@ -38,14 +41,24 @@ def test_no_partition_starves_when_the_client_rotates(wire: Wire, version: int) 
     for turn in range(3):
         order = [(turn + step) % 3 for step in range(3)]
         asked = [
-            part("Fetch", "FetchPartition", partition=index, fetch_offset=0,
-                 partition_max_bytes=1 << 20) for index in order
-        ]  # fmt: skip
+            part(
+                "Fetch",
+                "FetchPartition",
+                partition=index,
+                fetch_offset=0,
+                partition_max_bytes=1 << 20,
+            )
+            for index in order
+        ]
         entry = part("Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=asked)
         body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=1000, topics=[entry])
         answer = wire.leader(topic).call("Fetch", version, body)
-        found = [p.partition_index for t in answer.responses for p in t.partitions
-                 if bytes(p.records or b"")]  # fmt: skip
+        found = [
+            p.partition_index
+            for t in answer.responses
+            for p in t.partitions
+            if bytes(p.records or b"")
+        ]
         expect(found, order[:1], f"partitions with records, asked for as {order}")
 
 
@@ -84,8 +97,13 @@ def test_zstd_for_old_readers_is_refused_or_sent_as_it_is(wire: Wire, version: i
     expect([b.compression for b in batches_of(newer)], [Compression.ZSTD], "codecs from v10 on")
 
 
-@case("FETCH-35", "Fetch", versions=(14, 18), spec="KIP-903; FetchRequest.json, field ReplicaState",
-      priority="P1")  # fmt: skip
+@case(
+    "FETCH-35",
+    "Fetch",
+    versions=(14, 18),
+    spec="KIP-903; FetchRequest.json, field ReplicaState",
+    priority="P1",
+)
 def test_a_consumer_says_nothing_of_replicas(wire: Wire, version: int) -> None:
     """From v15 on a reader that leaves replica_state out is a consumer, as one with replica_id -1
     is before: it sees records up to the high watermark, and in read_committed up to the last
@@ -108,8 +126,11 @@ def test_control_batches_are_delivered(wire: Wire, version: int) -> None:
     wait_until_ended(wire, topic)
     for isolation in (0, READ_COMMITTED):
         found = batches_of(wire.fetch(topic, 0, version, isolation_level=isolation))
-        expect([(b.base_offset, b.is_control) for b in found], [(0, False), (1, True)],
-               f"(base offset, control bit), isolation level {isolation}")  # fmt: skip
+        expect(
+            [(b.base_offset, b.is_control) for b in found],
+            [(0, False), (1, True)],
+            f"(base offset, control bit), isolation level {isolation}",
+        )
         kinds = [control_type(record) for record in found[1].records]
         expect(kinds, [ControlRecordType.COMMIT], "control records")
 

@@ -16,21 +16,39 @@ FINAL_EPOCH = -1
 
 
 def fetch(
-    connection: Connection, version: int, session_id: int, epoch: int, *topics: Struct,
-    forgotten: list[Struct] | None = None, max_bytes: int = 1 << 20,
-) -> Struct:  # fmt: skip
-    body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=max_bytes, session_id=session_id,
-                   session_epoch=epoch, topics=list(topics),
-                   forgotten_topics_data=forgotten or [])  # fmt: skip
+    connection: Connection,
+    version: int,
+    session_id: int,
+    epoch: int,
+    *topics: Struct,
+    forgotten: list[Struct] | None = None,
+    max_bytes: int = 1 << 20,
+) -> Struct:
+    body = request(
+        "Fetch",
+        max_wait_ms=0,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        session_id=session_id,
+        session_epoch=epoch,
+        topics=list(topics),
+        forgotten_topics_data=forgotten or [],
+    )
     return connection.call("Fetch", version, body)
 
 
 def wanted(topic: Topic, *positions: tuple[int, int]) -> Struct:
     """Return the request's entry: (partition, offset) pairs of one topic."""
     partitions = [
-        part("Fetch", "FetchPartition", partition=index, fetch_offset=offset,
-             partition_max_bytes=1 << 20) for index, offset in positions
-    ]  # fmt: skip
+        part(
+            "Fetch",
+            "FetchPartition",
+            partition=index,
+            fetch_offset=offset,
+            partition_max_bytes=1 << 20,
+        )
+        for index, offset in positions
+    ]
     return part("Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=partitions)
 
 
@@ -60,12 +78,19 @@ def test_an_incremental_fetch_returns_only_what_changed(wire: Wire, version: int
     that have something new; nothing new is an empty answer."""
     topic, connection, session = opened(wire, version)
     quiet = fetch(connection, version, session, 1)
-    expect((quiet.error_code, quiet.session_id, partitions_in(quiet)), (0, session, {}),
-           "answer when nothing is new")  # fmt: skip
+    expect(
+        (quiet.error_code, quiet.session_id, partitions_in(quiet)),
+        (0, session, {}),
+        "answer when nothing is new",
+    )
     wire.produce(topic, batch(b"a").encode(), partition=1)
     changed = partitions_in(fetch(connection, version, session, 2))
-    expect_that(list(changed) == [1] and changed[1] > 0, "partitions with news",
-                "partition 1 with its record", changed)  # fmt: skip
+    expect_that(
+        list(changed) == [1] and changed[1] > 0,
+        "partitions with news",
+        "partition 1 with its record",
+        changed,
+    )
 
 
 @case("FETCH-22", "Fetch", versions=SESSIONS, spec=SPEC)
@@ -91,8 +116,7 @@ def test_an_unknown_session_is_refused(wire: Wire, version: int) -> None:
 def test_a_forgotten_partition_is_no_longer_returned(wire: Wire, version: int) -> None:
     """forgotten_topics_data takes a partition out of the session: its news are not returned."""
     topic, connection, session = opened(wire, version)
-    forgotten = part("Fetch", "ForgottenTopic", topic=topic.name, topic_id=topic.id,
-                     partitions=[1])  # fmt: skip
+    forgotten = part("Fetch", "ForgottenTopic", topic=topic.name, topic_id=topic.id, partitions=[1])
     fetch(connection, version, session, 1, forgotten=[forgotten])
     wire.produce(topic, batch(b"a").encode(), partition=1)
     wire.produce(topic, batch(b"b").encode(), partition=0)
@@ -124,8 +148,14 @@ def test_the_id_of_a_deleted_topic_stays_dead(wire: Wire, version: int) -> None:
     expect(wire.fetch(new, 0, version).error_code, ErrorCode.NONE, "new id")
 
 
-@case("FETCH-26", "Fetch", versions=SESSIONS, spec="KIP-227; "
-      "max.incremental.fetch.session.cache.slots", priority="P1", config=STRICT)  # fmt: skip
+@case(
+    "FETCH-26",
+    "Fetch",
+    versions=SESSIONS,
+    spec="KIP-227; max.incremental.fetch.session.cache.slots",
+    priority="P1",
+    config=STRICT,
+)
 def test_without_room_for_a_session_the_fetch_is_still_served(wire: Wire, version: int) -> None:
     """Where the cache of sessions is full, a fetch that asks for a session gets its records and
     session id 0; the sessions that have room go on."""
@@ -175,9 +205,15 @@ def test_another_log_start_is_news(wire: Wire, version: int) -> None:
     deleted = delete_records(wire, topic, 1, wire.version("DeleteRecords"))
     expect(deleted.error_code, ErrorCode.NONE, "DeleteRecords error")
     moved = fetch(connection, version, session, 3)
-    expect([(p.partition_index, p.log_start_offset, len(bytes(p.records or b"")))
-            for t in moved.responses for p in t.partitions], [(0, 1, 0)],
-           "(partition, log start, bytes)")  # fmt: skip
+    expect(
+        [
+            (p.partition_index, p.log_start_offset, len(bytes(p.records or b"")))
+            for t in moved.responses
+            for p in t.partitions
+        ],
+        [(0, 1, 0)],
+        "(partition, log start, bytes)",
+    )
     expect(partitions_in(fetch(connection, version, session, 4)), {}, "answer afterwards")
 
 

@@ -98,8 +98,13 @@ def _with(make: Callable[[Subject], Fields], more: Callable[[Subject], Fields]) 
 
 def _offset_fetch(s: Subject) -> Fields:
     old = part("OffsetFetch", "OffsetFetchRequestTopic", name=s.topic.name, partition_indexes=[0])
-    topic = part("OffsetFetch", "OffsetFetchRequestTopics", name=s.topic.name,
-                 topic_id=s.topic.id, partition_indexes=[0])  # fmt: skip
+    topic = part(
+        "OffsetFetch",
+        "OffsetFetchRequestTopics",
+        name=s.topic.name,
+        topic_id=s.topic.id,
+        partition_indexes=[0],
+    )
     group = part("OffsetFetch", "OffsetFetchRequestGroup", group_id=s.name, topics=[topic])
     return {"group_id": s.name, "topics": [old], "groups": [group]}
 
@@ -107,9 +112,12 @@ def _offset_fetch(s: Subject) -> Fields:
 def _join_group(s: Subject) -> Fields:
     protocol = part("JoinGroup", "JoinGroupRequestProtocol", name="p", metadata=b"m")
     return {
-        "group_id": s.new_name(), "session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000,
-        "protocol_type": "touchstone", "protocols": [protocol],
-    }  # fmt: skip
+        "group_id": s.new_name(),
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 10_000,
+        "protocol_type": "touchstone",
+        "protocols": [protocol],
+    }
 
 
 def _member(s: Subject) -> Fields:
@@ -123,8 +131,9 @@ def _leave_group(s: Subject) -> Fields:
 
 
 def _create_topics(s: Subject) -> Fields:
-    topic = part("CreateTopics", "CreatableTopic", name=s.new_name(), num_partitions=1,
-                 replication_factor=1)  # fmt: skip
+    topic = part(
+        "CreateTopics", "CreatableTopic", name=s.new_name(), num_partitions=1, replication_factor=1
+    )
     return {"topics": [topic]}
 
 
@@ -140,19 +149,21 @@ def _producer(s: Subject) -> Fields:
 
 
 def _add_partitions_to_txn(s: Subject) -> Fields:
-    topic = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=s.topic.name,
-                 partitions=[0])  # fmt: skip
-    transaction = part("AddPartitionsToTxn", "AddPartitionsToTxnTransaction", topics=[topic],
-                       **_producer(s))  # fmt: skip
+    topic = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=s.topic.name, partitions=[0])
+    transaction = part(
+        "AddPartitionsToTxn", "AddPartitionsToTxnTransaction", topics=[topic], **_producer(s)
+    )
     old = {f"v3_and_below_{name}": value for name, value in _producer(s).items()}
     return {**old, "v3_and_below_topics": [topic], "transactions": [transaction]}
 
 
 def _write_txn_markers(s: Subject) -> Fields:
-    topic = part("WriteTxnMarkers", "WritableTxnMarkerTopic", name=s.new_name(),
-                 partition_indexes=[0])  # fmt: skip
-    return {"markers": [part("WriteTxnMarkers", "WritableTxnMarker", producer_id=2**40,
-                             topics=[topic])]}  # fmt: skip
+    topic = part(
+        "WriteTxnMarkers", "WritableTxnMarkerTopic", name=s.new_name(), partition_indexes=[0]
+    )
+    return {
+        "markers": [part("WriteTxnMarkers", "WritableTxnMarker", producer_id=2**40, topics=[topic])]
+    }
 
 
 def _resource(api: str, struct: str, **fields: Any) -> Callable[[Subject], Fields]:
@@ -165,15 +176,25 @@ def _resource(api: str, struct: str, **fields: Any) -> Callable[[Subject], Field
 
 
 def _alter_replica_log_dirs(s: Subject) -> Fields:
-    topic = part("AlterReplicaLogDirs", "AlterReplicaLogDirTopic", name=s.topic.name,
-                 partitions=[0])  # fmt: skip
-    return {"dirs": [part("AlterReplicaLogDirs", "AlterReplicaLogDir", path="/no/such/directory",
-                          topics=[topic])]}  # fmt: skip
+    topic = part(
+        "AlterReplicaLogDirs", "AlterReplicaLogDirTopic", name=s.topic.name, partitions=[0]
+    )
+    return {
+        "dirs": [
+            part(
+                "AlterReplicaLogDirs",
+                "AlterReplicaLogDir",
+                path="/no/such/directory",
+                topics=[topic],
+            )
+        ]
+    }
 
 
 def _create_partitions(s: Subject) -> Fields:
-    topic = part("CreatePartitions", "CreatePartitionsTopic", name=s.topic.name, count=2,
-                 assignments=None)  # fmt: skip
+    topic = part(
+        "CreatePartitions", "CreatePartitionsTopic", name=s.topic.name, count=2, assignments=None
+    )
     return {"topics": [topic], "timeout_ms": 10_000, "validate_only": True}
 
 
@@ -190,33 +211,50 @@ def _alter_client_quotas(s: Subject) -> Fields:
 
 
 def _describe_client_quotas(s: Subject) -> Fields:
-    component = part("DescribeClientQuotas", "ComponentData", entity_type="client-id",
-                     match_type=0, match=s.name)  # fmt: skip
+    component = part(
+        "DescribeClientQuotas", "ComponentData", entity_type="client-id", match_type=0, match=s.name
+    )
     return {"components": [component]}
 
 
 def _delete_scram(s: Subject) -> Fields:
-    return {"deletions": [part("AlterUserScramCredentials", "ScramCredentialDeletion",
-                               name=s.name, mechanism=1)]}  # fmt: skip
+    return {
+        "deletions": [
+            part("AlterUserScramCredentials", "ScramCredentialDeletion", name=s.name, mechanism=1)
+        ]
+    }
 
 
 def _share_heartbeat(s: Subject) -> Fields:
-    return {"group_id": s.new_name(), "member_id": s.member, "subscribed_topic_names":
-            [s.topic.name]}  # fmt: skip
+    return {
+        "group_id": s.new_name(),
+        "member_id": s.member,
+        "subscribed_topic_names": [s.topic.name],
+    }
 
 
 def _streams_heartbeat(s: Subject) -> Fields:
     return {
-        "group_id": s.new_name(), "member_id": s.member, "rebalance_timeout_ms": 10_000,
-        "topology": part("StreamsGroupHeartbeat", "Topology"), "active_tasks": [],
-        "standby_tasks": [], "warmup_tasks": [], "process_id": "p",
-    }  # fmt: skip
+        "group_id": s.new_name(),
+        "member_id": s.member,
+        "rebalance_timeout_ms": 10_000,
+        "topology": part("StreamsGroupHeartbeat", "Topology"),
+        "active_tasks": [],
+        "standby_tasks": [],
+        "warmup_tasks": [],
+        "process_id": "p",
+    }
 
 
 def _acl_filter(s: Subject) -> Fields:
     """Return any ACL of a principal that does not exist."""
-    return {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1,
-            "permission_type": 1, "principal_filter": f"User:{s.name}"}  # fmt: skip
+    return {
+        "resource_type_filter": 1,
+        "pattern_type_filter": 1,
+        "operation": 1,
+        "permission_type": 1,
+        "principal_filter": f"User:{s.name}",
+    }
 
 
 def _no_fields(_: Subject) -> Fields:
@@ -274,8 +312,9 @@ REQUESTS: dict[str, Callable[[Subject], Fields]] = {
     "IncrementalAlterConfigs": _resource("IncrementalAlterConfigs", "AlterConfigsResource"),
     "AlterReplicaLogDirs": _alter_replica_log_dirs,
     "DescribeLogDirs": lambda s: {
-        "topics": [part("DescribeLogDirs", "DescribableLogDirTopic", topic=s.topic.name,
-                        partitions=[0])]
+        "topics": [
+            part("DescribeLogDirs", "DescribableLogDirTopic", topic=s.topic.name, partitions=[0])
+        ]
     },
     "SaslAuthenticate": _no_fields,
     "CreatePartitions": _create_partitions,
@@ -300,21 +339,31 @@ REQUESTS: dict[str, Callable[[Subject], Fields]] = {
     },
     "AlterUserScramCredentials": _delete_scram,
     "DescribeQuorum": lambda _: {
-        "topics": [part("DescribeQuorum", "TopicData", topic_name="__cluster_metadata",
-                        partitions=[part("DescribeQuorum", "PartitionData")])]
+        "topics": [
+            part(
+                "DescribeQuorum",
+                "TopicData",
+                topic_name="__cluster_metadata",
+                partitions=[part("DescribeQuorum", "PartitionData")],
+            )
+        ]
     },
     "UpdateFeatures": _no_fields,
     "DescribeCluster": lambda _: {"endpoint_type": 1},
     "DescribeProducers": lambda s: {
-        "topics": [part("DescribeProducers", "TopicRequest", name=s.topic.name,
-                        partition_indexes=[0])]
+        "topics": [
+            part("DescribeProducers", "TopicRequest", name=s.topic.name, partition_indexes=[0])
+        ]
     },
     "UnregisterBroker": lambda _: {"broker_id": NOBODY},
     "DescribeTransactions": lambda s: {"transactional_ids": [s.name]},
     "ListTransactions": _no_fields,
     "ConsumerGroupHeartbeat": lambda s: {
-        "group_id": s.new_name(), "member_id": s.member, "rebalance_timeout_ms": 10_000,
-        "subscribed_topic_names": [s.topic.name], "topic_partitions": [],
+        "group_id": s.new_name(),
+        "member_id": s.member,
+        "rebalance_timeout_ms": 10_000,
+        "subscribed_topic_names": [s.topic.name],
+        "topic_partitions": [],
     },
     "ConsumerGroupDescribe": lambda s: {"group_ids": [s.name]},
     "GetTelemetrySubscriptions": _no_fields,
@@ -327,7 +376,9 @@ REQUESTS: dict[str, Callable[[Subject], Fields]] = {
     "ShareGroupDescribe": lambda s: {"group_ids": [s.name]},
     "ShareFetch": lambda s: {"group_id": s.name, "member_id": s.member},
     "ShareAcknowledge": lambda s: {
-        "group_id": s.name, "member_id": s.member, "share_session_epoch": 1,
+        "group_id": s.name,
+        "member_id": s.member,
+        "share_session_epoch": 1,
     },
     "AddRaftVoter": lambda _: {"cluster_id": "no-such-cluster", "voter_id": NOBODY},
     "RemoveRaftVoter": lambda _: {"cluster_id": "no-such-cluster", "voter_id": NOBODY},
@@ -339,11 +390,17 @@ REQUESTS: dict[str, Callable[[Subject], Fields]] = {
     "StreamsGroupHeartbeat": _streams_heartbeat,
     "StreamsGroupDescribe": lambda s: {"group_ids": [s.name]},
     "DescribeShareGroupOffsets": lambda s: {
-        "groups": [part("DescribeShareGroupOffsets", "DescribeShareGroupOffsetsRequestGroup",
-                        group_id=s.name, topics=None)]
+        "groups": [
+            part(
+                "DescribeShareGroupOffsets",
+                "DescribeShareGroupOffsetsRequestGroup",
+                group_id=s.name,
+                topics=None,
+            )
+        ]
     },
     "AlterShareGroupOffsets": lambda s: {"group_id": s.name},
     "DeleteShareGroupOffsets": lambda s: {"group_id": s.name},
-}  # fmt: skip
+}
 """CreateAcls and UpdateFeatures carry no change: what they make would outlive the case. Members of
 the quorum are named with another cluster's id, brokers with an id that nobody has."""

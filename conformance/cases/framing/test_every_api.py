@@ -17,8 +17,16 @@ from reference_impl.wire import (
     response_definition,
 )
 
-WITH_NESTED_STRUCTS = ("Metadata", "Fetch", "Produce", "ListOffsets", "FindCoordinator",
-                       "DescribeGroups", "CreateTopics", "DescribeConfigs")  # fmt: skip
+WITH_NESTED_STRUCTS = (
+    "Metadata",
+    "Fetch",
+    "Produce",
+    "ListOffsets",
+    "FindCoordinator",
+    "DescribeGroups",
+    "CreateTopics",
+    "DescribeConfigs",
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

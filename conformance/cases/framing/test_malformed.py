@@ -16,9 +16,11 @@ PRODUCE, FETCH, METADATA = 0, 1, 3
 
 def expect_closed(connection: Connection, what: str) -> None:
     expect_that(
-        connection.is_closed_by_peer(), what, "connection closed without an answer",
+        connection.is_closed_by_peer(),
+        what,
+        "connection closed without an answer",
         "an answer, or an open connection",
-    )  # fmt: skip
+    )
 
 
 def frame(payload: bytes) -> bytes:
@@ -169,8 +171,13 @@ def test_unknown_tags_are_ignored(wire: Wire, version: int) -> None:
     expect_that(answered == 11 and answer.topics == [], "answer", "id 11, no topics", answer)
 
 
-@case("WIRE-20", "Metadata", versions=(9, 13), spec="class ByteUtils, readUnsignedVarint",
-      priority="P1")  # fmt: skip
+@case(
+    "WIRE-20",
+    "Metadata",
+    versions=(9, 13),
+    spec="class ByteUtils, readUnsignedVarint",
+    priority="P1",
+)
 def test_a_varint_without_an_end_closes_the_connection(wire: Wire, version: int) -> None:
     """An array length whose unsigned varint goes on after its fifth byte ends the connection."""
     connection = wire.connect()
@@ -180,8 +187,9 @@ def test_a_varint_without_an_end_closes_the_connection(wire: Wire, version: int)
     still_serves(wire)
 
 
-@pytest.mark.parametrize("hello", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01"],
-                         ids=["http", "tls"])  # fmt: skip
+@pytest.mark.parametrize(
+    "hello", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01"], ids=["http", "tls"]
+)
 @case("WIRE-26", "ApiVersions", spec="class NetworkReceive, size limit", priority="P1")
 def test_another_protocol_closes_the_connection(wire: Wire, hello: bytes) -> None:
     """The first bytes of HTTP or TLS on a plain listener read as a size beyond the limit: the

@@ -115,8 +115,12 @@ def test_a_client_that_only_stops_sending_is_let_go(wire: Wire, version: int) ->
     for connection in connections:
         with suppress(ConnectionClosed):
             connection.receive("Metadata", version)
-        expect_that(connection.is_closed_by_peer(), "connection whose client stopped sending",
-                    "closed by the broker", "open")  # fmt: skip
+        expect_that(
+            connection.is_closed_by_peer(),
+            "connection whose client stopped sending",
+            "closed by the broker",
+            "open",
+        )
     still_serves(wire)
 
 

@@ -26,8 +26,11 @@ def test_every_broker_names_the_same_coordinator(wire: Wire, version: int) -> No
     for address in known.values():
         found = found_coordinator(wire.connect(address=address), version, group)
         expect(found.error_code, ErrorCode.NONE, "error")
-        expect(known.get(found.node_id), (found.host, found.port),
-               f"address of node {found.node_id} in Metadata")  # fmt: skip
+        expect(
+            known.get(found.node_id),
+            (found.host, found.port),
+            f"address of node {found.node_id} in Metadata",
+        )
         expect((found.host, found.port), coordinator(wire, group), "coordinator")
 
 
@@ -63,8 +66,13 @@ def test_a_group_gets_a_coordinator_in_the_end(wire: Wire, version: int) -> None
         expect((topic.error_code, topic.is_internal), (0, True), "(error, is_internal)")
 
 
-@case("GRPC-03", "FindCoordinator", versions=(1, 6), spec="FindCoordinatorRequest.CoordinatorType",
-      priority="P1")  # fmt: skip
+@case(
+    "GRPC-03",
+    "FindCoordinator",
+    versions=(1, 6),
+    spec="FindCoordinatorRequest.CoordinatorType",
+    priority="P1",
+)
 def test_an_unknown_key_type_is_refused(wire: Wire, version: int) -> None:
     """A key type that does not exist gets INVALID_REQUEST (42), on a connection that lives on."""
     answer = found_coordinator(wire.bootstrap, version, "any", key_type=99)

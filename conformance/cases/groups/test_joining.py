@@ -34,8 +34,11 @@ def test_a_member_gets_its_id_before_it_joins(wire: Wire, version: int) -> None:
     expect_that(first.member_id != "", "member id", "not empty", first.member_id)
     expect(first.generation_id, -1, "generation of the first answer")
     second = member.try_to_join()
-    expect((second.error_code, second.member_id), (ErrorCode.NONE, first.member_id),
-           "(error, member id) of the second JoinGroup")  # fmt: skip
+    expect(
+        (second.error_code, second.member_id),
+        (ErrorCode.NONE, first.member_id),
+        "(error, member id) of the second JoinGroup",
+    )
 
 
 @case("GRPC-05", "JoinGroup", versions=(0, 3), spec="KIP-394")
@@ -55,8 +58,11 @@ def test_a_lone_member_leads_generation_one(wire: Wire, version: int) -> None:
     expect(answer.generation_id, 1, "generation")
     expect(answer.leader, answer.member_id, "leader")
     expect(answer.protocol_name, "range", "protocol")
-    expect([(m.member_id, bytes(m.metadata)) for m in answer.members],
-           [(answer.member_id, RANGE[1])], "members")  # fmt: skip
+    expect(
+        [(m.member_id, bytes(m.metadata)) for m in answer.members],
+        [(answer.member_id, RANGE[1])],
+        "members",
+    )
     expect(member.sync({member.member_id: b"mine"}), b"mine", "assignment")
     expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error")
 
@@ -180,21 +186,32 @@ def test_a_late_member_is_left_behind(wire: Wire, version: int) -> None:
     expect(late.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of the late member")
 
 
-@case("GRPC-27", "JoinGroup", spec="GroupMetadataManager.classicGroupJoinExistingMember",
-      priority="P1")  # fmt: skip
+@case(
+    "GRPC-27",
+    "JoinGroup",
+    spec="GroupMetadataManager.classicGroupJoinExistingMember",
+    priority="P1",
+)
 def test_an_unchanged_follower_joins_again_without_rebalance(wire: Wire, version: int) -> None:
     """In a Stable group a follower that joins again with the same metadata gets the current
     generation at once, and no other member must rejoin."""
     leader, follower = stable_pair(wire, versions={"JoinGroup": version})
     answer = follower.try_to_join()
-    expect((answer.error_code, answer.generation_id, answer.leader),
-           (ErrorCode.NONE, 2, leader.member_id), "(error, generation, leader)")  # fmt: skip
+    expect(
+        (answer.error_code, answer.generation_id, answer.leader),
+        (ErrorCode.NONE, 2, leader.member_id),
+        "(error, generation, leader)",
+    )
     expect(leader.heartbeat(), ErrorCode.NONE, "Heartbeat error of the leader")
     expect(leader.state(), "Stable", "state of the group")
 
 
-@case("GRPC-27", "JoinGroup", spec="GroupMetadataManager.classicGroupJoinExistingMember",
-      priority="P1")  # fmt: skip
+@case(
+    "GRPC-27",
+    "JoinGroup",
+    spec="GroupMetadataManager.classicGroupJoinExistingMember",
+    priority="P1",
+)
 def test_the_leader_joins_again_to_rebalance(wire: Wire, version: int) -> None:
     """In a Stable group the leader's JoinGroup begins a rebalance, even with unchanged metadata."""
     leader, follower = stable_pair(wire, versions={"JoinGroup": version})
@@ -206,8 +223,12 @@ def test_the_leader_joins_again_to_rebalance(wire: Wire, version: int) -> None:
     expect(generations, [3, 3], "generations")
 
 
-@case("GRPC-28", "JoinGroup", spec="GroupMetadataManager.classicGroupJoinExistingMember",
-      priority="P1")  # fmt: skip
+@case(
+    "GRPC-28",
+    "JoinGroup",
+    spec="GroupMetadataManager.classicGroupJoinExistingMember",
+    priority="P1",
+)
 def test_changed_metadata_of_a_follower_begins_a_rebalance(wire: Wire, version: int) -> None:
     """A follower that joins again with other metadata begins a rebalance, and the leader receives
     the new metadata."""
@@ -223,8 +244,12 @@ def test_changed_metadata_of_a_follower_begins_a_rebalance(wire: Wire, version: 
     expect(told.get(follower.member_id), SECOND, "metadata told to the leader")
 
 
-@case("GRPC-29", "JoinGroup", spec="GroupMetadataManager.classicGroupJoinExistingMember",
-      priority="P1")  # fmt: skip
+@case(
+    "GRPC-29",
+    "JoinGroup",
+    spec="GroupMetadataManager.classicGroupJoinExistingMember",
+    priority="P1",
+)
 def test_a_lost_join_answer_is_given_again(wire: Wire, version: int) -> None:
     """Before the assignments are there, a member that sends the same JoinGroup again is given the
     same generation again."""
@@ -251,7 +276,8 @@ def test_metadata_is_carried_untouched(wire: Wire, version: int) -> None:
     the leader as they were sent."""
     anything = bytes(range(256)) * 400
     # Not as "consumer": of that type Apache Kafka 4.3.1 does read the metadata (ClassicGroup).
-    member = Member.of(wire, versions={"JoinGroup": version}, protocols=[("any", anything)],
-                       protocol_type="other")  # fmt: skip
+    member = Member.of(
+        wire, versions={"JoinGroup": version}, protocols=[("any", anything)], protocol_type="other"
+    )
     answer = member.join()
     expect(bytes(answer.members[0].metadata) == anything, True, "metadata is what was sent")

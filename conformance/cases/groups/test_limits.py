@@ -23,8 +23,11 @@ def test_a_full_group_takes_no_more(wire: Wire, version: int) -> None:
     for member in (first, others[0]):  # both in the delay before the first generation
         member.begin_to_join()
     first.wait_for_members(2)
-    expect(others[1].try_to_join().error_code, ErrorCode.GROUP_MAX_SIZE_REACHED,
-           "JoinGroup error of the third")  # fmt: skip
+    expect(
+        others[1].try_to_join().error_code,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        "JoinGroup error of the third",
+    )
     for member in (first, others[0]):
         member.finish_joining()
     expect(len(first.describe().members), 2, "members of the group")
@@ -42,8 +45,12 @@ def test_an_empty_group_waits_for_more_members(wire: Wire, version: int) -> None
     second.begin_to_join()
     answers = [first.finish_joining()]
     took = time.monotonic() - begun
-    expect_that(took >= DELAY_S - SLACK_S, "time to the first generation", f"{DELAY_S} s or more",
-                f"{took:.2f} s")  # fmt: skip
+    expect_that(
+        took >= DELAY_S - SLACK_S,
+        "time to the first generation",
+        f"{DELAY_S} s or more",
+        f"{took:.2f} s",
+    )
     answers.append(second.finish_joining())
     expect([a.generation_id for a in answers], [1, 1], "generation of each")
     first.wait_for_members(2)
@@ -55,8 +62,13 @@ def test_a_static_member_may_be_away_for_its_session_timeout(wire: Wire, version
     session timeout, and do after it."""
     versions = {"JoinGroup": version}
     first = Member.stable(wire, instance_id="one", versions=versions)
-    away = Member.of(wire, first.group, instance_id="two", versions=versions,
-                     session_timeout_ms=MIN_SESSION_TIMEOUT_MS)  # fmt: skip
+    away = Member.of(
+        wire,
+        first.group,
+        instance_id="two",
+        versions=versions,
+        session_timeout_ms=MIN_SESSION_TIMEOUT_MS,
+    )
     members = rebalanced(first, away)
     members[0].ask_to_sync({member.member_id: b"a part" for member in members})
     members[1].sync()
@@ -67,5 +79,9 @@ def test_a_static_member_may_be_away_for_its_session_timeout(wire: Wire, version
     error = eventually(first.heartbeat, lambda e: e != ErrorCode.NONE, "the other is told", 30)
     took = time.monotonic() - gone
     expect(error, ErrorCode.REBALANCE_IN_PROGRESS, "Heartbeat error of the other")
-    expect_that(took >= MIN_SESSION_TIMEOUT_MS / 1000 - SLACK_S, "time until the rebalance",
-                f"{MIN_SESSION_TIMEOUT_MS} ms or more", f"{took:.2f} s")  # fmt: skip
+    expect_that(
+        took >= MIN_SESSION_TIMEOUT_MS / 1000 - SLACK_S,
+        "time until the rebalance",
+        f"{MIN_SESSION_TIMEOUT_MS} ms or more",
+        f"{took:.2f} s",
+    )

@@ -27,17 +27,27 @@ def test_a_stranger_has_no_heartbeat(wire: Wire, version: int) -> None:
     """Heartbeat of another generation gets ILLEGAL_GENERATION (22), of an unknown member or group
     UNKNOWN_MEMBER_ID (25); the member's own is still accepted."""
     member = Member.stable(wire, versions={"Heartbeat": version})
-    expect(member.heartbeat(generation_id=member.generation + 1), ErrorCode.ILLEGAL_GENERATION,
-           "error of another generation")  # fmt: skip
-    expect(member.heartbeat(member_id="never-given"), ErrorCode.UNKNOWN_MEMBER_ID,
-           "error of an unknown member")  # fmt: skip
-    expect(member.heartbeat(group_id=beside(wire, member.group)), ErrorCode.UNKNOWN_MEMBER_ID,
-           "error of an unknown group")  # fmt: skip
+    expect(
+        member.heartbeat(generation_id=member.generation + 1),
+        ErrorCode.ILLEGAL_GENERATION,
+        "error of another generation",
+    )
+    expect(
+        member.heartbeat(member_id="never-given"),
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        "error of an unknown member",
+    )
+    expect(
+        member.heartbeat(group_id=beside(wire, member.group)),
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        "error of an unknown group",
+    )
     expect(member.heartbeat(), ErrorCode.NONE, "error of the member's own")
 
 
-@case("GRPC-23", "Heartbeat", spec="class GroupMetadataManager, classicGroupHeartbeat",
-      priority="P1")  # fmt: skip
+@case(
+    "GRPC-23", "Heartbeat", spec="class GroupMetadataManager, classicGroupHeartbeat", priority="P1"
+)
 def test_a_heartbeat_is_accepted_before_the_assignments(wire: Wire, version: int) -> None:
     """A member that waits for its assignment may send heartbeats."""
     member = Member.of(wire, versions={"Heartbeat": version})
@@ -52,8 +62,9 @@ def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
     UNKNOWN_MEMBER_ID (25); the other members rebalance."""
     fields = {"session_timeout_ms": MIN_SESSION_TIMEOUT_MS, "versions": {"Heartbeat": version}}
     leader, silent = stable_pair(wire, **fields)
-    error = eventually(leader.heartbeat, lambda e: e != ErrorCode.NONE,
-                       "the other member is told", 30)  # fmt: skip
+    error = eventually(
+        leader.heartbeat, lambda e: e != ErrorCode.NONE, "the other member is told", 30
+    )
     expect(error, REBALANCING, "Heartbeat error of the other member")
     leader.join()
     expect([m.member_id for m in leader.describe().members], [leader.member_id], "members")

@@ -54,8 +54,11 @@ def test_a_static_member_leaves_by_its_instance_id(wire: Wire, version: int) -> 
     """LeaveGroup with an instance id and no member id removes that instance."""
     member = static_member(wire, LeaveGroup=version)
     answer = leave(member, ("", "one"))
-    expect((answer.error_code, [(m.group_instance_id, m.error_code) for m in answer.members]),
-           (ErrorCode.NONE, [("one", 0)]), "(error, member errors)")  # fmt: skip
+    expect(
+        (answer.error_code, [(m.group_instance_id, m.error_code) for m in answer.members]),
+        (ErrorCode.NONE, [("one", 0)]),
+        "(error, member errors)",
+    )
     expect(member.state(), "Empty", "state of the group")
 
 
@@ -66,8 +69,11 @@ def test_an_unknown_instance_cannot_leave(wire: Wire, version: int) -> None:
     member = static_member(wire, LeaveGroup=version)
     answer = leave(member, ("", "two"), ("never-given", "one"))
     errors = {m.group_instance_id: m.error_code for m in answer.members}
-    expect(errors, {"two": ErrorCode.UNKNOWN_MEMBER_ID, "one": ErrorCode.FENCED_INSTANCE_ID},
-           "member errors")  # fmt: skip
+    expect(
+        errors,
+        {"two": ErrorCode.UNKNOWN_MEMBER_ID, "one": ErrorCode.FENCED_INSTANCE_ID},
+        "member errors",
+    )
     expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error of the member")
 
 

@@ -30,8 +30,11 @@ def test_the_leader_hands_out_the_assignments(wire: Wire, version: int) -> None:
     expect([a.error_code for a in answers], [0, 0], "errors")
     expect([bytes(a.assignment) for a in answers], [b"one", b"two"], "assignments")
     if version >= 5:
-        expect([(a.protocol_type, a.protocol_name) for a in answers], [("consumer", "range")] * 2,
-               "(protocol type, protocol)")  # fmt: skip
+        expect(
+            [(a.protocol_type, a.protocol_name) for a in answers],
+            [("consumer", "range")] * 2,
+            "(protocol type, protocol)",
+        )
     expect(leader.state(), "Stable", "state of the group")
 
 
@@ -42,8 +45,11 @@ def test_a_member_without_assignment_gets_an_empty_one(wire: Wire, version: int)
     follower.ask_to_sync()
     expect(leader.sync({leader.member_id: b"all"}), b"all", "assignment of the leader")
     answer = follower.answer_to_sync()
-    expect((answer.error_code, bytes(answer.assignment)), (ErrorCode.NONE, b""),
-           "(error, assignment) of the other")  # fmt: skip
+    expect(
+        (answer.error_code, bytes(answer.assignment)),
+        (ErrorCode.NONE, b""),
+        "(error, assignment) of the other",
+    )
 
 
 @case("GRPC-17", "SyncGroup", spec="class GroupMetadataManager, validateSyncGroup")
@@ -56,10 +62,16 @@ def test_a_stranger_may_not_sync(wire: Wire, version: int) -> None:
     newer = member.try_to_sync(wrong, generation_id=member.generation + 1)
     stranger = member.try_to_sync(wrong, member_id="never-given")
     nowhere = member.try_to_sync(wrong, group_id=beside(wire, member.group))
-    expect([a.error_code for a in (older, newer)], [ErrorCode.ILLEGAL_GENERATION] * 2,
-           "errors of other generations")  # fmt: skip
-    expect([a.error_code for a in (stranger, nowhere)], [ErrorCode.UNKNOWN_MEMBER_ID] * 2,
-           "errors of an unknown member and an unknown group")  # fmt: skip
+    expect(
+        [a.error_code for a in (older, newer)],
+        [ErrorCode.ILLEGAL_GENERATION] * 2,
+        "errors of other generations",
+    )
+    expect(
+        [a.error_code for a in (stranger, nowhere)],
+        [ErrorCode.UNKNOWN_MEMBER_ID] * 2,
+        "errors of an unknown member and an unknown group",
+    )
     expect(member.sync(), b"mine", "assignment afterwards")
 
 
@@ -90,8 +102,11 @@ def test_a_lost_sync_answer_is_given_again(wire: Wire, version: int) -> None:
     assignment of the leader changes nothing."""
     leader, follower = stable_pair(wire, versions={"SyncGroup": version})
     expect(follower.sync(), b"two", "assignment of the follower")
-    expect(leader.sync({leader.member_id: b"x", follower.member_id: b"y"}), b"one",
-           "assignment of the leader")  # fmt: skip
+    expect(
+        leader.sync({leader.member_id: b"x", follower.member_id: b"y"}),
+        b"one",
+        "assignment of the leader",
+    )
     expect(follower.sync(), b"two", "assignment of the follower afterwards")
 
 

@@ -18,9 +18,9 @@ def indexes(member: ConsumerMember, topic: Topic) -> list[int]:
     return [partition for topic_id, partition in member.owned if topic_id == topic.id]
 
 
-def group_of(wire: Wire, count: int, *topics: Topic, version: int, assignor: str | None) -> list[
-    ConsumerMember
-]:  # fmt: skip
+def group_of(
+    wire: Wire, count: int, *topics: Topic, version: int, assignor: str | None
+) -> list[ConsumerMember]:
     """So many members, who share the partitions of these topics."""
     members = list(settled_pair(wire, *topics, version=version, assignor=assignor))
     while len(members) < count:

@@ -5,12 +5,7 @@ from __future__ import annotations
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import commit, listed
 from conformance.cases.offsets.test_group_admin import delete
-from conformance.consumer_members import (
-    ConsumerMember,
-    described,
-    partitions_in,
-    settled_pair,
-)
+from conformance.consumer_members import ConsumerMember, described, partitions_in, settled_pair
 from conformance.members import Member, group_connection
 from conformance.members import described as described_as_classic
 from conformance.wire import Wire
@@ -26,11 +21,17 @@ def test_a_stable_group_is_described(wire: Wire, version: int) -> None:
     assignor, and every member with its epoch."""
     first, second = settled_pair(wire, wire.create_topic(2), assignor="range")
     found = first.described(version)
-    expect((found.error_code, found.group_state, found.assignor_name),
-           (ErrorCode.NONE, "Stable", "range"), "(error, state, assignor)")  # fmt: skip
+    expect(
+        (found.error_code, found.group_state, found.assignor_name),
+        (ErrorCode.NONE, "Stable", "range"),
+        "(error, state, assignor)",
+    )
     expect((found.group_epoch, found.assignment_epoch), (first.epoch, first.epoch), "epochs")
-    expect(sorted((m.member_id, m.member_epoch) for m in found.members),
-           sorted((m.member_id, m.epoch) for m in (first, second)), "members")  # fmt: skip
+    expect(
+        sorted((m.member_id, m.member_epoch) for m in found.members),
+        sorted((m.member_id, m.epoch) for m in (first, second)),
+        "members",
+    )
 
 
 @case("GRP8-27", "ConsumerGroupDescribe", spec=SPEC, priority="P1")
@@ -41,9 +42,11 @@ def test_a_member_is_described_with_its_assignment(wire: Wire, version: int) -> 
     member = ConsumerMember.of(wire, topic, instance_id="one")
     member.join(rack_id="rack-7")
     shown = member.described(version).members[0]
-    expect((shown.member_id, shown.instance_id, shown.rack_id, shown.client_id),
-           (member.member_id, "one", "rack-7", "touchstone"),
-           "(member, instance, rack, client)")  # fmt: skip
+    expect(
+        (shown.member_id, shown.instance_id, shown.rack_id, shown.client_id),
+        (member.member_id, "one", "rack-7", "touchstone"),
+        "(member, instance, rack, client)",
+    )
     expect_that(shown.client_host not in ("", None), "client host", "told", shown.client_host)
     expect(list(shown.subscribed_topic_names), [topic.name], "subscribed topics")
     for assignment in (shown.assignment, shown.target_assignment):
@@ -78,8 +81,11 @@ def test_groups_are_listed_with_their_type(wire: Wire, version: int) -> None:
     shown = listed(wire, member.group, version)
     expect_that(shown is not None, "groups listed", member.group, None)
     assert shown is not None
-    expect((shown.group_type, shown.group_state, shown.protocol_type),
-           ("consumer", "Stable", "consumer"), "(type, state, protocol type)")  # fmt: skip
+    expect(
+        (shown.group_type, shown.group_state, shown.protocol_type),
+        ("consumer", "Stable", "consumer"),
+        "(type, state, protocol type)",
+    )
     for fits, filters in (
         (True, {"types_filter": ["consumer"]}),
         (False, {"types_filter": ["classic"]}),

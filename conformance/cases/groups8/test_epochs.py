@@ -27,8 +27,9 @@ def moved(wire: Wire, version: int) -> tuple[ConsumerMember, Topic, int]:
     member.topics.append(added)
     member.acknowledge(**member.subscription())
     settle(member)
-    expect_that(member.epoch > before, "epoch after a new subscription", f"more than {before}",
-                member.epoch)  # fmt: skip
+    expect_that(
+        member.epoch > before, "epoch after a new subscription", f"more than {before}", member.epoch
+    )
     return member, added, before
 
 
@@ -49,8 +50,11 @@ def test_a_lost_answer_is_given_again(wire: Wire, version: int) -> None:
     member, _, before = moved(wire, version)
     some = owned_field(member.owned[:1])
     answer = member.try_to_beat(member_epoch=before, topic_partitions=some)
-    expect((answer.error_code, answer.member_epoch), (ErrorCode.NONE, member.epoch),
-           "(error, epoch) of a heartbeat with the previous epoch")  # fmt: skip
+    expect(
+        (answer.error_code, answer.member_epoch),
+        (ErrorCode.NONE, member.epoch),
+        "(error, epoch) of a heartbeat with the previous epoch",
+    )
 
 
 @case("GRP8-07", "ConsumerGroupHeartbeat", spec=EPOCHS)
@@ -61,8 +65,11 @@ def test_an_epoch_of_the_past_is_fenced(wire: Wire, version: int) -> None:
     strange = [*member.owned, (wire.create_topic().id, 0)]
     answer = member.try_to_beat(member_epoch=before, topic_partitions=owned_field(strange))
     expect(answer.error_code, FENCED, "heartbeat error with a partition of others")
-    expect(member.try_to_beat(member_epoch=before).error_code, FENCED,
-           "heartbeat error without owned partitions")  # fmt: skip
+    expect(
+        member.try_to_beat(member_epoch=before).error_code,
+        FENCED,
+        "heartbeat error without owned partitions",
+    )
     expect(member.beat().member_epoch, member.epoch, "epoch after that")
 
 
@@ -116,8 +123,9 @@ def test_a_group_which_all_have_left_is_empty(wire: Wire, version: int) -> None:
     later = member.partner()
     later.join()
     settle(later)
-    expect_that(later.epoch > before, "epoch of the next member", f"more than {before}",
-                later.epoch)  # fmt: skip
+    expect_that(
+        later.epoch > before, "epoch of the next member", f"more than {before}", later.epoch
+    )
 
 
 @case("GRP8-12", "ConsumerGroupHeartbeat", spec="ConsumerGroupHeartbeatResponse.json, Assignment")
@@ -125,12 +133,19 @@ def test_an_unchanged_assignment_is_not_told_again(wire: Wire, version: int) -> 
     """A member whose assignment has not changed gets a null assignment, and keeps its epoch."""
     member = ConsumerMember.stable(wire, wire.create_topic(2), version=version)
     for answer in (member.try_to_beat(), member.acknowledge()):
-        expect((answer.error_code, answer.member_epoch, answer.assignment),
-               (ErrorCode.NONE, member.epoch, None), "(error, epoch, assignment)")  # fmt: skip
+        expect(
+            (answer.error_code, answer.member_epoch, answer.assignment),
+            (ErrorCode.NONE, member.epoch, None),
+            "(error, epoch, assignment)",
+        )
 
 
-@case("GRP8-13", "ConsumerGroupHeartbeat", spec="GroupMetadataManager.consumerGroupHeartbeat",
-      priority="P1")  # fmt: skip
+@case(
+    "GRP8-13",
+    "ConsumerGroupHeartbeat",
+    spec="GroupMetadataManager.consumerGroupHeartbeat",
+    priority="P1",
+)
 def test_a_full_heartbeat_is_told_the_assignment(wire: Wire, version: int) -> None:
     """A heartbeat with subscription, rebalance timeout and owned partitions is answered with the
     assignment every time, and the epoch stays."""
@@ -140,12 +155,20 @@ def test_a_full_heartbeat_is_told_the_assignment(wire: Wire, version: int) -> No
     for _ in range(2):
         answer = member.acknowledge(**member.subscription())
         expect_that(answer.assignment is not None, "assignment", "not null", None)
-        expect((answer.member_epoch, assigned(answer)), (epoch, partitions_of(topic)),
-               "(epoch, assignment)")  # fmt: skip
+        expect(
+            (answer.member_epoch, assigned(answer)),
+            (epoch, partitions_of(topic)),
+            "(epoch, assignment)",
+        )
 
 
-@case("GRP8-15", "ConsumerGroupHeartbeat", spec="group.consumer.session.timeout.ms", priority="P1",
-      config=SHORT_LIVED)  # fmt: skip
+@case(
+    "GRP8-15",
+    "ConsumerGroupHeartbeat",
+    spec="group.consumer.session.timeout.ms",
+    priority="P1",
+    config=SHORT_LIVED,
+)
 def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
     """A member without heartbeats for the session timeout is removed: its partitions go to the
     others, and its next heartbeat gets UNKNOWN_MEMBER_ID (25)."""
@@ -154,14 +177,21 @@ def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
     other = silent.partner()
     other.join()
     settle(silent, other)
-    eventually(lambda: other.acknowledge() and other.owned, lambda o: o == partitions_of(topic),
-               "the other member gets every partition")  # fmt: skip
+    eventually(
+        lambda: other.acknowledge() and other.owned,
+        lambda o: o == partitions_of(topic),
+        "the other member gets every partition",
+    )
     expect(other.member_ids(), [other.member_id], "members of the group")
     expect(silent.try_to_beat().error_code, UNKNOWN, "heartbeat error of the silent member")
 
 
-@case("GRP8-23", "ConsumerGroupHeartbeat", spec="KIP-848, Fencing; GroupMetadataManager",
-      priority="P1")  # fmt: skip
+@case(
+    "GRP8-23",
+    "ConsumerGroupHeartbeat",
+    spec="KIP-848, Fencing; GroupMetadataManager",
+    priority="P1",
+)
 def test_a_known_member_may_join_again(wire: Wire, version: int) -> None:
     """A member that comes with epoch 0 again, as one does that was fenced, is accepted, owns
     nothing before the answer, and is given epoch and assignment; it is not counted twice."""

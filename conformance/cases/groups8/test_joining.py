@@ -33,8 +33,12 @@ def test_a_first_member_is_given_every_partition(wire: Wire, version: int) -> No
     answer = member.join()
     expect(answer.member_id, chosen, "member id")
     expect_that(answer.member_epoch >= 1, "member epoch", "1 or more", answer.member_epoch)
-    expect_that(answer.heartbeat_interval_ms > 0, "heartbeat interval", "more than 0 ms",
-                answer.heartbeat_interval_ms)  # fmt: skip
+    expect_that(
+        answer.heartbeat_interval_ms > 0,
+        "heartbeat interval",
+        "more than 0 ms",
+        answer.heartbeat_interval_ms,
+    )
     expect_that(answer.assignment is not None, "assignment", "not null when joining", None)
     settle(member)
     expect(member.owned, partitions_of(topic), "assignment")
@@ -115,8 +119,13 @@ def test_an_unknown_assignor_is_refused(wire: Wire, version: int) -> None:
     refused(member, ErrorCode.UNSUPPORTED_ASSIGNOR, server_assignor="never-heard-of")
 
 
-@case("GRP8-21", "ConsumerGroupHeartbeat", spec="group.consumer.max.size", priority="P1",
-      config=STRICT)  # fmt: skip
+@case(
+    "GRP8-21",
+    "ConsumerGroupHeartbeat",
+    spec="group.consumer.max.size",
+    priority="P1",
+    config=STRICT,
+)
 def test_a_full_group_takes_no_more(wire: Wire, version: int) -> None:
     """Beyond group.consumer.max.size a new member gets GROUP_MAX_SIZE_REACHED (81) and is not
     admitted; existing members may join again, and one that leaves makes room."""

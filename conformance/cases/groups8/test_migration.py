@@ -8,12 +8,7 @@ from conformance.consumer_members import ConsumerMember, described, settle
 from conformance.members import Member, subscription
 from conformance.variants import CLASSIC_ONLY, STRICT
 from conformance.wire import Topic, Wire, eventually
-from reference_impl.wire import (
-    ErrorCode,
-    decode_versioned,
-    definition,
-    encode_versioned,
-)
+from reference_impl.wire import ErrorCode, decode_versioned, definition, encode_versioned
 
 UPGRADE = "KIP-848, Upgrade; GroupMetadataManager.validateOnlineUpgrade"
 MIXED = "KIP-848, Compatibility and Upgrade; GroupMetadataManager.classicGroupJoinToConsumerGroup"
@@ -36,8 +31,9 @@ def partitions_in(written: bytes) -> list[int]:
 
 def classic_member(wire: Wire, topic: Topic, group: str = "", **versions: int) -> Member:
     """Return a consumer of the classic protocol that has not joined."""
-    return Member.of(wire, group, protocols=[("range", subscription(topic.name))],
-                     versions=versions)  # fmt: skip
+    return Member.of(
+        wire, group, protocols=[("range", subscription(topic.name))], versions=versions
+    )
 
 
 def stable_classic(wire: Wire, topic: Topic) -> Member:
@@ -103,8 +99,13 @@ def test_a_group_that_is_not_of_consumers_is_not_upgraded(wire: Wire, version: i
     expect(classic.heartbeat(), ErrorCode.NONE, "error of the classic member")
 
 
-@case("GRP8-22", "ConsumerGroupHeartbeat", spec=UPGRADE + "; group.consumer.migration.policy",
-      priority="P1", config=STRICT)  # fmt: skip
+@case(
+    "GRP8-22",
+    "ConsumerGroupHeartbeat",
+    spec=UPGRADE + "; group.consumer.migration.policy",
+    priority="P1",
+    config=STRICT,
+)
 def test_the_upgrade_may_be_forbidden(wire: Wire, version: int) -> None:
     """With group.consumer.migration.policy=disabled a heartbeat to a classic group with members
     gets GROUP_ID_NOT_FOUND (69), and the classic member goes on."""
@@ -115,8 +116,13 @@ def test_the_upgrade_may_be_forbidden(wire: Wire, version: int) -> None:
     expect(classic.heartbeat(), ErrorCode.NONE, "error of the classic member")
 
 
-@case("GRP8-28", "ConsumerGroupHeartbeat", spec="group.coordinator.rebalance.protocols",
-      priority="P1", config=CLASSIC_ONLY)  # fmt: skip
+@case(
+    "GRP8-28",
+    "ConsumerGroupHeartbeat",
+    spec="group.coordinator.rebalance.protocols",
+    priority="P1",
+    config=CLASSIC_ONLY,
+)
 def test_the_new_protocol_may_be_switched_off(wire: Wire, version: int) -> None:
     """Where the consumer protocol is switched off, a heartbeat gets UNSUPPORTED_VERSION (35), and
     there is no group."""
@@ -134,8 +140,12 @@ def test_a_classic_member_joins_a_consumer_group(wire: Wire, version: int) -> No
     consumer = ConsumerMember.stable(wire, topic)
     classic = classic_member(wire, topic, consumer.group, JoinGroup=version)
     answer = classic.join()
-    expect_that(answer.leader != answer.member_id, "leader: the broker assigns", "not this member",
-                answer.leader)  # fmt: skip
+    expect_that(
+        answer.leader != answer.member_id,
+        "leader: the broker assigns",
+        "not this member",
+        answer.leader,
+    )
     classic.sync()
     owned = share(classic, consumer, 4)
     expect(sorted(owned + [index for _, index in consumer.owned]), [0, 1, 2, 3], "partitions")
@@ -147,8 +157,9 @@ def test_a_member_of_another_protocol_type_does_not_join(wire: Wire, version: in
     """A JoinGroup of another protocol type to a group of the new protocol gets
     INCONSISTENT_GROUP_PROTOCOL (23), and the member is not added."""
     consumer = ConsumerMember.stable(wire, wire.create_topic())
-    stranger = Member.of(wire, consumer.group, protocol_type="connect",
-                         versions={"JoinGroup": version})  # fmt: skip
+    stranger = Member.of(
+        wire, consumer.group, protocol_type="connect", versions={"JoinGroup": version}
+    )
     answer = stranger.try_to_join()
     expect(answer.error_code, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "JoinGroup error")
     expect(consumer.member_ids(), [consumer.member_id], "members of the group")
@@ -174,8 +185,13 @@ def test_the_last_consumer_leaves_a_classic_group_behind(wire: Wire, version: in
     expect((classic.state(), classic.heartbeat()), ("Stable", ErrorCode.NONE), "(state, error)")
 
 
-@case("GRPC-39", "JoinGroup", spec=MIXED + "; group.consumer.migration.policy", priority="P1",
-      config=STRICT)  # fmt: skip
+@case(
+    "GRPC-39",
+    "JoinGroup",
+    spec=MIXED + "; group.consumer.migration.policy",
+    priority="P1",
+    config=STRICT,
+)
 def test_mixing_may_be_forbidden(wire: Wire, version: int) -> None:
     """With group.consumer.migration.policy=disabled a JoinGroup to a group of the new protocol with
     members gets INCONSISTENT_GROUP_PROTOCOL (23), and the member is not added."""

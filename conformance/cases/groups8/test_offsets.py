@@ -22,8 +22,9 @@ def commit_as(
 ) -> int:
     """Commit offset 5 of partition 0 as this member, in its epoch unless told: the error."""
     fields: dict[str, Any] = {
-        "generation": member.epoch if epoch is None else epoch, "member_id": member.member_id,
-    }  # fmt: skip
+        "generation": member.epoch if epoch is None else epoch,
+        "member_id": member.member_id,
+    }
     errors = commit(member.wire, member.group, topic, {0: 5}, version, **(fields | changed))
     return errors[0]
 
@@ -87,8 +88,13 @@ def fetch_as(member: ConsumerMember, topic: Topic, version: int, **changed: Any)
     return answer.groups[0]  # type: ignore[no-any-return]
 
 
-@case("GRP8-26", "OffsetFetch", versions=(9, LATEST), spec="KIP-848, OffsetFetch API; class "
-      "ConsumerGroup, validateOffsetFetch", priority="P1")  # fmt: skip
+@case(
+    "GRP8-26",
+    "OffsetFetch",
+    versions=(9, LATEST),
+    spec="KIP-848, OffsetFetch API; class ConsumerGroup, validateOffsetFetch",
+    priority="P1",
+)
 def test_a_member_fetches_in_its_epoch(wire: Wire, version: int) -> None:
     """OffsetFetch of a member gets STALE_MEMBER_EPOCH (113) with another epoch than its own, and
     UNKNOWN_MEMBER_ID (25) with an unknown id; with its own epoch, and without any, the offset."""
@@ -96,10 +102,16 @@ def test_a_member_fetches_in_its_epoch(wire: Wire, version: int) -> None:
     member = ConsumerMember.stable(wire, topic)
     commit_as(member, topic, wire.version("OffsetCommit"))
     for epoch in (member.epoch - 1, member.epoch + 1):
-        expect(fetch_as(member, topic, version, member_epoch=epoch).error_code, STALE,
-               f"error of epoch {epoch}, the member's is {member.epoch}")  # fmt: skip
-    expect(fetch_as(member, topic, version, member_id="never-given").error_code, UNKNOWN,
-           "error of an unknown member")  # fmt: skip
+        expect(
+            fetch_as(member, topic, version, member_epoch=epoch).error_code,
+            STALE,
+            f"error of epoch {epoch}, the member's is {member.epoch}",
+        )
+    expect(
+        fetch_as(member, topic, version, member_id="never-given").error_code,
+        UNKNOWN,
+        "error of an unknown member",
+    )
     for answer in (
         fetch_as(member, topic, version),
         fetch_as(member, topic, version, member_id=None, member_epoch=-1),

@@ -58,8 +58,12 @@ def test_who_keeps_its_partitions_keeps_them(wire: Wire, version: int) -> None:
     settle(first, second, third)
     expect([len(m.owned) for m in (first, second, third)], [2, 2, 2], "partitions of each")
     for member in (first, second):
-        expect_that(set(member.owned) <= before[member.member_id], "partitions of an old member",
-                    "some of those it had", member.owned)  # fmt: skip
+        expect_that(
+            set(member.owned) <= before[member.member_id],
+            "partitions of an old member",
+            "some of those it had",
+            member.owned,
+        )
 
 
 @case("GRP8-14", "ConsumerGroupHeartbeat", spec="KIP-848, Rebalance Timeout", priority="P1")
@@ -70,8 +74,11 @@ def test_who_does_not_revoke_in_time_is_removed(wire: Wire, version: int) -> Non
     stubborn = ConsumerMember.stable(wire, topic, version=version, rebalance_timeout_ms=1_000)
     other = stubborn.partner(rebalance_timeout_ms=30_000)
     asked_to_revoke(stubborn, other)
-    error = eventually(lambda: stubborn.try_to_beat().error_code, lambda e: e != ErrorCode.NONE,
-                       "the stubborn member is removed")  # fmt: skip
+    error = eventually(
+        lambda: stubborn.try_to_beat().error_code,
+        lambda e: e != ErrorCode.NONE,
+        "the stubborn member is removed",
+    )
     expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "heartbeat error of the stubborn member")
     settle(other)
     expect(other.owned, partitions_of(topic), "partitions of the other")
@@ -80,8 +87,13 @@ def test_who_does_not_revoke_in_time_is_removed(wire: Wire, version: int) -> Non
 
 def grow(wire: Wire, topic: Topic, partitions: int) -> Topic:
     """Return the same topic with more partitions."""
-    wanted = part("CreatePartitions", "CreatePartitionsTopic", name=topic.name, count=partitions,
-                  assignments=None)  # fmt: skip
+    wanted = part(
+        "CreatePartitions",
+        "CreatePartitionsTopic",
+        name=topic.name,
+        count=partitions,
+        assignments=None,
+    )
     answer = wire.call("CreatePartitions", topics=[wanted], timeout_ms=20_000)
     expect(answer.results[0].error_code, ErrorCode.NONE, "CreatePartitions error")
     return wire.wait_for_topic(topic.name, partitions)

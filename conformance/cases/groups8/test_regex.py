@@ -76,5 +76,8 @@ def test_a_bad_regex_is_refused(wire: Wire, version: int, regex: str) -> None:
     answer = member.try_to_join(subscribed_topic_names=None)
     expect(answer.error_code, ErrorCode.INVALID_REGULAR_EXPRESSION, "heartbeat error")
     found = member.described()
-    expect((found.error_code, len(found.members)), (ErrorCode.GROUP_ID_NOT_FOUND, 0),
-           "(describe error, members)")  # fmt: skip
+    expect(
+        (found.error_code, len(found.members)),
+        (ErrorCode.GROUP_ID_NOT_FOUND, 0),
+        "(describe error, members)",
+    )

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import case, expect
-from conformance.consumer_members import (
-    LEAVE_FOR_A_MOMENT,
-    ConsumerMember,
-    partitions_of,
-    settle,
-)
+from conformance.consumer_members import LEAVE_FOR_A_MOMENT, ConsumerMember, partitions_of, settle
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 
@@ -96,6 +91,9 @@ def test_the_old_member_id_of_an_instance_is_fenced(wire: Wire, version: int) ->
     old.leave(LEAVE_FOR_A_MOMENT)
     new = old.partner(instance_id="one")
     new.join()
-    expect(old.try_to_beat(member_epoch=epoch).error_code, ErrorCode.FENCED_INSTANCE_ID,
-           "heartbeat error of the old member id")  # fmt: skip
+    expect(
+        old.try_to_beat(member_epoch=epoch).error_code,
+        ErrorCode.FENCED_INSTANCE_ID,
+        "heartbeat error of the old member id",
+    )
     new.acknowledge()

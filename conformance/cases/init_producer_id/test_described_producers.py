@@ -20,16 +20,29 @@ def test_active_producers_are_described(wire: Wire, version: int) -> None:
     at_ms = now_ms() - 5000
     ids = [init_producer_id(wire).producer_id for _ in range(2)]
     for producer_id, count in zip(ids, (1, 3), strict=True):
-        records = batch(*[b"r"] * count, producer_id=producer_id, producer_epoch=2, base_sequence=0,
-                        base_timestamp=at_ms, max_timestamp=at_ms)  # fmt: skip
+        records = batch(
+            *[b"r"] * count,
+            producer_id=producer_id,
+            producer_epoch=2,
+            base_sequence=0,
+            base_timestamp=at_ms,
+            max_timestamp=at_ms,
+        )
         expect(wire.produce(topic, records.encode()).error_code, ErrorCode.NONE, "produce error")
     found = {
-        p.producer_id: (p.producer_epoch, p.last_sequence, p.last_timestamp,
-                        p.current_txn_start_offset)
+        p.producer_id: (
+            p.producer_epoch,
+            p.last_sequence,
+            p.last_timestamp,
+            p.current_txn_start_offset,
+        )
         for p in described_producers(wire, topic, version)
-    }  # fmt: skip
-    expect(found, {ids[0]: (2, 0, at_ms, -1), ids[1]: (2, 2, at_ms, -1)},
-           "id: (epoch, last sequence, last timestamp, transaction start)")  # fmt: skip
+    }
+    expect(
+        found,
+        {ids[0]: (2, 0, at_ms, -1), ids[1]: (2, 2, at_ms, -1)},
+        "id: (epoch, last sequence, last timestamp, transaction start)",
+    )
     missing = describe_producers(wire, topic, 7, version)
     expect(missing.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of partition 7")
 

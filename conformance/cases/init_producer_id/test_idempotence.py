@@ -22,11 +22,12 @@ def init_producer_id(wire: Wire, version: int | None = None) -> Struct:
     started answers COORDINATOR_LOAD_IN_PROGRESS (14) until the controller has given it a block of
     ids (class RPCProducerIdManager; seen on Apache Kafka 4.3.1)."""
     answer = eventually(
-        lambda: wire.call("InitProducerId", version, transactional_id=None,
-                          transaction_timeout_ms=60_000),
+        lambda: wire.call(
+            "InitProducerId", version, transactional_id=None, transaction_timeout_ms=60_000
+        ),
         lambda a: a.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         "InitProducerId is served",
-    )  # fmt: skip
+    )
     expect(answer.error_code, ErrorCode.NONE, "InitProducerId error")
     return answer  # type: ignore[no-any-return]
 
@@ -49,8 +50,12 @@ class Producer:
     def send(self, sequence: int, count: int = 1, epoch: int | None = None) -> Struct:
         """Send `count` records from `sequence` on."""
         values = [b"%d" % (sequence + n) for n in range(count)]
-        records = batch(*values, producer_id=self.producer_id, base_sequence=sequence,
-                        producer_epoch=self.epoch if epoch is None else epoch)  # fmt: skip
+        records = batch(
+            *values,
+            producer_id=self.producer_id,
+            base_sequence=sequence,
+            producer_epoch=self.epoch if epoch is None else epoch,
+        )
         return self.wire.produce(self.topic, records.encode(), self.version)
 
     def accept(self, sequence: int, count: int = 1, epoch: int | None = None) -> int:
@@ -87,8 +92,12 @@ def test_sequences_that_follow_each_other_are_appended(wire: Wire, version: int)
     expect(bases, [0, 2, 5], "base offsets")
 
 
-@case("IDEM-03", "Produce", versions=V2, spec="KIP-98, Idempotent Producer Guarantees; "
-      "ProducerStateEntry.findDuplicateBatch")  # fmt: skip
+@case(
+    "IDEM-03",
+    "Produce",
+    versions=V2,
+    spec="KIP-98, Idempotent Producer Guarantees; ProducerStateEntry.findDuplicateBatch",
+)
 def test_a_retried_batch_returns_the_first_offset(wire: Wire, version: int) -> None:
     """A batch sent again (same producer id, epoch, sequence) is answered with its first offset,
     not appended twice. The log start offset (v5+) is the partition's, as in every answer."""
@@ -178,8 +187,14 @@ def test_the_sequence_wraps_to_zero(wire: Wire, version: int) -> None:
     producer.refuse(OUT_OF_ORDER, 2)
 
 
-@case("IDEM-14", "Produce", versions=V2, spec="class ProducerStateManager", priority="P1",
-      requires=["restart"])  # fmt: skip
+@case(
+    "IDEM-14",
+    "Produce",
+    versions=V2,
+    spec="class ProducerStateManager",
+    priority="P1",
+    requires=["restart"],
+)
 def test_a_retry_is_known_after_a_restart(wire: Wire, version: int, examined: Examined) -> None:
     """After kill -9 and restart a retry of the last batch is still answered with its first offset,
     not appended twice."""
@@ -204,18 +219,28 @@ def test_a_new_epoch_starts_the_sequence_again(wire: Wire, version: int) -> None
     producer.refuse(ErrorCode.INVALID_PRODUCER_EPOCH, 3, epoch=0)
 
 
-@case("IDEM-13", "Produce", versions=V2, spec="KIP-98, Idempotent Producer Guarantees; "
-      "KAFKA-5494", priority="P1")  # fmt: skip
+@case(
+    "IDEM-13",
+    "Produce",
+    versions=V2,
+    spec="KIP-98, Idempotent Producer Guarantees; KAFKA-5494",
+    priority="P1",
+)
 def test_what_follows_a_refused_batch_is_refused(wire: Wire, version: int) -> None:
     """Of five batches in flight the third is refused (too large): the two behind it get
     OUT_OF_ORDER_SEQUENCE_NUMBER (45) until it comes again, in order, and then are accepted."""
-    producer = Producer(wire, wire.create_topic(config={"max.message.bytes": "1000"}), version,
-                        init_producer_id(wire).producer_id)  # fmt: skip
+    producer = Producer(
+        wire,
+        wire.create_topic(config={"max.message.bytes": "1000"}),
+        version,
+        init_producer_id(wire).producer_id,
+    )
     connection = wire.connect_to_leader(producer.topic)
     for sequence in range(5):
         value = b"x" * 2000 if sequence == 2 else b"%d" % sequence
-        records = batch(value, producer_id=producer.producer_id, producer_epoch=0,
-                        base_sequence=sequence)  # fmt: skip
+        records = batch(
+            value, producer_id=producer.producer_id, producer_epoch=0, base_sequence=sequence
+        )
         body = wire.produce_request(producer.topic, records.encode())
         connection.send("Produce", version, body)
     answers = [connection.receive("Produce", version)[1] for _ in range(5)]
@@ -225,15 +250,24 @@ def test_what_follows_a_refused_batch_is_refused(wire: Wire, version: int) -> No
     expect(wire.values(producer.topic), [b"%d" % n for n in range(5)], "records")
 
 
-@case("IDEM-15", "Produce", versions=V2, spec="KIP-854; producer.id.expiration.ms",
-      priority="P1", config=SHORT_LIVED)  # fmt: skip
+@case(
+    "IDEM-15",
+    "Produce",
+    versions=V2,
+    spec="KIP-854; producer.id.expiration.ms",
+    priority="P1",
+    config=SHORT_LIVED,
+)
 def test_an_idle_producer_is_forgotten(wire: Wire, version: int) -> None:
     """A producer that has written nothing for producer.id.expiration.ms is no longer known in the
     partition: it may go on with any sequence, and its records stay."""
     producer = Producer.new(wire, version)
     producer.accept(0, 2)
-    eventually(lambda: described_producers(wire, producer.topic), lambda found: not found,
-               "the producer is forgotten")  # fmt: skip
+    eventually(
+        lambda: described_producers(wire, producer.topic),
+        lambda found: not found,
+        "the producer is forgotten",
+    )
     expect(producer.accept(17), 2, "base offset of sequence 17")
     expect(wire.values(producer.topic), [b"0", b"1", b"17"], "records")
 

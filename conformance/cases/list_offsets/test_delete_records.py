@@ -58,8 +58,11 @@ def test_an_offset_out_of_range_is_refused(wire: Wire, version: int) -> None:
     topic = of_five(wire)
     for offset in (6, -2):
         answer = delete_records(wire, topic, offset, version)
-        expect((answer.error_code, answer.low_watermark),
-               (ErrorCode.OFFSET_OUT_OF_RANGE, -1), f"(error, low mark), {offset}")  # fmt: skip
+        expect(
+            (answer.error_code, answer.low_watermark),
+            (ErrorCode.OFFSET_OUT_OF_RANGE, -1),
+            f"(error, low mark), {offset}",
+        )
     expect(len(wire.values(topic)), 5, "records afterwards")
 
 
@@ -104,18 +107,29 @@ def test_a_batch_is_cut_in_the_middle_by_offset_only(wire: Wire, version: int) -
     expect(wire.fetch(topic, 0).error_code, ErrorCode.OFFSET_OUT_OF_RANGE, "fetch below it")
     found = wire.fetch(topic, 1)
     expect(found.log_start_offset, 1, "log start offset")
-    expect([(b.base_offset, len(b.records)) for b in wire.batches(topic, 1)], [(0, 3), (3, 1)],
-           "(base offset, records) of the batches")  # fmt: skip
+    expect(
+        [(b.base_offset, len(b.records)) for b in wire.batches(topic, 1)],
+        [(0, 3), (3, 1)],
+        "(base offset, records) of the batches",
+    )
 
 
 def epoch_end(wire: Wire, topic: Topic, version: int, epoch: int, current: int = -1) -> Struct:
-    wanted = part("OffsetForLeaderEpoch", "OffsetForLeaderPartition", partition=0,
-                  leader_epoch=epoch, current_leader_epoch=current)  # fmt: skip
-    entry = part("OffsetForLeaderEpoch", "OffsetForLeaderTopic", topic=topic.name,
-                 partitions=[wanted])  # fmt: skip
+    wanted = part(
+        "OffsetForLeaderEpoch",
+        "OffsetForLeaderPartition",
+        partition=0,
+        leader_epoch=epoch,
+        current_leader_epoch=current,
+    )
+    entry = part(
+        "OffsetForLeaderEpoch", "OffsetForLeaderTopic", topic=topic.name, partitions=[wanted]
+    )
     answer = wire.leader(topic).call(
-        "OffsetForLeaderEpoch", version, request("OffsetForLeaderEpoch", replica_id=-1,
-                                                 topics=[entry]))  # fmt: skip
+        "OffsetForLeaderEpoch",
+        version,
+        request("OffsetForLeaderEpoch", replica_id=-1, topics=[entry]),
+    )
     return answer.topics[0].partitions[0]  # type: ignore[no-any-return]
 
 
@@ -152,11 +166,20 @@ def test_the_epochs_of_an_unknown_partition_are_unknown(wire: Wire, version: int
     end offset -1."""
     topic = of_five(wire)
     for name, index in ((topic.name, 9), (wire.new_name("missing"), 0)):
-        wanted = part("OffsetForLeaderEpoch", "OffsetForLeaderPartition", partition=index,
-                      leader_epoch=0, current_leader_epoch=-1)  # fmt: skip
-        entry = part("OffsetForLeaderEpoch", "OffsetForLeaderTopic", topic=name,
-                     partitions=[wanted])  # fmt: skip
+        wanted = part(
+            "OffsetForLeaderEpoch",
+            "OffsetForLeaderPartition",
+            partition=index,
+            leader_epoch=0,
+            current_leader_epoch=-1,
+        )
+        entry = part(
+            "OffsetForLeaderEpoch", "OffsetForLeaderTopic", topic=name, partitions=[wanted]
+        )
         answer = wire.call("OffsetForLeaderEpoch", version, replica_id=-1, topics=[entry])
         found = answer.topics[0].partitions[0]
-        expect((found.error_code, found.leader_epoch, found.end_offset),
-               (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1), "(error, epoch, end)")  # fmt: skip
+        expect(
+            (found.error_code, found.leader_epoch, found.end_offset),
+            (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1),
+            "(error, epoch, end)",
+        )

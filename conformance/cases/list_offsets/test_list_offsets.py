@@ -24,15 +24,32 @@ ALL = (1, 11)
 
 
 def list_offset(
-    wire: Wire, topic: Topic, timestamp: int, version: int, *, partition: int = 0,
-    isolation_level: int = 0, current_leader_epoch: int = -1, timeout_ms: int = 20_000,
-) -> Struct:  # fmt: skip
+    wire: Wire,
+    topic: Topic,
+    timestamp: int,
+    version: int,
+    *,
+    partition: int = 0,
+    isolation_level: int = 0,
+    current_leader_epoch: int = -1,
+    timeout_ms: int = 20_000,
+) -> Struct:
     """Return the answer for one partition."""
-    wanted = part("ListOffsets", "ListOffsetsPartition", partition_index=partition,
-                  timestamp=timestamp, current_leader_epoch=current_leader_epoch)  # fmt: skip
+    wanted = part(
+        "ListOffsets",
+        "ListOffsetsPartition",
+        partition_index=partition,
+        timestamp=timestamp,
+        current_leader_epoch=current_leader_epoch,
+    )
     entry = part("ListOffsets", "ListOffsetsTopic", name=topic.name, partitions=[wanted])
-    body = request("ListOffsets", replica_id=-1, isolation_level=isolation_level, topics=[entry],
-                   timeout_ms=timeout_ms)  # fmt: skip
+    body = request(
+        "ListOffsets",
+        replica_id=-1,
+        isolation_level=isolation_level,
+        topics=[entry],
+        timeout_ms=timeout_ms,
+    )
     answer = wire.leader(topic, partition).call("ListOffsets", version, body)
     return answer.topics[0].partitions[0]  # type: ignore[no-any-return]
 
@@ -94,8 +111,11 @@ def test_a_time_finds_the_first_record_at_or_after_it(
     add(wire, topic, 300, 400, codec=codec)
     for asked, offset, found in ((0, 0, 0), (50, 1, 100), (200, 2, 200), (201, 3, 300)):
         answer = list_offset(wire, topic, BASE + asked, version)
-        expect((answer.error_code, answer.offset, answer.timestamp - BASE), (0, offset, found),
-               f"(error, offset, timestamp) at +{asked} ms")  # fmt: skip
+        expect(
+            (answer.error_code, answer.offset, answer.timestamp - BASE),
+            (0, offset, found),
+            f"(error, offset, timestamp) at +{asked} ms",
+        )
 
 
 @case("LIST-05", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest")
@@ -115,10 +135,15 @@ def test_max_timestamp_finds_its_first_record(wire: Wire, version: int) -> None:
     expect((answer.error_code, answer.offset, answer.timestamp - BASE), (0, 1, 500), "answer")
 
 
-@pytest.mark.parametrize(("asked", "from_version"), [(MAX_TIMESTAMP, 7), (EARLIEST_LOCAL, 8),
-                                                     (LATEST_TIERED, 9)])  # fmt: skip
-@case("LIST-08", "ListOffsets", spec="ListOffsetsRequest.json, versions; class KafkaApis",
-      priority="P1")  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "from_version"), [(MAX_TIMESTAMP, 7), (EARLIEST_LOCAL, 8), (LATEST_TIERED, 9)]
+)
+@case(
+    "LIST-08",
+    "ListOffsets",
+    spec="ListOffsetsRequest.json, versions; class KafkaApis",
+    priority="P1",
+)
 def test_a_special_timestamp_of_a_later_version_is_refused(
     wire: Wire, asked: int, from_version: int
 ) -> None:
@@ -134,22 +159,27 @@ def test_an_unknown_topic_or_partition_is_refused(wire: Wire, version: int) -> N
     -1 as offset, timestamp and leader epoch."""
     topic = wire.create_topic()
     for nowhere, index in ((topic, 4), (Topic(wire.new_name("missing"), topic.id, 1), 0)):
-        wanted = part("ListOffsets", "ListOffsetsPartition", partition_index=index,
-                      timestamp=LATEST)  # fmt: skip
+        wanted = part(
+            "ListOffsets", "ListOffsetsPartition", partition_index=index, timestamp=LATEST
+        )
         entry = part("ListOffsets", "ListOffsetsTopic", name=nowhere.name, partitions=[wanted])
         answer = wire.bootstrap.call("ListOffsets", version, replica_id=-1, topics=[entry])
         found = answer.topics[0].partitions[0]
-        expect((found.error_code, found.offset, found.timestamp, found.leader_epoch),
-               (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1, -1),
-               "(error, offset, timestamp, leader epoch)")  # fmt: skip
+        expect(
+            (found.error_code, found.offset, found.timestamp, found.leader_epoch),
+            (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1, -1),
+            "(error, offset, timestamp, leader epoch)",
+        )
 
 
 @case("LIST-13", "ListOffsets", versions=ALL, spec="class ReplicaManager", priority="P1")
 def test_the_same_partition_twice_is_refused(wire: Wire, version: int) -> None:
     """A partition named twice in one request gets INVALID_REQUEST (42)."""
     topic = wire.create_topic()
-    wanted = [part("ListOffsets", "ListOffsetsPartition", partition_index=0, timestamp=LATEST)
-              for _ in range(2)]  # fmt: skip
+    wanted = [
+        part("ListOffsets", "ListOffsetsPartition", partition_index=0, timestamp=LATEST)
+        for _ in range(2)
+    ]
     entry = part("ListOffsets", "ListOffsetsTopic", name=topic.name, partitions=wanted)
     answer = wire.leader(topic).call("ListOffsets", version, replica_id=-1, topics=[entry])
     for found in each((p for t in answer.topics for p in t.partitions), "partitions"):
@@ -183,8 +213,13 @@ def test_an_empty_partition_begins_and_ends_at_zero(wire: Wire, version: int) ->
     expect(found, [0, 0, -1], "earliest, latest, by time")
 
 
-@case("LIST-06", "ListOffsets", versions=(2, 11), spec="class Partition, fetchOffsetForTimestamp; "
-      "KIP-98", priority="P1")  # fmt: skip
+@case(
+    "LIST-06",
+    "ListOffsets",
+    versions=(2, 11),
+    spec="class Partition, fetchOffsetForTimestamp; KIP-98",
+    priority="P1",
+)
 def test_a_time_beyond_the_stable_offset_finds_nothing(wire: Wire, version: int) -> None:
     """For a timestamp whose first record belongs to an open transaction, ListOffsets returns offset
     -1 in read_committed, and that record's offset in read_uncommitted and once the transaction is
@@ -192,10 +227,20 @@ def test_a_time_beyond_the_stable_offset_finds_nothing(wire: Wire, version: int)
     topic, producer = stamped(wire, 0), Producer.ready(wire)
     producer.add(topic, 0)
     records = [Record(b"open", timestamp_delta=100)]
-    made = RecordBatch(records, base_timestamp=BASE, attributes=TRANSACTIONAL_BIT, base_sequence=0,
-                       producer_id=producer.producer_id, producer_epoch=producer.epoch)  # fmt: skip
-    sent = wire.produce(topic, made.encode(), producer.explicit("Produce"),
-                        transactional_id=producer.transactional_id)  # fmt: skip
+    made = RecordBatch(
+        records,
+        base_timestamp=BASE,
+        attributes=TRANSACTIONAL_BIT,
+        base_sequence=0,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+    )
+    sent = wire.produce(
+        topic,
+        made.encode(),
+        producer.explicit("Produce"),
+        transactional_id=producer.transactional_id,
+    )
     expect(sent.error_code, ErrorCode.NONE, "produce error")
     for isolation, offset, what in ((1, -1, "read_committed"), (0, 1, "read_uncommitted")):
         answer = list_offset(wire, topic, BASE + 50, version, isolation_level=isolation)

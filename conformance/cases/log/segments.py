@@ -69,8 +69,12 @@ def kept(wire: Wire, topic: Topic) -> list[Kept]:
 
 def wait_until_kept(wire: Wire, topic: Topic, expected: Sequence[Kept], what: str) -> None:
     """Wait until exactly these records are left."""
-    eventually(lambda: kept(wire, topic), lambda found: found == list(expected),
-               f"{what}: {expected} is left", CLEANED_S)  # fmt: skip
+    eventually(
+        lambda: kept(wire, topic),
+        lambda found: found == list(expected),
+        f"{what}: {expected} is left",
+        CLEANED_S,
+    )
 
 
 def wait_for_log_start(wire: Wire, topic: Topic, offset: int) -> None:

@@ -94,8 +94,13 @@ def test_a_tombstone_stays_for_delete_retention_ms(wire: Wire) -> None:
     expect(wire.fetch(topic, 4).high_watermark, 5, "high watermark")
 
 
-@case("LOG-06", "Fetch", spec="KIP-58; topic config min.compaction.lag.ms", priority="P1",
-      requires=["quick-cleanup"])  # fmt: skip
+@case(
+    "LOG-06",
+    "Fetch",
+    spec="KIP-58; topic config min.compaction.lag.ms",
+    priority="P1",
+    requires=["quick-cleanup"],
+)
 def test_records_younger_than_the_lag_are_not_cleaned(wire: Wire) -> None:
     """Records younger than min.compaction.lag.ms are not removed, and older records with their keys
     are not removed because of them."""
@@ -109,8 +114,13 @@ def test_records_younger_than_the_lag_are_not_cleaned(wire: Wire) -> None:
     expect(wire.fetch(topic, 4).high_watermark, 5, "high watermark")
 
 
-@case("LOG-06", "Fetch", spec="KIP-354; topic config max.compaction.lag.ms", priority="P1",
-      requires=["quick-cleanup"])  # fmt: skip
+@case(
+    "LOG-06",
+    "Fetch",
+    spec="KIP-354; topic config max.compaction.lag.ms",
+    priority="P1",
+    requires=["quick-cleanup"],
+)
 def test_records_older_than_the_longest_lag_are_cleaned(wire: Wire) -> None:
     """Where the oldest unclean record is older than max.compaction.lag.ms the log is cleaned
     although it is not dirty enough, and a segment ends after that time although segment.ms is

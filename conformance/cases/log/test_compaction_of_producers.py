@@ -20,8 +20,13 @@ from reference_impl.wire import TRANSACTIONAL_BIT
 END: KeyValue = (b"end", b"!")
 
 
-@case("LOG-09", "Fetch", spec="KIP-98; class Cleaner, filterInto (RETAIN_EMPTY)", priority="P1",
-      requires=["quick-cleanup"])  # fmt: skip
+@case(
+    "LOG-09",
+    "Fetch",
+    spec="KIP-98; class Cleaner, filterInto (RETAIN_EMPTY)",
+    priority="P1",
+    requires=["quick-cleanup"],
+)
 def test_a_producers_last_batch_stays_without_records(wire: Wire) -> None:
     """The last batch of a producer stays, without records, so that its sequence is known: the
     fetch answers it, and the producer goes on where it was."""
@@ -49,16 +54,28 @@ def send(wire: Wire, producer: Producer, topic: Topic, pair: KeyValue, at_ms: in
     """One record of the producer's transaction."""
     producer.add(topic)
     sequence = producer.sequences.get((topic.name, 0), 0)
-    records = keyed([pair], at_ms, producer_id=producer.producer_id, producer_epoch=producer.epoch,
-                    base_sequence=sequence, attributes=TRANSACTIONAL_BIT)  # fmt: skip
-    answer = wire.produce(topic, records, producer.explicit("Produce"),
-                          transactional_id=producer.transactional_id)  # fmt: skip
+    records = keyed(
+        [pair],
+        at_ms,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=sequence,
+        attributes=TRANSACTIONAL_BIT,
+    )
+    answer = wire.produce(
+        topic, records, producer.explicit("Produce"), transactional_id=producer.transactional_id
+    )
     expect(answer.error_code, 0, "produce error")
     producer.sequences[topic.name, 0] = sequence + 1
 
 
-@case("LOG-08", "Fetch", spec="KIP-98; class CleanedTransactionMetadata",
-      priority="P1", requires=["quick-cleanup"])  # fmt: skip
+@case(
+    "LOG-08",
+    "Fetch",
+    spec="KIP-98; class CleanedTransactionMetadata",
+    priority="P1",
+    requires=["quick-cleanup"],
+)
 def test_aborted_records_go_and_committed_ones_stay(wire: Wire) -> None:
     """Aborted records are removed and do not count as newer values; committed ones stay; a
     read_committed reader sees the committed value before and after."""
@@ -82,8 +99,13 @@ def test_aborted_records_go_and_committed_ones_stay(wire: Wire) -> None:
     expect_that(5 in markers, "the newest marker", "at 5, since it ends the last epoch", markers)
 
 
-@case("LOG-08", "Fetch", spec="class LogCleanerManager, cleanableOffsets",
-      priority="P1", requires=["quick-cleanup"])  # fmt: skip
+@case(
+    "LOG-08",
+    "Fetch",
+    spec="class LogCleanerManager, cleanableOffsets",
+    priority="P1",
+    requires=["quick-cleanup"],
+)
 def test_nothing_from_an_open_transaction_on_is_cleaned(wire: Wire) -> None:
     """Until an open transaction has ended, records at or above the last stable offset are not
     removed, and older records with their keys are not removed because of them."""

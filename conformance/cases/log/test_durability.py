@@ -29,13 +29,22 @@ def test_times_out_of_order_are_found_in_offset_order(wire: Wire, version: int) 
         expected = next((n for n, step in enumerate(steps) if step >= asked), -1)
         found = list_offset(wire, topic, base + asked * STEP_MS, version)
         time = base + steps[expected] * STEP_MS if expected >= 0 else -1
-        expect((found.error_code, found.offset, found.timestamp), (0, expected, time),
-               f"(error, offset, timestamp) at step {asked}")  # fmt: skip
+        expect(
+            (found.error_code, found.offset, found.timestamp),
+            (0, expected, time),
+            f"(error, offset, timestamp) at step {asked}",
+        )
 
 
 @pytest.mark.parametrize("clean", [True, False], ids=["SIGTERM", "SIGKILL"])
-@case("LOG-11", "Produce", versions=(13, 13), spec="class LogLoader; KIP-101", priority="P1",
-      requires=["restart"])  # fmt: skip
+@case(
+    "LOG-11",
+    "Produce",
+    versions=(13, 13),
+    spec="class LogLoader; KIP-101",
+    priority="P1",
+    requires=["restart"],
+)
 def test_what_is_acknowledged_outlives_the_process(
     wire: Wire, version: int, examined: Examined, clean: bool
 ) -> None:
@@ -64,8 +73,14 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=[name.replace(" ", "-") for name in DAMAGE])
-@case("LOG-12", "Produce", versions=(13, 13), spec="class LogLoader, recoverSegment; class "
-      "LogSegment, recover", priority="P1", requires=["restart"])  # fmt: skip
+@case(
+    "LOG-12",
+    "Produce",
+    versions=(13, 13),
+    spec="class LogLoader, recoverSegment; class LogSegment, recover",
+    priority="P1",
+    requires=["restart"],
+)
 def test_a_torn_tail_is_cut_off(
     wire: Wire, version: int, examined: Examined, damage: object
 ) -> None:
@@ -91,5 +106,9 @@ def test_a_torn_tail_is_cut_off(
     expect(wire.values(topic), [b"a", b"b"], "records")
     answer = wire.produce(topic, batch(b"c").encode(), version)
     expect((answer.error_code, answer.base_offset), (0, 2), "(error, base offset) of the next")
-    expect_that(wire.values(topic) == [b"a", b"b", b"c"], "records with the next", "a, b, c",
-                wire.values(topic))  # fmt: skip
+    expect_that(
+        wire.values(topic) == [b"a", b"b", b"c"],
+        "records with the next",
+        "a, b, c",
+        wire.values(topic),
+    )

@@ -15,13 +15,19 @@ def describe(
 ) -> Struct:
     """Return a page of these topics; `cursor` is what the page before ended with."""
     if cursor is not None:
-        cursor = part("DescribeTopicPartitions", "Cursor", topic_name=cursor.topic_name,
-                      partition_index=cursor.partition_index)  # fmt: skip
+        cursor = part(
+            "DescribeTopicPartitions",
+            "Cursor",
+            topic_name=cursor.topic_name,
+            partition_index=cursor.partition_index,
+        )
     return wire.call(
-        "DescribeTopicPartitions", version,
+        "DescribeTopicPartitions",
+        version,
         topics=[part("DescribeTopicPartitions", "TopicRequest", name=name) for name in names],
-        response_partition_limit=limit, cursor=cursor,
-    )  # fmt: skip
+        response_partition_limit=limit,
+        cursor=cursor,
+    )
 
 
 @case("META-25", "DescribeTopicPartitions", spec=SPEC, priority="P1")
@@ -32,11 +38,17 @@ def test_an_unknown_topic_is_refused_beside_the_others(wire: Wire, version: int)
     answer = describe(wire, version, [missing, topic.name])
     found = {t.name: t for t in answer.topics}
     expect(sorted(found), sorted([missing, topic.name]), "topics")
-    expect((found[missing].error_code, found[missing].partitions), (UNKNOWN, []),
-           "(error, partitions) of the missing one")  # fmt: skip
+    expect(
+        (found[missing].error_code, found[missing].partitions),
+        (UNKNOWN, []),
+        "(error, partitions) of the missing one",
+    )
     described = found[topic.name]
-    expect((described.error_code, described.topic_id, described.is_internal),
-           (0, topic.id, False), "(error, id, internal)")  # fmt: skip
+    expect(
+        (described.error_code, described.topic_id, described.is_internal),
+        (0, topic.id, False),
+        "(error, id, internal)",
+    )
     names = (
         "partition_index",
         "error_code",
@@ -91,12 +103,20 @@ def test_topics_come_sorted_by_name(wire: Wire, version: int) -> None:
     for topic in each(answer.topics, "topics"):
         for found in each(topic.partitions, "partitions"):
             replicas = {*(found.eligible_leader_replicas or []), *(found.last_known_elr or [])}
-            expect_that(replicas <= set(found.replica_nodes), "eligible leaders",
-                        f"among {found.replica_nodes}", replicas)  # fmt: skip
+            expect_that(
+                replicas <= set(found.replica_nodes),
+                "eligible leaders",
+                f"among {found.replica_nodes}",
+                replicas,
+            )
 
 
-@case("META-28", "DescribeTopicPartitions", spec="class DescribeTopicPartitionsRequestHandler",
-      priority="P2")  # fmt: skip
+@case(
+    "META-28",
+    "DescribeTopicPartitions",
+    spec="class DescribeTopicPartitionsRequestHandler",
+    priority="P2",
+)
 def test_a_cursor_beside_the_topics_is_refused(wire: Wire, version: int) -> None:
     """A cursor with a negative partition, or with a topic that was not requested, gets
     INVALID_REQUEST (42) for each topic; a limit below 1 counts as 1."""
@@ -109,5 +129,8 @@ def test_a_cursor_beside_the_topics_is_refused(wire: Wire, version: int) -> None
         expect(found, [(ErrorCode.INVALID_REQUEST, [])], f"(error, partitions) of {(name, index)}")
     for limit in (0, -1):
         page = describe(wire, version, [topic.name], limit=limit)
-        expect([p.partition_index for t in page.topics for p in t.partitions], [0],
-               f"partitions within a limit of {limit}")  # fmt: skip
+        expect(
+            [p.partition_index for t in page.topics for p in t.partitions],
+            [0],
+            f"partitions within a limit of {limit}",
+        )

@@ -15,8 +15,12 @@ WITH_SASL = ("SASL", "BRIEF", "SASL_TLS")
 
 
 @pytest.mark.parametrize("listener", [*WITH_SASL, "TLS"])
-@case("META-03", "Metadata", spec="KIP-103, Separation of Internal and External traffic",
-      config=SECURED)  # fmt: skip
+@case(
+    "META-03",
+    "Metadata",
+    spec="KIP-103, Separation of Internal and External traffic",
+    config=SECURED,
+)
 def test_a_broker_is_described_as_its_listener_is_advertised(
     wire: Wire, examined: Examined, version: int, listener: str
 ) -> None:

@@ -25,19 +25,28 @@ def test_null_asks_for_all_topics_and_empty_for_none(wire: Wire, version: int) -
     """topics=null returns every topic, an empty array none."""
     topic = wire.create_topic()
     everything = wire.call("Metadata", version, topics=None)
-    expect_that(topic.name in [t.name for t in everything.topics], "topics for null",
-                f"with {topic.name}", [t.name for t in everything.topics])  # fmt: skip
+    expect_that(
+        topic.name in [t.name for t in everything.topics],
+        "topics for null",
+        f"with {topic.name}",
+        [t.name for t in everything.topics],
+    )
     expect(wire.call("Metadata", version, topics=[]).topics, [], "topics for an empty array")
 
 
-@case("META-02", "Metadata", versions=(0, 0), spec="MetadataRequest.json, field Topics",
-      priority="P1")  # fmt: skip
+@case(
+    "META-02", "Metadata", versions=(0, 0), spec="MetadataRequest.json, field Topics", priority="P1"
+)
 def test_version_0_asks_for_all_topics_by_an_empty_array(wire: Wire, version: int) -> None:
     """In version 0 the empty array means every topic."""
     topic = wire.create_topic()
     answer = wire.call("Metadata", version, topics=[])
-    expect_that(topic.name in [t.name for t in answer.topics], "topics", f"with {topic.name}",
-                [t.name for t in answer.topics])  # fmt: skip
+    expect_that(
+        topic.name in [t.name for t in answer.topics],
+        "topics",
+        f"with {topic.name}",
+        [t.name for t in answer.topics],
+    )
 
 
 @case("META-03", "Metadata", spec="KIP-103; MetadataResponse.json, Brokers")
@@ -77,14 +86,20 @@ def test_an_unknown_topic_is_refused_if_it_may_not_be_created(wire: Wire, versio
     name and no partitions; it is not created."""
     name = wire.new_name("missing")
     for _ in range(2):
-        answer = wire.call("Metadata", version, topics=named(name),
-                           allow_auto_topic_creation=False).topics[0]  # fmt: skip
+        answer = wire.call(
+            "Metadata", version, topics=named(name), allow_auto_topic_creation=False
+        ).topics[0]
         expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
         expect((answer.name, answer.partitions), (name, []), "(name, partitions)")
 
 
-@case("META-07", "Metadata", versions=(4, 13), spec="class AutoTopicCreationManager",
-      requires=["auto-create"])  # fmt: skip
+@case(
+    "META-07",
+    "Metadata",
+    versions=(4, 13),
+    spec="class AutoTopicCreationManager",
+    requires=["auto-create"],
+)
 def test_an_unknown_topic_is_created_if_it_may_be(wire: Wire, version: int) -> None:
     """With allow_auto_topic_creation, on a broker that creates topics, the topic soon exists with
     leaders and num.partitions partitions; until then UNKNOWN_TOPIC_OR_PARTITION (3) or
@@ -95,19 +110,22 @@ def test_an_unknown_topic_is_created_if_it_may_be(wire: Wire, version: int) -> N
         answer = wire.call("Metadata", version, topics=named(name), allow_auto_topic_creation=True)
         return answer.topics[0]  # type: ignore[no-any-return]
 
-    waiting = {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-               ErrorCode.LEADER_NOT_AVAILABLE}  # fmt: skip
+    waiting = {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE}
     expect(ask().error_code, waiting, "first error")
-    created = eventually(ask, lambda t: t.error_code == 0 and len(t.partitions) > 0,
-                         f"{name} is created")  # fmt: skip
+    created = eventually(
+        ask, lambda t: t.error_code == 0 and len(t.partitions) > 0, f"{name} is created"
+    )
     partitions = broker_setting(wire, "num.partitions")
     expect(len(created.partitions), int(partitions or len(created.partitions)), "partitions")
     topic = wire.wait_for_topic(name, len(created.partitions))
     expect(wire.produce(topic, batch(b"a").encode()).error_code, ErrorCode.NONE, "produce error")
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "x" * 250],
-                         ids=["empty", "dot", "dots", "space", "slash", "long"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "a b", "a/b", "x" * 250],
+    ids=["empty", "dot", "dots", "space", "slash", "long"],
+)
 @case("META-08", "Metadata", versions=(1, 13), spec="class Topic, validate")
 def test_an_invalid_topic_name_is_refused(wire: Wire, version: int, name: str) -> None:
     """A name that is empty, . or .., longer than 249, or not of [a-zA-Z0-9._-], gets
@@ -126,8 +144,12 @@ def test_each_partition_has_a_leader_among_its_in_sync_replicas(wire: Wire, vers
     for found in each(partitions, "partitions"):
         expect(found.error_code, ErrorCode.NONE, "partition error")
         expect(found.leader_id, frozenset(found.isr_nodes), "leader")
-        expect_that(set(found.isr_nodes) <= set(found.replica_nodes), "in-sync replicas",
-                    f"among {found.replica_nodes}", found.isr_nodes)  # fmt: skip
+        expect_that(
+            set(found.isr_nodes) <= set(found.replica_nodes),
+            "in-sync replicas",
+            f"among {found.replica_nodes}",
+            found.isr_nodes,
+        )
         if version >= 7:
             expect_that(found.leader_epoch >= 0, "leader epoch", ">= 0", found.leader_epoch)
         if version >= 5:
@@ -153,8 +175,11 @@ def test_a_topic_may_be_asked_for_by_id(wire: Wire, version: int) -> None:
     topics = [wire.create_topic(), wire.create_topic()]
     by_id = [part("Metadata", "MetadataRequestTopic", topic_id=t.id, name=None) for t in topics]
     found = wire.call("Metadata", version, topics=by_id).topics
-    expect(sorted((t.error_code, t.name, t.topic_id) for t in found),
-           sorted((0, t.name, t.id) for t in topics), "(error, name, id)")  # fmt: skip
+    expect(
+        sorted((t.error_code, t.name, t.topic_id) for t in found),
+        sorted((0, t.name, t.id) for t in topics),
+        "(error, name, id)",
+    )
 
 
 @case("META-12", "Metadata", versions=(12, 13), spec="KIP-516, Metadata", priority="P1")
@@ -162,12 +187,20 @@ def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
     """An id that no topic has gets UNKNOWN_TOPIC_ID (100)."""
     by_id = part("Metadata", "MetadataRequestTopic", topic_id=uuid.uuid4(), name=None)
     found = wire.call("Metadata", version, topics=[by_id]).topics[0]
-    expect((found.error_code, found.name, found.partitions),
-           (ErrorCode.UNKNOWN_TOPIC_ID, None, []), "(error, name, partitions)")  # fmt: skip
+    expect(
+        (found.error_code, found.name, found.partitions),
+        (ErrorCode.UNKNOWN_TOPIC_ID, None, []),
+        "(error, name, partitions)",
+    )
 
 
-@case("META-13", "Metadata", versions=(10, 11), spec="class KafkaApis, handleTopicMetadataRequest",
-      priority="P1")  # fmt: skip
+@case(
+    "META-13",
+    "Metadata",
+    versions=(10, 11),
+    spec="class KafkaApis, handleTopicMetadataRequest",
+    priority="P1",
+)
 def test_topic_ids_cannot_be_asked_for_before_version_12(wire: Wire, version: int) -> None:
     """v10 and v11 have the fields for it, but a request with an id or without a name gets
     INVALID_REQUEST (42) for each of its topics."""
@@ -175,8 +208,12 @@ def test_topic_ids_cannot_be_asked_for_before_version_12(wire: Wire, version: in
     by_id = part("Metadata", "MetadataRequestTopic", topic_id=topic.id, name=topic.name)
     nameless = part("Metadata", "MetadataRequestTopic", topic_id=topic.id, name=None)
     for wanted in (by_id, nameless):
-        answer = wire.call("Metadata", version, topics=[wanted, *named(topic.name)],
-                           allow_auto_topic_creation=False)  # fmt: skip
+        answer = wire.call(
+            "Metadata",
+            version,
+            topics=[wanted, *named(topic.name)],
+            allow_auto_topic_creation=False,
+        )
         expect([t.error_code for t in answer.topics], [ErrorCode.INVALID_REQUEST] * 2, "errors")
 
 
@@ -188,13 +225,20 @@ def test_internal_topics_are_marked(wire: Wire, version: int) -> None:
         coordinator(wire, wire.new_name(), key_type)
     if wire.topic_metadata(next(iter(internal))).error_code != ErrorCode.NONE:
         raise Unsupported("there is a coordinator, but no topic in which it keeps offsets")
-    found = {name: wire.topic_metadata(name, version).is_internal
-             for name in (*internal, wire.create_topic().name)}  # fmt: skip
+    found = {
+        name: wire.topic_metadata(name, version).is_internal
+        for name in (*internal, wire.create_topic().name)
+    }
     expect(list(found.values()), [True, True, False], f"is_internal of {', '.join(found)}")
 
 
-@case("META-15", "Metadata", versions=(1, 13), spec="class KafkaApis, handleTopicMetadataRequest",
-      priority="P1")  # fmt: skip
+@case(
+    "META-15",
+    "Metadata",
+    versions=(1, 13),
+    spec="class KafkaApis, handleTopicMetadataRequest",
+    priority="P1",
+)
 def test_a_topic_named_twice_comes_once(wire: Wire, version: int) -> None:
     """A topic named twice in a request has one entry in the answer."""
     topic = wire.create_topic()
@@ -208,10 +252,15 @@ def test_authorized_operations_come_only_if_asked_for(wire: Wire, version: int) 
     topic = wire.create_topic()
     plain = wire.call("Metadata", version, topics=named(topic.name)).topics[0]
     expect(plain.topic_authorized_operations, NOT_ASKED, "operations, not asked for")
-    asked = wire.call("Metadata", version, topics=named(topic.name),
-                      include_topic_authorized_operations=True).topics[0]  # fmt: skip
-    expect_that(asked.topic_authorized_operations != NOT_ASKED, "operations, asked for",
-                "a bit field", asked.topic_authorized_operations)  # fmt: skip
+    asked = wire.call(
+        "Metadata", version, topics=named(topic.name), include_topic_authorized_operations=True
+    ).topics[0]
+    expect_that(
+        asked.topic_authorized_operations != NOT_ASKED,
+        "operations, asked for",
+        "a bit field",
+        asked.topic_authorized_operations,
+    )
 
 
 @case("META-18", "Metadata", versions=(4, 13), spec="class MetadataCache", priority="P1")
@@ -219,22 +268,30 @@ def test_a_topic_once_visible_stays_visible(wire: Wire, version: int) -> None:
     """A topic that CreateTopics has made is soon in Metadata, and from then on in every answer of
     the same broker."""
     name = wire.new_name()
-    topic = part("CreateTopics", "CreatableTopic", name=name, num_partitions=2,
-                 replication_factor=1)  # fmt: skip
+    topic = part(
+        "CreateTopics", "CreatableTopic", name=name, num_partitions=2, replication_factor=1
+    )
     wire.call("CreateTopics", topics=[topic], timeout_ms=20_000)
-    eventually(lambda: wire.topic_metadata(name, version), lambda t: t.error_code == 0,
-               f"{name} is visible")  # fmt: skip
+    eventually(
+        lambda: wire.topic_metadata(name, version),
+        lambda t: t.error_code == 0,
+        f"{name} is visible",
+    )
     later = [wire.topic_metadata(name, version) for _ in range(50)]
-    expect([(t.error_code, len(t.partitions)) for t in later], [(0, 2)] * 50,
-           "(error, partitions) of fifty answers after the first")  # fmt: skip
+    expect(
+        [(t.error_code, len(t.partitions)) for t in later],
+        [(0, 2)] * 50,
+        "(error, partitions) of fifty answers after the first",
+    )
 
 
 @case("META-21", "Metadata", versions=(13, 13), spec="KIP-1102", priority="P1")
 def test_nobody_need_bootstrap_again(wire: Wire, version: int) -> None:
     """The error of the whole answer (v13+), which may ask a client to bootstrap again, is NONE
     while the broker knows its cluster, whatever is wrong with a topic."""
-    answer = wire.call("Metadata", version, topics=named(wire.new_name("missing")),
-                       allow_auto_topic_creation=False)  # fmt: skip
+    answer = wire.call(
+        "Metadata", version, topics=named(wire.new_name("missing")), allow_auto_topic_creation=False
+    )
     expect(answer.error_code, ErrorCode.NONE, "error of the whole answer")
     expect(answer.topics[0].error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of the topic")
 
@@ -247,14 +304,16 @@ def test_describe_cluster_agrees_with_metadata(wire: Wire, version: int) -> None
     answer = wire.call("DescribeCluster", version, endpoint_type=1)
     expect(answer.error_code, ErrorCode.NONE, "error")
     expect(answer.cluster_id, metadata.cluster_id, "cluster id")
-    expect(sorted((b.broker_id, b.host, b.port) for b in answer.brokers),
-           sorted((b.node_id, b.host, b.port) for b in metadata.brokers), "brokers")  # fmt: skip
+    expect(
+        sorted((b.broker_id, b.host, b.port) for b in answer.brokers),
+        sorted((b.node_id, b.host, b.port) for b in metadata.brokers),
+        "brokers",
+    )
     expect(answer.controller_id, frozenset(b.broker_id for b in answer.brokers), "controller id")
     expect(answer.cluster_authorized_operations, NOT_ASKED, "authorized operations")
 
 
-@case("META-23", "DescribeCluster", versions=(1, 2), spec="KIP-919, DescribeCluster",
-      priority="P1")  # fmt: skip
+@case("META-23", "DescribeCluster", versions=(1, 2), spec="KIP-919, DescribeCluster", priority="P1")
 def test_describe_cluster_refuses_the_wrong_endpoint_type(wire: Wire, version: int) -> None:
     """A broker asked for controllers (2) answers MISMATCHED_ENDPOINT_TYPE (114), for anything
     unknown UNSUPPORTED_ENDPOINT_TYPE (115)."""

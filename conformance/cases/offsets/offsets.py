@@ -25,25 +25,48 @@ NEVER = Committed(-1)
 
 
 def commit(
-    wire: Wire, group: str, topic: Topic, offsets: Mapping[int, int], version: int | None = None,
-    *, generation: int = -1, member_id: str = "", instance_id: str | None = None,
-    metadata: str | None = "", leader_epoch: int = -1, retention_ms: int = -1,
-) -> dict[int, int]:  # fmt: skip
+    wire: Wire,
+    group: str,
+    topic: Topic,
+    offsets: Mapping[int, int],
+    version: int | None = None,
+    *,
+    generation: int = -1,
+    member_id: str = "",
+    instance_id: str | None = None,
+    metadata: str | None = "",
+    leader_epoch: int = -1,
+    retention_ms: int = -1,
+) -> dict[int, int]:
     """Send OffsetCommit for one topic; return partition -> error code."""
     version = wire.version("OffsetCommit") if version is None else version
     partitions = [
-        part("OffsetCommit", "OffsetCommitRequestPartition", partition_index=partition,
-             committed_offset=offset, committed_metadata=metadata,
-             committed_leader_epoch=leader_epoch)
+        part(
+            "OffsetCommit",
+            "OffsetCommitRequestPartition",
+            partition_index=partition,
+            committed_offset=offset,
+            committed_metadata=metadata,
+            committed_leader_epoch=leader_epoch,
+        )
         for partition, offset in offsets.items()
-    ]  # fmt: skip
-    entry = part("OffsetCommit", "OffsetCommitRequestTopic", name=topic.name, topic_id=topic.id,
-                 partitions=partitions)  # fmt: skip
+    ]
+    entry = part(
+        "OffsetCommit",
+        "OffsetCommitRequestTopic",
+        name=topic.name,
+        topic_id=topic.id,
+        partitions=partitions,
+    )
     body = request(
-        "OffsetCommit", group_id=group, generation_id_or_member_epoch=generation,
-        member_id=member_id, group_instance_id=instance_id, retention_time_ms=retention_ms,
+        "OffsetCommit",
+        group_id=group,
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
+        group_instance_id=instance_id,
+        retention_time_ms=retention_ms,
         topics=[entry],
-    )  # fmt: skip
+    )
     answer = group_connection(wire, group).call("OffsetCommit", version, body)
     expect(len(answer.topics), 1, "topics in the answer")
     return {p.partition_index: p.error_code for p in answer.topics[0].partitions}
@@ -53,30 +76,51 @@ def position(group: str, topics: Mapping[Topic, Sequence[int]] | None, **member:
     """Return the entry of one group in OffsetFetch v8+; topics None: all of them. member: member_id
     and member_epoch, from v9 on."""
     entries = [
-        part("OffsetFetch", "OffsetFetchRequestTopics", name=topic.name, topic_id=topic.id,
-             partition_indexes=list(partitions))
+        part(
+            "OffsetFetch",
+            "OffsetFetchRequestTopics",
+            name=topic.name,
+            topic_id=topic.id,
+            partition_indexes=list(partitions),
+        )
         for topic, partitions in (topics or {}).items()
-    ]  # fmt: skip
-    return part("OffsetFetch", "OffsetFetchRequestGroup", group_id=group,
-                topics=None if topics is None else entries, **member)  # fmt: skip
+    ]
+    return part(
+        "OffsetFetch",
+        "OffsetFetchRequestGroup",
+        group_id=group,
+        topics=None if topics is None else entries,
+        **member,
+    )
 
 
 def fetch_offsets(
-    wire: Wire, group: str, topics: Mapping[Topic, Sequence[int]] | None,
-    version: int | None = None, *, require_stable: bool = False,
-) -> Struct:  # fmt: skip
+    wire: Wire,
+    group: str,
+    topics: Mapping[Topic, Sequence[int]] | None,
+    version: int | None = None,
+    *,
+    require_stable: bool = False,
+) -> Struct:
     """Send OffsetFetch for one group, which must succeed as a whole; return the part with its
     topics."""
     version = wire.version("OffsetFetch") if version is None else version
     entries = [
-        part("OffsetFetch", "OffsetFetchRequestTopic", name=topic.name,
-             partition_indexes=list(partitions))
+        part(
+            "OffsetFetch",
+            "OffsetFetchRequestTopic",
+            name=topic.name,
+            partition_indexes=list(partitions),
+        )
         for topic, partitions in (topics or {}).items()
-    ]  # fmt: skip
+    ]
     body = request(
-        "OffsetFetch", group_id=group, topics=None if topics is None else entries,
-        groups=[position(group, topics)], require_stable=require_stable,
-    )  # fmt: skip
+        "OffsetFetch",
+        group_id=group,
+        topics=None if topics is None else entries,
+        groups=[position(group, topics)],
+        require_stable=require_stable,
+    )
     answer = group_connection(wire, group).call("OffsetFetch", version, body)
     if version < 8:
         expect(answer.error_code, ErrorCode.NONE, "OffsetFetch error")
@@ -108,8 +152,11 @@ def committed_in(answer: Struct, topic: Topic) -> dict[int, Committed]:
         return bool(by_id == topic.id if by_id != ZERO_UUID else entry.name == topic.name)
 
     rows = [p for entry in answer.topics if is_it(entry) for p in entry.partitions]
-    expect({p.partition_index: p.error_code for p in rows},
-           {p.partition_index: 0 for p in rows}, "errors by partition")  # fmt: skip
+    expect(
+        {p.partition_index: p.error_code for p in rows},
+        {p.partition_index: 0 for p in rows},
+        "errors by partition",
+    )
     return {
         p.partition_index: Committed(p.committed_offset, p.metadata, p.committed_leader_epoch)
         for p in rows

@@ -47,15 +47,22 @@ def test_a_commit_is_read_back_exactly(wire: Wire, version: int) -> None:
     commit(wire, group, topic, {0: 4}, version, metadata="", leader_epoch=0)
     epochs = (0, 3) if version >= 6 else (-1, -1)
     answer = committed_in(fetch_offsets(wire, group, {topic: [0, 1, 2]}), topic)
-    expect(answer, {
-        0: Committed(4, "", epochs[0]),
-        1: Committed(2**40, "é" * 10, epochs[1]),
-        2: Committed(0, "é" * 10, epochs[1]),
-    }, "committed")  # fmt: skip
+    expect(
+        answer,
+        {
+            0: Committed(4, "", epochs[0]),
+            1: Committed(2**40, "é" * 10, epochs[1]),
+            2: Committed(0, "é" * 10, epochs[1]),
+        },
+        "committed",
+    )
 
 
-@case("OFFS-02", "OffsetFetch", spec="OffsetFetchResponse.json, fields Metadata and "
-      "CommittedLeaderEpoch")  # fmt: skip
+@case(
+    "OFFS-02",
+    "OffsetFetch",
+    spec="OffsetFetchResponse.json, fields Metadata and CommittedLeaderEpoch",
+)
 def test_each_version_reads_back_a_commit(wire: Wire, version: int) -> None:
     """Every version of OffsetFetch returns offset and metadata, and from v5 the leader epoch."""
     topic, group = wire.create_topic(2), wire.new_name("group")
@@ -123,8 +130,11 @@ def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
     fetch, and the other topic is committed."""
     topic, group = wire.create_topic(), wire.new_name("group")
     stranger = Topic("", UUID(int=0x12345678 << 64), 1)
-    expect(commit(wire, group, stranger, {0: 5}, version), {0: ErrorCode.UNKNOWN_TOPIC_ID},
-           "commit errors")  # fmt: skip
+    expect(
+        commit(wire, group, stranger, {0: 5}, version),
+        {0: ErrorCode.UNKNOWN_TOPIC_ID},
+        "commit errors",
+    )
     expect(commit(wire, group, topic, {0: 5}, version), {0: 0}, "errors of the known topic")
     answer = fetch_offsets(wire, group, {stranger: [0], topic: [0]}, version)
     errors = {t.topic_id: [p.error_code for p in t.partitions] for t in answer.topics}
@@ -153,8 +163,16 @@ def test_a_fenced_instance_may_not_commit(wire: Wire, version: int) -> None:
     FENCED_INSTANCE_ID (82)."""
     topic, old = wire.create_topic(), Member.stable(wire, instance_id="one")
     Member.of(wire, old.group, instance_id="one").join()
-    errors = commit(wire, old.group, topic, {0: 5}, version, generation=old.generation,
-                    member_id=old.member_id, instance_id="one")  # fmt: skip
+    errors = commit(
+        wire,
+        old.group,
+        topic,
+        {0: 5},
+        version,
+        generation=old.generation,
+        member_id=old.member_id,
+        instance_id="one",
+    )
     expect(errors, {0: ErrorCode.FENCED_INSTANCE_ID}, "errors")
     expect(committed(wire, old.group, topic).offset, -1, "committed")
 
@@ -169,20 +187,37 @@ def test_nobody_commits_into_a_group_of_others(wire: Wire, version: int) -> None
     expect(committed(wire, member.group, topic).offset, -1, "committed")
 
 
-@case("OFFS-10", "OffsetCommit", versions=COMMIT, spec="class ClassicGroup, validateOffsetCommit",
-      priority="P1")  # fmt: skip
+@case(
+    "OFFS-10",
+    "OffsetCommit",
+    versions=COMMIT,
+    spec="class ClassicGroup, validateOffsetCommit",
+    priority="P1",
+)
 def test_no_commit_before_the_assignments(wire: Wire, version: int) -> None:
     """A member whose generation has no assignments yet gets REBALANCE_IN_PROGRESS (27)."""
     topic, member = wire.create_topic(), Member.of(wire)
     member.join()
-    errors = commit(wire, member.group, topic, {0: 5}, version, generation=member.generation,
-                    member_id=member.member_id)  # fmt: skip
+    errors = commit(
+        wire,
+        member.group,
+        topic,
+        {0: 5},
+        version,
+        generation=member.generation,
+        member_id=member.member_id,
+    )
     expect(errors, {0: ErrorCode.REBALANCE_IN_PROGRESS}, "errors")
     expect(committed(wire, member.group, topic).offset, -1, "committed")
 
 
-@case("OFFS-11", "OffsetCommit", versions=COMMIT, spec="OffsetMetadataManager, "
-      "validateOffsetCommit", priority="P1")  # fmt: skip
+@case(
+    "OFFS-11",
+    "OffsetCommit",
+    versions=COMMIT,
+    spec="OffsetMetadataManager, validateOffsetCommit",
+    priority="P1",
+)
 def test_a_generation_of_an_unknown_group_may_not_commit(wire: Wire, version: int) -> None:
     """A commit with a generation to a group that does not exist gets GROUP_ID_NOT_FOUND (69),
     before version 9 ILLEGAL_GENERATION (22)."""
@@ -208,10 +243,16 @@ def test_an_unknown_topic_is_refused(wire: Wire, version: int) -> None:
     """A topic that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3), and is not created."""
     group = wire.new_name("group")
     stranger = Topic(wire.new_name(), ZERO_UUID, 1)
-    expect(commit(wire, group, stranger, {0: 5}, version),
-           {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}, "errors")  # fmt: skip
-    expect(wire.topic_metadata(stranger.name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-           "Metadata error of the topic")  # fmt: skip
+    expect(
+        commit(wire, group, stranger, {0: 5}, version),
+        {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+        "errors",
+    )
+    expect(
+        wire.topic_metadata(stranger.name).error_code,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "Metadata error of the topic",
+    )
 
 
 @case("OFFS-13", "OffsetCommit", versions=COMMIT, spec="offset.metadata.max.bytes", priority="P1")
@@ -221,21 +262,28 @@ def test_metadata_is_limited(wire: Wire, version: int) -> None:
     topic, group = wire.create_topic(), wire.new_name("group")
     most = limit(wire, "offset.metadata.max.bytes", 4096)
     expect(commit(wire, group, topic, {0: 5}, version, metadata="m" * most), {0: 0}, "errors")
-    expect(commit(wire, group, topic, {0: 6}, version, metadata="m" * (most + 1)),
-           {0: ErrorCode.OFFSET_METADATA_TOO_LARGE}, "errors of one byte more")  # fmt: skip
+    expect(
+        commit(wire, group, topic, {0: 6}, version, metadata="m" * (most + 1)),
+        {0: ErrorCode.OFFSET_METADATA_TOO_LARGE},
+        "errors of one byte more",
+    )
     expect(committed(wire, group, topic), Committed(5, "m" * most), "committed")
 
 
-@case("OFFS-16", "OffsetFetch", spec="class OffsetMetadataManager, onPartitionsDeleted",
-      priority="P1")  # fmt: skip
+@case(
+    "OFFS-16", "OffsetFetch", spec="class OffsetMetadataManager, onPartitionsDeleted", priority="P1"
+)
 def test_commits_vanish_with_their_topic(wire: Wire, version: int) -> None:
     """When a topic is deleted and created again, the offsets committed for the old one are gone."""
     topic, group = wire.create_topic(), wire.new_name("group")
     commit(wire, group, topic, {0: 5})
     wire.delete_topic(topic)
     topic = wire.create_topic(name=topic.name)
-    eventually(lambda: committed_in(fetch_offsets(wire, group, {topic: [0]}, version), topic),
-               lambda found: found[0].offset == -1, "the commit is gone")  # fmt: skip
+    eventually(
+        lambda: committed_in(fetch_offsets(wire, group, {topic: [0]}, version), topic),
+        lambda found: found[0].offset == -1,
+        "the commit is gone",
+    )
 
 
 @case("OFFS-17", "OffsetFetch", spec="class OffsetMetadataManager, replay", requires=["restart"])

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import Committed, commit, committed, listed
-from conformance.members import (
-    RANGE,
-    Member,
-    described,
-    group_connection,
-    subscription,
-)
+from conformance.members import RANGE, Member, described, group_connection, subscription
 from conformance.wire import Topic, Wire, part
 from reference_impl.wire import ErrorCode
 
@@ -28,8 +22,9 @@ def delete(wire: Wire, group: str, version: int) -> int:
 def delete_offsets(wire: Wire, group: str, topic: Topic) -> tuple[int, list[int]]:
     """Send OffsetDelete for partition 0; return (error, errors of the partitions)."""
     partition = part("OffsetDelete", "OffsetDeleteRequestPartition", partition_index=0)
-    entry = part("OffsetDelete", "OffsetDeleteRequestTopic", name=topic.name,
-                 partitions=[partition])  # fmt: skip
+    entry = part(
+        "OffsetDelete", "OffsetDeleteRequestTopic", name=topic.name, partitions=[partition]
+    )
     answer = group_connection(wire, group).call("OffsetDelete", 0, group_id=group, topics=[entry])
     return answer.error_code, [p.error_code for t in answer.topics for p in t.partitions]
 
@@ -71,8 +66,11 @@ def test_the_members_of_a_stable_group_are_described(wire: Wire, version: int) -
     metadata and assignment, and the group with its protocol."""
     member = Member.stable(wire, instance_id="one")
     found = described(member.observer, wire, member.group, version)
-    expect((found.group_state, found.protocol_type, found.protocol_data),
-           ("Stable", "consumer", "range"), "(state, type, protocol)")  # fmt: skip
+    expect(
+        (found.group_state, found.protocol_type, found.protocol_data),
+        ("Stable", "consumer", "range"),
+        "(state, type, protocol)",
+    )
     expect(len(found.members), 1, "members")
     shown = found.members[0]
     expect((shown.member_id, shown.client_id), (member.member_id, "touchstone"), "(id, client)")
@@ -99,10 +97,15 @@ def test_authorized_operations_are_told_only_if_asked(wire: Wire, version: int) 
     member = Member.stable(wire)
     found = described(member.observer, wire, member.group, version)
     expect(found.authorized_operations, NOT_ASKED, "operations, not asked for")
-    asked = member.observer.call("DescribeGroups", version, groups=[member.group],
-                                 include_authorized_operations=True).groups[0]  # fmt: skip
-    expect_that(asked.authorized_operations not in (0, NOT_ASKED), "operations, asked for",
-                "some bits", asked.authorized_operations)  # fmt: skip
+    asked = member.observer.call(
+        "DescribeGroups", version, groups=[member.group], include_authorized_operations=True
+    ).groups[0]
+    expect_that(
+        asked.authorized_operations not in (0, NOT_ASKED),
+        "operations, asked for",
+        "some bits",
+        asked.authorized_operations,
+    )
 
 
 @case("OFFS-21", "ListGroups", spec="ListGroupsResponse.json; KIP-518; KIP-848")
@@ -186,7 +189,10 @@ def test_offsets_of_a_subscribed_topic_are_kept(wire: Wire, version: int) -> Non
         commit(wire, name, topic, {0: 5})
     Member.stable(wire, group, protocols=[("range", subscription(topic.name))])
     Member.stable(wire, other, protocol_type="connect")
-    expect(delete_offsets(wire, group, topic), (0, [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC]),
-           "(error, partition errors)")  # fmt: skip
+    expect(
+        delete_offsets(wire, group, topic),
+        (0, [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC]),
+        "(error, partition errors)",
+    )
     expect(delete_offsets(wire, other, topic)[0], ErrorCode.NON_EMPTY_GROUP, "error of the other")
     expect(committed(wire, group, topic), Committed(5), "committed")

@@ -54,8 +54,12 @@ def test_an_error_under_acks_0_closes_the_connection(wire: Wire, version: int) -
     connection = wire.connect()
     nowhere = Topic(wire.new_name("missing"), wire.create_topic().id, 1)
     connection.send("Produce", version, wire.produce_request(nowhere, batch(b"a").encode(), acks=0))
-    expect_that(connection.is_closed_by_peer(), "produce to an unknown topic with acks=0",
-                "connection closed", "an answer, or an open connection")  # fmt: skip
+    expect_that(
+        connection.is_closed_by_peer(),
+        "produce to an unknown topic with acks=0",
+        "connection closed",
+        "an answer, or an open connection",
+    )
 
 
 @pytest.mark.parametrize("acks", [2, -2, 32767], ids="acks={}".format)
@@ -68,19 +72,28 @@ def test_acks_other_than_minus1_0_1_are_refused(wire: Wire, version: int, acks: 
     expect(wire.values(topic), [], "records of the partition")
 
 
-@case("PROD-27", "Produce", versions=(3, 13), spec="ProduceResponse.json, field BaseOffset; "
-      "class ProduceResponse, PartitionResponse", priority="P1")  # fmt: skip
+@case(
+    "PROD-27",
+    "Produce",
+    versions=(3, 13),
+    spec="ProduceResponse.json, field BaseOffset; class ProduceResponse, PartitionResponse",
+    priority="P1",
+)
 def test_a_refusal_has_no_base_offset(wire: Wire, version: int) -> None:
     """Beside an error base offset and append time are -1: there is no record that has them. The
     log start offset (v5+) is -1, or the partition's."""
     topic = wire.create_topic()
-    no_batch, wrong_acks = wire.produce(topic, b"", version), wire.produce(
-        topic, batch(b"a").encode(), version, acks=2
-    )  # fmt: skip
+    no_batch, wrong_acks = (
+        wire.produce(topic, b"", version),
+        wire.produce(topic, batch(b"a").encode(), version, acks=2),
+    )
     for answer in (no_batch, wrong_acks):
         expect_that(answer.error_code != ErrorCode.NONE, "error", "an error", answer.error_code)
-        expect((answer.base_offset, answer.log_append_time_ms), (-1, -1),
-               f"(base offset, append time) beside error {answer.error_code}")  # fmt: skip
+        expect(
+            (answer.base_offset, answer.log_append_time_ms),
+            (-1, -1),
+            f"(base offset, append time) beside error {answer.error_code}",
+        )
         if version >= 5:
             expect(answer.log_start_offset, {-1, 0}, "log start offset")
 
@@ -97,8 +110,13 @@ def test_min_insync_replicas_asks_for_no_more_than_all_replicas(wire: Wire, vers
     expect(wire.values(topic), appended, "records")
 
 
-@case("PROD-13", "Produce", versions=(3, 13), spec="class Partition, appendRecordsToLeader",
-      priority="P1")  # fmt: skip
+@case(
+    "PROD-13",
+    "Produce",
+    versions=(3, 13),
+    spec="class Partition, appendRecordsToLeader",
+    priority="P1",
+)
 def test_too_few_in_sync_replicas_do_not_matter_to_acks_1(wire: Wire, version: int) -> None:
     """min.insync.replicas speaks of acks=all only: acks=1 is accepted however few there are."""
     topic = wire.create_topic(config={"min.insync.replicas": "100"})

@@ -159,9 +159,10 @@ def test_a_payload_that_does_not_decompress_is_refused(
     """A compressed payload of junk under a valid CRC is refused (2, 87 or -1: Kafka never promised
     which) and nothing is appended."""
     whole = batch(b"a" * 100, attributes=int(codec)).encode()
-    junk = patched(whole[:HEADER_BYTES] + b"\x07junk" * ((len(whole) - HEADER_BYTES) // 5 + 1),
-                   batch_length=HEADER_BYTES - 12 + 5 * ((len(whole) - HEADER_BYTES) // 5 + 1),
-                   )  # fmt: skip
+    junk = patched(
+        whole[:HEADER_BYTES] + b"\x07junk" * ((len(whole) - HEADER_BYTES) // 5 + 1),
+        batch_length=HEADER_BYTES - 12 + 5 * ((len(whole) - HEADER_BYTES) // 5 + 1),
+    )
     codes = (ErrorCode.CORRUPT_MESSAGE, INVALID, ErrorCode.UNKNOWN_SERVER_ERROR)
     expect_refused(wire, wire.create_topic(), junk, version, *codes)
 
@@ -172,8 +173,12 @@ def test_an_unknown_codec_is_refused(wire: Wire, version: int, codec: int) -> No
     """Codec ids 5 to 7 mean nothing: refused (-1, 2, 76 or 87: Kafka never promised which) and
     nothing is appended."""
     wrong = patched(batch(b"a").encode(), attributes=codec)
-    codes = (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE, INVALID,
-             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)  # fmt: skip
+    codes = (
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.CORRUPT_MESSAGE,
+        INVALID,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    )
     expect_refused(wire, wire.create_topic(), wrong, version, *codes)
 
 

@@ -32,8 +32,13 @@ def with_payload(codec: Compression, payload: bytes, count: int) -> bytes:
     return bytes(patched(shell + payload, batch_length=length, attributes=int(codec)))
 
 
-@case("PROD-17", "Produce", versions=ZSTD_FREE, spec="KIP-110; class ProduceRequest, "
-      "validateRecords", priority="P1")  # fmt: skip
+@case(
+    "PROD-17",
+    "Produce",
+    versions=ZSTD_FREE,
+    spec="KIP-110; class ProduceRequest, validateRecords",
+    priority="P1",
+)
 def test_zstd_is_refused_before_version_7(wire: Wire, version: int) -> None:
     """A zstd batch in Produce v3 to v6 gets UNSUPPORTED_COMPRESSION_TYPE (76) and is not
     appended; the same batch is accepted from v7 on."""
@@ -45,8 +50,13 @@ def test_zstd_is_refused_before_version_7(wire: Wire, version: int) -> None:
 
 
 @pytest.mark.parametrize("codec", COMPRESSED, ids=named)
-@case("BATCH-10", "Produce", versions=WITH_ZSTD, spec="class LogValidator, "
-      "validateMessagesAndAssignOffsetsCompressed", priority="P1")  # fmt: skip
+@case(
+    "BATCH-10",
+    "Produce",
+    versions=WITH_ZSTD,
+    spec="class LogValidator, validateMessagesAndAssignOffsetsCompressed",
+    priority="P1",
+)
 def test_compressed_records_with_gaps_are_never_appended_as_they_are(
     wire: Wire, version: int, codec: Compression
 ) -> None:
@@ -57,8 +67,9 @@ def test_compressed_records_with_gaps_are_never_appended_as_they_are(
     # of Java: the catalogue leaves both errors open.
     topic = wire.create_topic()
     records = [Record(b"a", offset_delta=0), Record(b"b", offset_delta=2)]
-    gaps = RecordBatch(records, attributes=int(codec), base_timestamp=1, max_timestamp=1,
-                       last_offset_delta=1)  # fmt: skip
+    gaps = RecordBatch(
+        records, attributes=int(codec), base_timestamp=1, max_timestamp=1, last_offset_delta=1
+    )
     codes = (ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR)
     expect_refused(wire, topic, gaps.encode(), version, *codes)
     expect(wire.produce(topic, batch(b"c").encode(), version).base_offset, 0, "next base offset")
@@ -66,8 +77,13 @@ def test_compressed_records_with_gaps_are_never_appended_as_they_are(
 
 @pytest.mark.parametrize("sent", [Compression.NONE, Compression.GZIP], ids=named)
 @pytest.mark.parametrize("wanted", COMPRESSED, ids=named)
-@case("BATCH-12", "Produce", versions=PRODUCED, spec="topic config compression.type; KIP-390",
-      priority="P1")  # fmt: skip
+@case(
+    "BATCH-12",
+    "Produce",
+    versions=PRODUCED,
+    spec="topic config compression.type; KIP-390",
+    priority="P1",
+)
 def test_the_topics_codec_is_applied(
     wire: Wire, version: int, sent: Compression, wanted: Compression
 ) -> None:
@@ -81,8 +97,9 @@ def test_the_topics_codec_is_applied(
 
 
 @pytest.mark.parametrize("sent", COMPRESSED, ids=named)
-@case("BATCH-13", "Produce", versions=WITH_ZSTD, spec="topic config compression.type",
-      priority="P1")  # fmt: skip
+@case(
+    "BATCH-13", "Produce", versions=WITH_ZSTD, spec="topic config compression.type", priority="P1"
+)
 def test_an_uncompressed_topic_stores_no_compression(
     wire: Wire, version: int, sent: Compression
 ) -> None:
@@ -93,8 +110,11 @@ def test_an_uncompressed_topic_stores_no_compression(
     expect(wire.produce(topic, made.encode(), version).error_code, ErrorCode.NONE, "error")
     stored = wire.batches(topic)[0]
     expect(stored.compression, Compression.NONE, "stored codec")
-    expect((stored.producer_id, stored.producer_epoch, stored.base_sequence), (77, 3, 0),
-           "(producer id, epoch, sequence)")  # fmt: skip
+    expect(
+        (stored.producer_id, stored.producer_epoch, stored.base_sequence),
+        (77, 3, 0),
+        "(producer id, epoch, sequence)",
+    )
     expect(wire.values(topic), VALUES, "records")
 
 
@@ -138,8 +158,13 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-@case("BATCH-16", "Produce", versions=WITH_ZSTD, spec="KIP-57; class SnappyFactory, "
-      "Lz4BlockInputStream", priority="P1")  # fmt: skip
+@case(
+    "BATCH-16",
+    "Produce",
+    versions=WITH_ZSTD,
+    spec="KIP-57; class SnappyFactory, Lz4BlockInputStream",
+    priority="P1",
+)
 def test_each_framing_of_the_codecs_is_accepted(wire: Wire, version: int, frame: str) -> None:
     """Snappy in the xerial framing, lz4 frames of independent blocks with and without checksums,
     gzip of several members: all are accepted, and the records come back."""
@@ -151,8 +176,13 @@ def test_each_framing_of_the_codecs_is_accepted(wire: Wire, version: int, frame:
     expect(wire.values(topic), VALUES, "records")
 
 
-@case("BATCH-18", "Produce", versions=WITH_ZSTD, spec="topic config max.message.bytes; class "
-      "UnifiedLog", priority="P1")  # fmt: skip
+@case(
+    "BATCH-18",
+    "Produce",
+    versions=WITH_ZSTD,
+    spec="topic config max.message.bytes; class UnifiedLog",
+    priority="P1",
+)
 def test_the_size_limit_is_on_the_batch_as_sent(wire: Wire, version: int) -> None:
     """A compressed batch below max.message.bytes is accepted although its records are larger."""
     topic = wire.create_topic(config={"max.message.bytes": "1000"})
@@ -162,8 +192,13 @@ def test_the_size_limit_is_on_the_batch_as_sent(wire: Wire, version: int) -> Non
     expect(wire.values(topic), [b"x" * 50_000], "records")
 
 
-@case("BATCH-19", "Produce", versions=PRODUCED, spec="class UnifiedLog, append; topic config "
-      "compression.type", priority="P1")  # fmt: skip
+@case(
+    "BATCH-19",
+    "Produce",
+    versions=PRODUCED,
+    spec="class UnifiedLog, append; topic config compression.type",
+    priority="P1",
+)
 def test_a_batch_that_outgrows_the_limit_when_rewritten_is_refused(
     wire: Wire, version: int
 ) -> None:
@@ -179,13 +214,20 @@ def test_a_batch_that_outgrows_the_limit_when_rewritten_is_refused(
 
 @pytest.mark.parametrize(
     ("level_key", "codec", "levels"),
-    [("compression.gzip.level", Compression.GZIP, ("1", "9")),
-     ("compression.lz4.level", Compression.LZ4, ("1", "17")),
-     ("compression.zstd.level", Compression.ZSTD, ("-5", "22"))],
+    [
+        ("compression.gzip.level", Compression.GZIP, ("1", "9")),
+        ("compression.lz4.level", Compression.LZ4, ("1", "17")),
+        ("compression.zstd.level", Compression.ZSTD, ("-5", "22")),
+    ],
     ids=["gzip", "lz4", "zstd"],
-)  # fmt: skip
-@case("BATCH-12", "Produce", versions=(13, 13), spec="KIP-390, Support Compression Level",
-      priority="P1")  # fmt: skip
+)
+@case(
+    "BATCH-12",
+    "Produce",
+    versions=(13, 13),
+    spec="KIP-390, Support Compression Level",
+    priority="P1",
+)
 def test_the_level_of_the_codec_is_applied(
     wire: Wire, version: int, level_key: str, codec: Compression, levels: tuple[str, str]
 ) -> None:

@@ -28,16 +28,20 @@ def raw_batch(records: bytes, count: int = 1, codec: Compression = Compression.N
     """Return a batch whose records are these bytes, under a right CRC."""
     shell = batch(*[b""] * count).encode()[:HEADER_BYTES]
     payload = compress(codec, records)
-    return bytes(patched(shell + payload, batch_length=HEADER_BYTES - 12 + len(payload),
-                         attributes=int(codec)))  # fmt: skip
+    return bytes(
+        patched(
+            shell + payload, batch_length=HEADER_BYTES - 12 + len(payload), attributes=int(codec)
+        )
+    )
 
 
 def sized(body: bytes) -> bytes:
     return varint(len(body)) + body
 
 
-@case("BATCH-25", "Produce", versions=V2, spec="class LogValidator, validateTimestamp",
-      priority="P1")  # fmt: skip
+@case(
+    "BATCH-25", "Produce", versions=V2, spec="class LogValidator, validateTimestamp", priority="P1"
+)
 def test_a_client_may_not_leave_the_time_to_the_broker(wire: Wire, version: int) -> None:
     """A batch with the LogAppendTime bit on a CreateTime topic: with a timestamp it is accepted,
     and keeps it; with timestamp -1 it gets INVALID_TIMESTAMP (32)."""
@@ -47,14 +51,23 @@ def test_a_client_may_not_leave_the_time_to_the_broker(wire: Wire, version: int)
     answer = wire.produce(topic, stamped.encode(), version)
     expect(answer.error_code, ErrorCode.NONE, "error with a timestamp")
     expect(wire.batches(topic)[0].max_timestamp, at, "stored timestamp")
-    without = batch(b"b", attributes=LOG_APPEND_TIME_BIT, base_timestamp=NO_TIMESTAMP,
-                    max_timestamp=NO_TIMESTAMP)  # fmt: skip
+    without = batch(
+        b"b",
+        attributes=LOG_APPEND_TIME_BIT,
+        base_timestamp=NO_TIMESTAMP,
+        max_timestamp=NO_TIMESTAMP,
+    )
     expect_refused(wire, topic, without.encode(), version, ErrorCode.INVALID_TIMESTAMP)
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP], ids=lambda c: c.name)
-@case("BATCH-29", "Produce", versions=V2, spec="KIP-82; class DefaultRecord, readHeaders",
-      priority="P1")  # fmt: skip
+@case(
+    "BATCH-29",
+    "Produce",
+    versions=V2,
+    spec="KIP-82; class DefaultRecord, readHeaders",
+    priority="P1",
+)
 def test_a_header_without_key_is_refused(wire: Wire, version: int, codec: Compression) -> None:
     """A record header whose key is null gets INVALID_RECORD (87), and nothing is appended."""
     nameless = varint(1) + varint(-1) + varint(1) + b"v"  # one header: null key, value "v"
@@ -90,8 +103,14 @@ def test_a_size_beyond_the_batch_is_refused(
     expect((answer.error_code, answer.base_offset), (0, 0), "(error, base offset) of a good batch")
 
 
-@case("BATCH-31", "Produce", versions=V2, spec="KIP-534; Record Batch, attributes bit 6",
-      priority="P1", requires=["quick-cleanup"])  # fmt: skip
+@case(
+    "BATCH-31",
+    "Produce",
+    versions=V2,
+    spec="KIP-534; Record Batch, attributes bit 6",
+    priority="P1",
+    requires=["quick-cleanup"],
+)
 def test_a_clients_delete_horizon_does_not_harm_compaction(wire: Wire, version: int) -> None:
     """A batch whose attributes carry the cleaner's own bit (delete horizon) is accepted; its
     records are compacted like all others: the newest value of each key stays."""
@@ -103,8 +122,11 @@ def test_a_clients_delete_horizon_does_not_harm_compaction(wire: Wire, version: 
         expect((answer.error_code, answer.base_offset), (0, number), "(error, base offset)")
     end = keyed([(b"end", b"!")], old + 3 * STEP_MS)
     expect(wire.produce(topic, end, version).error_code, ErrorCode.NONE, "error")
-    eventually(lambda: wire.values(topic), lambda found: found == [b"2", b"3", b"!"],
-               "only the newest values are left")  # fmt: skip
+    eventually(
+        lambda: wire.values(topic),
+        lambda found: found == [b"2", b"3", b"!"],
+        "only the newest values are left",
+    )
 
 
 @case("PROD-19", "Produce", versions=(8, 13), spec="KIP-467", priority="P1")

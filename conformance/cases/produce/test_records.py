@@ -41,18 +41,28 @@ def test_log_append_time_replaces_the_timestamps(wire: Wire, version: int) -> No
     stored = wire.batches(topic)[0]
     expect_that(stored.is_log_append_time, "timestamp type bit", "set", "not set")
     expect(stored.max_timestamp, answer.log_append_time_ms, "stored max timestamp")
-    expect_that(before - 60_000 <= answer.log_append_time_ms <= now_ms() + 60_000,
-                "log append time", "about now", answer.log_append_time_ms)  # fmt: skip
+    expect_that(
+        before - 60_000 <= answer.log_append_time_ms <= now_ms() + 60_000,
+        "log append time",
+        "about now",
+        answer.log_append_time_ms,
+    )
 
 
-@case("PROD-20", "Produce", versions=V2, spec="KIP-32; ProduceResponse.json, LogAppendTimeMs",
-      priority="P1")  # fmt: skip
+@case(
+    "PROD-20",
+    "Produce",
+    versions=V2,
+    spec="KIP-32; ProduceResponse.json, LogAppendTimeMs",
+    priority="P1",
+)
 def test_create_time_answers_without_an_append_time(wire: Wire, version: int) -> None:
     """On a CreateTime topic log_append_time_ms is -1, and the records keep their timestamps."""
     topic = wire.create_topic()
     stamp = now_ms() - 5000
-    answer = wire.produce(topic, batch(b"a", base_timestamp=stamp, max_timestamp=stamp).encode(),
-                          version)  # fmt: skip
+    answer = wire.produce(
+        topic, batch(b"a", base_timestamp=stamp, max_timestamp=stamp).encode(), version
+    )
     expect(answer.log_append_time_ms, -1, "log append time")
     expect(wire.batches(topic)[0].base_timestamp, stamp, "stored timestamp")
 
@@ -72,8 +82,13 @@ def test_a_timestamp_far_in_the_future_is_refused(wire: Wire, version: int) -> N
     expect(wire.end_offset(topic), 0, "end offset")
 
 
-@case("BATCH-24", "Produce", versions=V2, spec="KIP-937; message.timestamp.before.max.ms",
-      priority="P1")  # fmt: skip
+@case(
+    "BATCH-24",
+    "Produce",
+    versions=V2,
+    spec="KIP-937; message.timestamp.before.max.ms",
+    priority="P1",
+)
 def test_a_timestamp_too_far_in_the_past_is_refused(wire: Wire, version: int) -> None:
     """A CreateTime timestamp older than message.timestamp.before.max.ms gets
     INVALID_TIMESTAMP (32)."""
@@ -112,8 +127,13 @@ def test_headers_come_back_in_order_with_duplicates_and_nulls(wire: Wire, versio
     """Headers keep order and duplicates; null and empty values, and an empty key, are kept."""
     topic = wire.create_topic()
     headers: list[tuple[str | bytes, bytes | None]] = [
-        ("b", b"1"), ("a", b"2"), ("b", b"3"), ("n", None), ("e", b""), ("", b"empty key"),
-    ]  # fmt: skip
+        ("b", b"1"),
+        ("a", b"2"),
+        ("b", b"3"),
+        ("n", None),
+        ("e", b""),
+        ("", b"empty key"),
+    ]
     records = [Record(b"v", headers=headers)]
     answer = wire.produce(topic, RecordBatch(records, base_timestamp=now_ms()).encode(), version)
     expect(answer.error_code, ErrorCode.NONE, "error")

@@ -19,8 +19,9 @@ def to_partitions(topic: Topic, contents: dict[int, bytes], acks: int = -1) -> S
         part("Produce", "PartitionProduceData", index=index, records=records)
         for index, records in contents.items()
     ]
-    entry = part("Produce", "TopicProduceData", name=topic.name, topic_id=topic.id,
-                 partition_data=data)  # fmt: skip
+    entry = part(
+        "Produce", "TopicProduceData", name=topic.name, topic_id=topic.id, partition_data=data
+    )
     return request("Produce", acks=acks, timeout_ms=20_000, topic_data=[entry])
 
 
@@ -31,8 +32,11 @@ def test_an_unknown_topic_is_refused_and_not_created(wire: Wire, version: int) -
     body = wire.produce_request(nowhere, batch(b"a").encode())
     answer = wire.bootstrap.call("Produce", version, body).responses[0].partition_responses[0]
     expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
-    expect(wire.topic_metadata(nowhere.name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-           "Metadata afterwards")  # fmt: skip
+    expect(
+        wire.topic_metadata(nowhere.name).error_code,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "Metadata afterwards",
+    )
 
 
 @pytest.mark.parametrize("index", [1, -1, 2**31 - 1], ids="partition={}".format)
@@ -59,16 +63,22 @@ def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
 def test_partitions_of_one_request_succeed_and_fail_alone(wire: Wire, version: int) -> None:
     """A request with a good and an unknown partition writes the good one and refuses the other."""
     topic = wire.create_topic(partitions=2, on_one_broker=True)
-    body = to_partitions(topic, {0: batch(b"a").encode(), 7: batch(b"b").encode(),
-                                 1: batch(b"c").encode()})  # fmt: skip
+    body = to_partitions(
+        topic, {0: batch(b"a").encode(), 7: batch(b"b").encode(), 1: batch(b"c").encode()}
+    )
     answer = wire.leader(topic).call("Produce", version, body).responses[0]
     errors = {p.index: p.error_code for p in answer.partition_responses}
     expect(errors, {0: 0, 7: int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 1: 0}, "errors")
     expect((wire.values(topic), wire.values(topic, partition=1)), ([b"a"], [b"c"]), "records")
 
 
-@case("PROD-18", "Produce", versions=(3, 13), spec="class KafkaApis, handleProduceRequest",
-      priority="P1")  # fmt: skip
+@case(
+    "PROD-18",
+    "Produce",
+    versions=(3, 13),
+    spec="class KafkaApis, handleProduceRequest",
+    priority="P1",
+)
 def test_the_same_partition_twice_is_written_once(wire: Wire, version: int) -> None:
     """A request that names a partition twice is answered once for it; the later entry counts."""
     # Kafka collects the entries in a map by partition. No text promises which one counts.
@@ -83,8 +93,13 @@ def test_the_same_partition_twice_is_written_once(wire: Wire, version: int) -> N
     expect(wire.values(topic), [b"second"], "records")
 
 
-@case("PROD-21", "Produce", versions=(3, 13), spec="class SocketServer, one request a channel",
-      priority="P1")  # fmt: skip
+@case(
+    "PROD-21",
+    "Produce",
+    versions=(3, 13),
+    spec="class SocketServer, one request a channel",
+    priority="P1",
+)
 def test_pipelined_batches_are_appended_in_order(wire: Wire, version: int) -> None:
     """Five produce requests sent at once on one connection get increasing base offsets in the
     order of sending."""
@@ -100,8 +115,13 @@ def test_pipelined_batches_are_appended_in_order(wire: Wire, version: int) -> No
     expect(bases, [0, 2, 4, 6, 8], "base offsets")
 
 
-@case("PROD-23", "Produce", versions=(3, 13), spec="RequestUtils.hasTransactionalRecords",
-      priority="P1")  # fmt: skip
+@case(
+    "PROD-23",
+    "Produce",
+    versions=(3, 13),
+    spec="RequestUtils.hasTransactionalRecords",
+    priority="P1",
+)
 def test_a_transactional_id_does_not_matter_to_plain_batches(wire: Wire, version: int) -> None:
     """A request that carries a transactional id and plain batches is an ordinary produce."""
     topic = wire.create_topic()
@@ -146,14 +166,20 @@ def test_the_topic_of_transactions_is_not_for_clients(wire: Wire, version: int) 
     expect(answer.error_code, ErrorCode.INVALID_TOPIC_EXCEPTION, "error")
 
 
-@case("PROD-24", "Produce", versions=(3, 13), spec="class KafkaApis, handleProduceRequest; KIP-98",
-      priority="P1")  # fmt: skip
+@case(
+    "PROD-24",
+    "Produce",
+    versions=(3, 13),
+    spec="class KafkaApis, handleProduceRequest; KIP-98",
+    priority="P1",
+)
 def test_a_transactional_batch_needs_a_transactional_id(wire: Wire, version: int) -> None:
     """A transactional batch in a request without transactional id gets
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), and nothing is appended."""
     topic = wire.create_topic()
-    made = batch(b"a", attributes=TRANSACTIONAL_BIT, producer_id=7, producer_epoch=0,
-                 base_sequence=0)  # fmt: skip
+    made = batch(
+        b"a", attributes=TRANSACTIONAL_BIT, producer_id=7, producer_epoch=0, base_sequence=0
+    )
     answer = wire.produce(topic, made.encode(), version)
     expect(answer.error_code, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "error")
     expect(wire.values(topic), [], "records")

@@ -21,12 +21,17 @@ Entity = Mapping[str, str | None]
 def entry(entity: Entity, **quotas: float | None) -> Struct:
     """Return one entity and what becomes of its quotas; None takes one away."""
     return part(
-        ALTER, "EntryData",
-        entity=[part(ALTER, "EntityData", entity_type=kind, entity_name=name)
-                for kind, name in entity.items()],
-        ops=[part(ALTER, "OpData", key=key, value=value or 0.0, remove=value is None)
-             for key, value in quotas.items()],
-    )  # fmt: skip
+        ALTER,
+        "EntryData",
+        entity=[
+            part(ALTER, "EntityData", entity_type=kind, entity_name=name)
+            for kind, name in entity.items()
+        ],
+        ops=[
+            part(ALTER, "OpData", key=key, value=value or 0.0, remove=value is None)
+            for key, value in quotas.items()
+        ],
+    )
 
 
 def alter(wire: Wire, *entries: Struct, version: int = 1, validate_only: bool = False) -> list[int]:

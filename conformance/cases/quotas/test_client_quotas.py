@@ -51,13 +51,17 @@ def test_quotas_are_set_changed_and_removed(
 
     altered(
         {"producer_byte_rate": PLENTY, "consumer_byte_rate": MORE},
-        producer_byte_rate=PLENTY, consumer_byte_rate=MORE,
-    )  # fmt: skip
+        producer_byte_rate=PLENTY,
+        consumer_byte_rate=MORE,
+    )
     altered({"producer_byte_rate": MORE, "consumer_byte_rate": MORE}, producer_byte_rate=MORE)
     altered({"producer_byte_rate": MORE}, consumer_byte_rate=None)
     altered({}, producer_byte_rate=None)
-    expect(alter(wire, entry(entity, producer_byte_rate=None), version=version), [NONE],
-           "errors of a removal where there is nothing")  # fmt: skip
+    expect(
+        alter(wire, entry(entity, producer_byte_rate=None), version=version),
+        [NONE],
+        "errors of a removal where there is nothing",
+    )
 
 
 @case("QUOT-01", ALTER, spec="KIP-546, validate_only", priority="P1")
@@ -71,16 +75,22 @@ def test_validate_only_changes_nothing(wire: Wire, version: int) -> None:
         expect(quotas_of(wire, entity), {}, "quotas")  # what came later is described by now
 
 
-@case("QUOT-01", DESCRIBE, spec="KIP-546, Describe Client Quotas; ClientQuotasImage.describe",
-      priority="P1")  # fmt: skip
+@case(
+    "QUOT-01",
+    DESCRIBE,
+    spec="KIP-546, Describe Client Quotas; ClientQuotasImage.describe",
+    priority="P1",
+)
 def test_filters_match_exactly_by_default_or_any_name(wire: Wire, version: int) -> None:
     """A filter matches a name, the default, or any name of a type. Without `strict`, entities that
     have other types besides are described too; without components, all are."""
     user, client = wire.new_name("u"), wire.new_name("c")
     entities: list[Entity] = [
-        {USER: user}, {USER: user, CLIENT_ID: client}, {USER: user, CLIENT_ID: None},
+        {USER: user},
+        {USER: user, CLIENT_ID: client},
+        {USER: user, CLIENT_ID: None},
         {CLIENT_ID: client},
-    ]  # fmt: skip
+    ]
 
     def found(*components: Struct, strict: bool = False) -> list[int]:
         answer = described(wire, *components, version=version, strict=strict)
@@ -118,9 +128,16 @@ def test_filters_match_exactly_by_default_or_any_name(wire: Wire, version: int) 
         [component(USER, 3)],
         [component(USER, ANY), component("ip", ANY)],
     ],
-    ids=["empty type", "type twice", "exact without name", "default with name", "any with name",
-         "unknown match type", "user and ip"],
-)  # fmt: skip
+    ids=[
+        "empty type",
+        "type twice",
+        "exact without name",
+        "default with name",
+        "any with name",
+        "unknown match type",
+        "user and ip",
+    ],
+)
 @case("QUOT-01", DESCRIBE, spec="ClientQuotasImage.describe", priority="P1")
 def test_a_filter_that_makes_no_sense_is_refused(
     wire: Wire, version: int, components: list[Struct]
@@ -154,9 +171,18 @@ def test_a_filter_by_an_unknown_type_is_not_supported(wire: Wire, version: int) 
         ({USER: "u"}, {"connection_creation_rate": 10.0}),
         ({USER: "u"}, {"producer_byte_rate": 1.5}),
     ],
-    ids=["empty", "unknown type", "user without name", "client id without name", "user and ip",
-         "byte rate of an ip", "unknown key", "key of an ip", "fraction of a byte"],
-)  # fmt: skip
+    ids=[
+        "empty",
+        "unknown type",
+        "user without name",
+        "client id without name",
+        "user and ip",
+        "byte rate of an ip",
+        "unknown key",
+        "key of an ip",
+        "fraction of a byte",
+    ],
+)
 @case("QUOT-01", ALTER, spec="ClientQuotaControlManager.alterClientQuotas", priority="P1")
 def test_an_impossible_quota_is_refused_and_the_others_are_set(
     wire: Wire, version: int, entity: dict[str, str], quotas: dict[str, float]

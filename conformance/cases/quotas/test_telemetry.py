@@ -31,16 +31,18 @@ INTERVAL_MS = 400
 LONG_MS = 600_000
 
 
-@case("QUOT-06", GET, spec="KIP-714, Client identification and the client instance id",
-      priority="P2")  # fmt: skip
+@case(
+    "QUOT-06", GET, spec="KIP-714, Client identification and the client instance id", priority="P2"
+)
 def test_a_client_without_an_id_gets_one(wire: Wire, version: int) -> None:
     """A client that asks under the zero id gets a new id each time, codecs that Kafka knows, an
     interval above zero and a size above zero."""
     who = client(wire)
     told = [asked(who) for _ in range(2)]
     ids = {answer.client_instance_id for answer in told}
-    expect_that(len(ids) == 2 and UUID(int=0) not in ids, "client instance ids",
-                "two, neither zero", ids)  # fmt: skip
+    expect_that(
+        len(ids) == 2 and UUID(int=0) not in ids, "client instance ids", "two, neither zero", ids
+    )
     for answer in told:
         codecs = each(answer.accepted_compression_types, "accepted compression types")
         expect_that(set(codecs) <= set(CODECS), "compression types", "0 to 4", codecs)
@@ -59,14 +61,19 @@ def test_a_client_keeps_its_id_and_asks_once_an_interval(wire: Wire, version: in
     with subscribed(wire, f"client_id={who.client_id}", interval_ms=INTERVAL_MS):
         asked_until(who, [METRIC])
         told = asked(who, instance_id)
-        expect((told.client_instance_id, told.push_interval_ms), (instance_id, INTERVAL_MS),
-               "(client instance id, interval)")  # fmt: skip
+        expect(
+            (told.client_instance_id, told.push_interval_ms),
+            (instance_id, INTERVAL_MS),
+            "(client instance id, interval)",
+        )
         expect(who.ask(instance_id).error_code, TOO_EARLY, "error at once")
         wait_ms(INTERVAL_MS + 50)
         again = asked(who, instance_id)
-        expect((again.client_instance_id, again.subscription_id, again.requested_metrics),
-               (instance_id, told.subscription_id, [METRIC]),
-               "(client instance id, subscription id, metrics) after the interval")  # fmt: skip
+        expect(
+            (again.client_instance_id, again.subscription_id, again.requested_metrics),
+            (instance_id, told.subscription_id, [METRIC]),
+            "(client instance id, subscription id, metrics) after the interval",
+        )
 
 
 @pytest.mark.parametrize(
@@ -81,9 +88,17 @@ def test_a_client_keeps_its_id_and_asks_once_an_interval(wire: Wire, version: in
         ("client_id={id},client_software_name=another", False),
         ("client_id={id},client_instance_id=no-such-id", False),
     ],
-    ids=["id", "pattern", "part-of-the-id", "address", "port", "software", "another-software",
-         "another-instance"],
-)  # fmt: skip
+    ids=[
+        "id",
+        "pattern",
+        "part-of-the-id",
+        "address",
+        "port",
+        "software",
+        "another-software",
+        "another-instance",
+    ],
+)
 @case("QUOT-06", GET, spec="KIP-714, Client matching", priority="P2")
 def test_a_client_is_asked_where_every_pattern_fits(wire: Wire, match: str, fits: bool) -> None:
     """A subscription is for clients whose whole id, address, port, software and instance id each
@@ -95,8 +110,12 @@ def test_a_client_is_asked_where_every_pattern_fits(wire: Wire, match: str, fits
     with subscribed(wire, match.format(**names)), subscribed(wire, every, "org.apache.kafka.z."):
         wanted = ["org.apache.kafka.z.", *([METRIC] if fits else [])]
         asked_until(who, wanted)
-        expect_that(METRIC not in asked(client(wire)).requested_metrics, "another client",
-                    f"is not asked for {METRIC}", "is")  # fmt: skip
+        expect_that(
+            METRIC not in asked(client(wire)).requested_metrics,
+            "another client",
+            f"is not asked for {METRIC}",
+            "is",
+        )
 
 
 @case("QUOT-06", GET, spec="KIP-714, Client metrics subscription", priority="P2")
@@ -114,8 +133,11 @@ def test_subscriptions_add_up(wire: Wire) -> None:
         with subscribed(wire, match, "*", interval_ms=LONG_MS):
             asked_until(who, ["*"])
         asked_until(who, ["a.", "b.", "c."])
-    eventually(lambda: asked(who).requested_metrics, lambda found: found == [],
-               "nothing is asked for any more")  # fmt: skip
+    eventually(
+        lambda: asked(who).requested_metrics,
+        lambda found: found == [],
+        "nothing is asked for any more",
+    )
 
 
 @case("QUOT-06", GET, spec="KIP-714, SubscriptionId", priority="P2")
@@ -130,8 +152,12 @@ def test_a_changed_subscription_has_another_id(wire: Wire) -> None:
         asked_until(who, ["another."])
         again = asked(who, instance_id)
         expect(again.requested_metrics, ["another."], "metrics")
-        expect_that(again.subscription_id != told.subscription_id, "subscription id",
-                    f"another than {told.subscription_id}", again.subscription_id)  # fmt: skip
+        expect_that(
+            again.subscription_id != told.subscription_id,
+            "subscription id",
+            f"another than {told.subscription_id}",
+            again.subscription_id,
+        )
         expect(who.push(told), ErrorCode.UNKNOWN_SUBSCRIPTION_ID, "error under the old id")
         wait_ms(INTERVAL_MS + 50)
         expect(who.push(again), ErrorCode.NONE, "error under the new id")

@@ -89,15 +89,19 @@ def test_a_producer_over_its_quota_is_answered_then_muted(wire: Wire) -> None:
         answer = client.produce_too_much(topic)
         throttle_ms = answer.throttle_time_ms
         expect_that(
-            OVER_MS * 0.9 <= throttle_ms <= OVER_MS * 20, "throttle_time_ms",
-            f"about {OVER_MS}", throttle_ms,
-        )  # fmt: skip
+            OVER_MS * 0.9 <= throttle_ms <= OVER_MS * 20,
+            "throttle_time_ms",
+            f"about {OVER_MS}",
+            throttle_ms,
+        )
         others_ms = took_ms(lambda: expect(wire.produce(topic, batch(b"a").encode()).error_code, 0))
         waited_ms = took_ms(client.is_served) + others_ms
         expect_that(
-            waited_ms >= throttle_ms - TOLERANCE_MS, "the connection is muted", f"{throttle_ms} ms",
+            waited_ms >= throttle_ms - TOLERANCE_MS,
+            "the connection is muted",
+            f"{throttle_ms} ms",
             f"{waited_ms:.0f} ms",
-        )  # fmt: skip
+        )
         expect_that(others_ms < throttle_ms / 2, "another client", "is served", others_ms)
 
 
@@ -137,8 +141,10 @@ def test_a_consumer_over_its_quota_gets_nothing_and_is_muted(wire: Wire) -> None
                 waited_ms = took_ms(client.is_served)
                 expect_that(
                     waited_ms >= answer.throttle_time_ms - TOLERANCE_MS,
-                    "the connection is muted", answer.throttle_time_ms, waited_ms,
-                )  # fmt: skip
+                    "the connection is muted",
+                    answer.throttle_time_ms,
+                    waited_ms,
+                )
             else:
                 ends.append(len(answer.responses[0].partitions))
     expect(throttles[:2], [0, 0], "throttles of what passes at once")
@@ -161,8 +167,13 @@ def test_a_consumer_over_its_quota_gets_nothing_and_is_muted(wire: Wire) -> None
     ],
     ids=str,
 )
-@case("QUOT-02", "Produce", spec="KIP-55, Quota Configuration; ClientQuotaManager", priority="P1",
-      config=SECURED)  # fmt: skip
+@case(
+    "QUOT-02",
+    "Produce",
+    spec="KIP-55, Quota Configuration; ClientQuotaManager",
+    priority="P1",
+    config=SECURED,
+)
 def test_quotas_concern_whom_they_name(
     wire: Wire, examined: Examined, entity: Entity, is_throttled: bool
 ) -> None:
@@ -177,17 +188,27 @@ def test_quotas_concern_whom_they_name(
     expect(throttle_ms > 0, is_throttled, f"throttled ({throttle_ms} ms)")
 
 
-@case("QUOT-02", "Produce", spec="KIP-55, Quota Configuration; ClientQuotaManager", priority="P1",
-      config=SECURED)  # fmt: skip
+@case(
+    "QUOT-02",
+    "Produce",
+    spec="KIP-55, Quota Configuration; ClientQuotaManager",
+    priority="P1",
+    config=SECURED,
+)
 def test_the_most_specific_quota_decides(wire: Wire, examined: Examined) -> None:
     """Of several quotas the first of this order counts: user and client id, user and default client
     id, user, default user and client id, both defaults, default user, client id, default."""
     mine, plenty = wire.new_name("mine"), float(1 << 40)
     order: list[Entity] = [
-        {USER: "bob", CLIENT_ID: mine}, {USER: "bob", CLIENT_ID: None}, {USER: "bob"},
-        {USER: None, CLIENT_ID: mine}, {USER: None, CLIENT_ID: None}, {USER: None},
-        {CLIENT_ID: mine}, {CLIENT_ID: None},
-    ]  # fmt: skip
+        {USER: "bob", CLIENT_ID: mine},
+        {USER: "bob", CLIENT_ID: None},
+        {USER: "bob"},
+        {USER: None, CLIENT_ID: mine},
+        {USER: None, CLIENT_ID: None},
+        {USER: None},
+        {CLIENT_ID: mine},
+        {CLIENT_ID: None},
+    ]
     topic = wire.create_topic()
     client = Client(wire, come_in_as(wire, examined, "bob"), mine)
     for specific, general in pairwise(order):

@@ -37,9 +37,9 @@ class Names:
         """Return the name of the resource of this type."""
         if resource_type is CLUSTER:
             return CLUSTER_NAME
-        return {
-            TOPIC: self.topic, GROUP: self.group, TRANSACTIONAL_ID: self.transactional_id
-        }[resource_type]  # fmt: skip
+        return {TOPIC: self.topic, GROUP: self.group, TRANSACTIONAL_ID: self.transactional_id}[
+            resource_type
+        ]
 
     def instead(self, resource_type: ResourceType, name: str) -> Names:
         """Return the same names with another resource of this type."""
@@ -77,23 +77,49 @@ def produce(names: Names, *, transactional_id: str | None = None) -> dict[str, A
     """Return a Produce of one record."""
     fields: dict[str, Any] = {}
     if transactional_id is not None:
-        fields = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0,
-                  "attributes": TRANSACTIONAL_BIT}  # fmt: skip
+        fields = {
+            "producer_id": 1,
+            "producer_epoch": 0,
+            "base_sequence": 0,
+            "attributes": TRANSACTIONAL_BIT,
+        }
     data = part("Produce", "PartitionProduceData", index=0, records=batch(b"x", **fields).encode())
-    topic = part("Produce", "TopicProduceData", name=names.topic, topic_id=names.topic_id,
-                 partition_data=[data])  # fmt: skip
-    return {"acks": -1, "timeout_ms": 20_000, "transactional_id": transactional_id,
-            "topic_data": [topic]}  # fmt: skip
+    topic = part(
+        "Produce",
+        "TopicProduceData",
+        name=names.topic,
+        topic_id=names.topic_id,
+        partition_data=[data],
+    )
+    return {
+        "acks": -1,
+        "timeout_ms": 20_000,
+        "transactional_id": transactional_id,
+        "topic_data": [topic],
+    }
 
 
 def fetch(names: Names, replica_id: int = -1) -> dict[str, Any]:
     """From the beginning, at once."""
-    wanted = part("Fetch", "FetchPartition", partition=0, fetch_offset=0,
-                  partition_max_bytes=1 << 20, current_leader_epoch=-1)  # fmt: skip
-    topic = part("Fetch", "FetchTopic", topic=names.topic, topic_id=names.topic_id,
-                 partitions=[wanted])  # fmt: skip
-    return {"replica_id": replica_id, "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20,
-            "session_epoch": -1, "topics": [topic]}  # fmt: skip
+    wanted = part(
+        "Fetch",
+        "FetchPartition",
+        partition=0,
+        fetch_offset=0,
+        partition_max_bytes=1 << 20,
+        current_leader_epoch=-1,
+    )
+    topic = part(
+        "Fetch", "FetchTopic", topic=names.topic, topic_id=names.topic_id, partitions=[wanted]
+    )
+    return {
+        "replica_id": replica_id,
+        "max_wait_ms": 0,
+        "min_bytes": 1,
+        "max_bytes": 1 << 20,
+        "session_epoch": -1,
+        "topics": [topic],
+    }
 
 
 def nested(api: str, topic: str, partition: str, index: str, name: str = "name") -> Fields:
@@ -121,84 +147,116 @@ def configs(api: str, resource_type: int, name: Callable[[Names], str]) -> Field
     struct = {"DescribeConfigs": "DescribeConfigsResource"}.get(api, "AlterConfigsResource")
     more = {} if api == "DescribeConfigs" else {"validate_only": True}
     return lambda names: {
-        "resources": [
-            part(api, struct, resource_type=resource_type, resource_name=name(names))
-        ],
+        "resources": [part(api, struct, resource_type=resource_type, resource_name=name(names))],
         **more,
-    }  # fmt: skip
+    }
 
 
 def add_partitions(names: Names) -> dict[str, Any]:
     """Return AddPartitionsToTxn as clients send it, up to version 3."""
     topic = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=names.topic, partitions=[0])
-    return {"v3_and_below_transactional_id": names.transactional_id,
-            "v3_and_below_producer_id": 1, "v3_and_below_producer_epoch": 0,
-            "v3_and_below_topics": [topic]}  # fmt: skip
+    return {
+        "v3_and_below_transactional_id": names.transactional_id,
+        "v3_and_below_producer_id": 1,
+        "v3_and_below_producer_epoch": 0,
+        "v3_and_below_topics": [topic],
+    }
 
 
 def add_partitions_of_brokers(names: Names) -> dict[str, Any]:
     """Return AddPartitionsToTxn as brokers send it, since version 4."""
     topic = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=names.topic, partitions=[0])
-    asked = part("AddPartitionsToTxn", "AddPartitionsToTxnTransaction",
-                 transactional_id=names.transactional_id, producer_id=1, producer_epoch=0,
-                 verify_only=True, topics=[topic])  # fmt: skip
+    asked = part(
+        "AddPartitionsToTxn",
+        "AddPartitionsToTxnTransaction",
+        transactional_id=names.transactional_id,
+        producer_id=1,
+        producer_epoch=0,
+        verify_only=True,
+        topics=[topic],
+    )
     return {"transactions": [asked]}
 
 
 def txn_offset_commit(names: Names) -> dict[str, Any]:
     """Return a TxnOffsetCommit of one offset."""
-    row = part("TxnOffsetCommit", "TxnOffsetCommitRequestPartition", partition_index=0,
-               committed_offset=0)  # fmt: skip
-    topic = part("TxnOffsetCommit", "TxnOffsetCommitRequestTopic", name=names.topic,
-                 partitions=[row])  # fmt: skip
-    return {"transactional_id": names.transactional_id, "group_id": names.group, "producer_id": 1,
-            "producer_epoch": 0, "topics": [topic]}  # fmt: skip
+    row = part(
+        "TxnOffsetCommit", "TxnOffsetCommitRequestPartition", partition_index=0, committed_offset=0
+    )
+    topic = part(
+        "TxnOffsetCommit", "TxnOffsetCommitRequestTopic", name=names.topic, partitions=[row]
+    )
+    return {
+        "transactional_id": names.transactional_id,
+        "group_id": names.group,
+        "producer_id": 1,
+        "producer_epoch": 0,
+        "topics": [topic],
+    }
 
 
 def offset_fetch(names: Names) -> dict[str, Any]:
     """In the form of several groups (v8)."""
-    topic = part("OffsetFetch", "OffsetFetchRequestTopics", name=names.topic,
-                 partition_indexes=[0])  # fmt: skip
+    topic = part("OffsetFetch", "OffsetFetchRequestTopics", name=names.topic, partition_indexes=[0])
     group = part("OffsetFetch", "OffsetFetchRequestGroup", group_id=names.group, topics=[topic])
     return {"groups": [group]}
 
 
 def write_txn_markers(names: Names) -> dict[str, Any]:
     """Return an abort marker for a producer that has nothing open."""
-    topic = part("WriteTxnMarkers", "WritableTxnMarkerTopic", name=names.topic,
-                 partition_indexes=[0])  # fmt: skip
-    marker = part("WriteTxnMarkers", "WritableTxnMarker", producer_id=1, producer_epoch=0,
-                  transaction_result=False, topics=[topic])  # fmt: skip
+    topic = part(
+        "WriteTxnMarkers", "WritableTxnMarkerTopic", name=names.topic, partition_indexes=[0]
+    )
+    marker = part(
+        "WriteTxnMarkers",
+        "WritableTxnMarker",
+        producer_id=1,
+        producer_epoch=0,
+        transaction_result=False,
+        topics=[topic],
+    )
     return {"markers": [marker]}
 
 
 def join(names: Names) -> dict[str, Any]:
     """Return a first JoinGroup, which creates no member yet (KIP-394)."""
     protocol = part("JoinGroup", "JoinGroupRequestProtocol", name="range", metadata=subscription())
-    return {"group_id": names.group, "session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000,
-            "protocol_type": "consumer", "protocols": [protocol]}  # fmt: skip
+    return {
+        "group_id": names.group,
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 10_000,
+        "protocol_type": "consumer",
+        "protocols": [protocol],
+    }
 
 
 def one_filter(**fields: Any) -> dict[str, Any]:
     """Return a filter that finds nothing."""
     return {
-        "resource_type_filter": TOPIC, "resource_name_filter": "nothing-is-called-this",
-        "pattern_type_filter": PatternType.LITERAL, "principal_filter": None, "host_filter": None,
-        "operation": OF.ANY, "permission_type": 1, **fields,
-    }  # fmt: skip
+        "resource_type_filter": TOPIC,
+        "resource_name_filter": "nothing-is-called-this",
+        "pattern_type_filter": PatternType.LITERAL,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": OF.ANY,
+        "permission_type": 1,
+        **fields,
+    }
 
 
 def creatable(names: Names) -> dict[str, Any]:
     """Return one topic to create, which the case never creates."""
-    topic = part("CreateTopics", "CreatableTopic", name=names.topic, num_partitions=1,
-                 replication_factor=1)  # fmt: skip
+    topic = part(
+        "CreateTopics", "CreatableTopic", name=names.topic, num_partitions=1, replication_factor=1
+    )
     return {"topics": [topic], "timeout_ms": 20_000, "validate_only": True}
 
 
 def growth(names: Names) -> dict[str, Any]:
     """More partitions, which are not made."""
-    topic = part("CreatePartitions", "CreatePartitionsTopic", name=names.topic, count=2,
-                 assignments=None)  # fmt: skip
+    topic = part(
+        "CreatePartitions", "CreatePartitionsTopic", name=names.topic, count=2, assignments=None
+    )
     return {"topics": [topic], "timeout_ms": 20_000, "validate_only": True}
 
 
@@ -218,13 +276,21 @@ def topics(api: str, struct: str, **more: Any) -> Fields:
 
 
 COMMIT = with_group(
-    nested("OffsetCommit", "OffsetCommitRequestTopic", "OffsetCommitRequestPartition",
-           "partition_index")
-)  # fmt: skip
+    nested(
+        "OffsetCommit",
+        "OffsetCommitRequestTopic",
+        "OffsetCommitRequestPartition",
+        "partition_index",
+    )
+)
 OFFSET_DELETE = with_group(
-    nested("OffsetDelete", "OffsetDeleteRequestTopic", "OffsetDeleteRequestPartition",
-           "partition_index")
-)  # fmt: skip
+    nested(
+        "OffsetDelete",
+        "OffsetDeleteRequestTopic",
+        "OffsetDeleteRequestPartition",
+        "partition_index",
+    )
+)
 END_OF_EPOCH = nested(
     "OffsetForLeaderEpoch", "OffsetForLeaderTopic", "OffsetForLeaderPartition", "partition", "topic"
 )
@@ -235,127 +301,241 @@ WRITE_ID: Need = (OF.WRITE, TRANSACTIONAL_ID)
 OF_TOPICS = (
     Row("Produce", (OF.WRITE, TOPIC), produce, until=12),
     Row("Fetch", (OF.READ, TOPIC), fetch, until=12),
-    Row("ListOffsets", (OF.DESCRIBE, TOPIC),
-        nested("ListOffsets", "ListOffsetsTopic", "ListOffsetsPartition", "partition_index")),
+    Row(
+        "ListOffsets",
+        (OF.DESCRIBE, TOPIC),
+        nested("ListOffsets", "ListOffsetsTopic", "ListOffsetsPartition", "partition_index"),
+    ),
     Row("OffsetForLeaderEpoch", (OF.DESCRIBE, TOPIC), END_OF_EPOCH),
     Row("Metadata", (OF.DESCRIBE, TOPIC), topics("Metadata", "MetadataRequestTopic")),
-    Row("DescribeTopicPartitions", (OF.DESCRIBE, TOPIC),
-        topics("DescribeTopicPartitions", "TopicRequest")),
-    Row("DescribeProducers", (OF.READ, TOPIC),
-        topics("DescribeProducers", "TopicRequest", partition_indexes=[0])),
+    Row(
+        "DescribeTopicPartitions",
+        (OF.DESCRIBE, TOPIC),
+        topics("DescribeTopicPartitions", "TopicRequest"),
+    ),
+    Row(
+        "DescribeProducers",
+        (OF.READ, TOPIC),
+        topics("DescribeProducers", "TopicRequest", partition_indexes=[0]),
+    ),
     Row("CreateTopics", (OF.CREATE, TOPIC), creatable),
     Row("CreatePartitions", (OF.ALTER, TOPIC), growth),
-    Row("DeleteRecords", (OF.DELETE, TOPIC),
-        nested("DeleteRecords", "DeleteRecordsTopic", "DeleteRecordsPartition",
-               "partition_index")),
+    Row(
+        "DeleteRecords",
+        (OF.DELETE, TOPIC),
+        nested("DeleteRecords", "DeleteRecordsTopic", "DeleteRecordsPartition", "partition_index"),
+    ),
     Row("DescribeConfigs", (OF.DESCRIBE_CONFIGS, TOPIC), config_of_topic("DescribeConfigs")),
     Row("AlterConfigs", (OF.ALTER_CONFIGS, TOPIC), config_of_topic("AlterConfigs")),
-    Row("IncrementalAlterConfigs", (OF.ALTER_CONFIGS, TOPIC),
-        config_of_topic("IncrementalAlterConfigs")),
+    Row(
+        "IncrementalAlterConfigs",
+        (OF.ALTER_CONFIGS, TOPIC),
+        config_of_topic("IncrementalAlterConfigs"),
+    ),
     Row("OffsetCommit", (OF.READ, TOPIC), COMMIT, given=((OF.READ, GROUP),), until=9),
     Row("OffsetFetch", (OF.DESCRIBE, TOPIC), offset_fetch, given=((OF.DESCRIBE, GROUP),), until=9),
     Row("OffsetDelete", (OF.READ, TOPIC), OFFSET_DELETE, given=((OF.DELETE, GROUP),)),
     Row("AddPartitionsToTxn", (OF.WRITE, TOPIC), add_partitions, given=(WRITE_ID,), until=3),
-    Row("TxnOffsetCommit", (OF.READ, TOPIC), txn_offset_commit,
-        given=(WRITE_ID, (OF.READ, GROUP))),
-    Row("ConsumerGroupHeartbeat", (OF.DESCRIBE, TOPIC),
-        lambda names: {"group_id": names.group, "member_id": "gone", "member_epoch": 7,
-                       "subscribed_topic_names": [names.topic]},
-        given=((OF.READ, GROUP),)),
-)  # fmt: skip
+    Row("TxnOffsetCommit", (OF.READ, TOPIC), txn_offset_commit, given=(WRITE_ID, (OF.READ, GROUP))),
+    Row(
+        "ConsumerGroupHeartbeat",
+        (OF.DESCRIBE, TOPIC),
+        lambda names: {
+            "group_id": names.group,
+            "member_id": "gone",
+            "member_epoch": 7,
+            "subscribed_topic_names": [names.topic],
+        },
+        given=((OF.READ, GROUP),),
+    ),
+)
 
 OF_GROUPS = (
-    Row("FindCoordinator", (OF.DESCRIBE, GROUP),
-        named("coordinator_keys", lambda names: [names.group], key_type=0)),
+    Row(
+        "FindCoordinator",
+        (OF.DESCRIBE, GROUP),
+        named("coordinator_keys", lambda names: [names.group], key_type=0),
+    ),
     Row("JoinGroup", (OF.READ, GROUP), join),
-    Row("SyncGroup", (OF.READ, GROUP),
-        named("group_id", lambda names: names.group, protocol_type="consumer",
-              protocol_name="range")),
+    Row(
+        "SyncGroup",
+        (OF.READ, GROUP),
+        named(
+            "group_id", lambda names: names.group, protocol_type="consumer", protocol_name="range"
+        ),
+    ),
     Row("Heartbeat", (OF.READ, GROUP), named("group_id", lambda names: names.group)),
     Row("LeaveGroup", (OF.READ, GROUP), named("group_id", lambda names: names.group)),
     Row("OffsetCommit", (OF.READ, GROUP), COMMIT, given=((OF.READ, TOPIC),), until=9),
     Row("OffsetFetch", (OF.DESCRIBE, GROUP), offset_fetch, given=((OF.DESCRIBE, TOPIC),), until=9),
     Row("OffsetDelete", (OF.DELETE, GROUP), OFFSET_DELETE, given=((OF.READ, TOPIC),)),
-    Row("DescribeGroups", (OF.DESCRIBE, GROUP),
-        named("groups", lambda names: [names.group])),
-    Row("DeleteGroups", (OF.DELETE, GROUP),
-        named("groups_names", lambda names: [names.group])),
-    Row("AddOffsetsToTxn", (OF.READ, GROUP),
-        lambda names: {"transactional_id": names.transactional_id, "producer_id": 1,
-                       "producer_epoch": 0, "group_id": names.group},
-        given=(WRITE_ID,)),
-    Row("TxnOffsetCommit", (OF.READ, GROUP), txn_offset_commit,
-        given=(WRITE_ID, (OF.READ, TOPIC))),
-    Row("ConsumerGroupHeartbeat", (OF.READ, GROUP),
-        named("group_id", lambda names: names.group, member_id="gone", member_epoch=7)),
-    Row("ConsumerGroupDescribe", (OF.DESCRIBE, GROUP),
-        named("group_ids", lambda names: [names.group])),
-)  # fmt: skip
+    Row("DescribeGroups", (OF.DESCRIBE, GROUP), named("groups", lambda names: [names.group])),
+    Row("DeleteGroups", (OF.DELETE, GROUP), named("groups_names", lambda names: [names.group])),
+    Row(
+        "AddOffsetsToTxn",
+        (OF.READ, GROUP),
+        lambda names: {
+            "transactional_id": names.transactional_id,
+            "producer_id": 1,
+            "producer_epoch": 0,
+            "group_id": names.group,
+        },
+        given=(WRITE_ID,),
+    ),
+    Row("TxnOffsetCommit", (OF.READ, GROUP), txn_offset_commit, given=(WRITE_ID, (OF.READ, TOPIC))),
+    Row(
+        "ConsumerGroupHeartbeat",
+        (OF.READ, GROUP),
+        named("group_id", lambda names: names.group, member_id="gone", member_epoch=7),
+    ),
+    Row(
+        "ConsumerGroupDescribe",
+        (OF.DESCRIBE, GROUP),
+        named("group_ids", lambda names: [names.group]),
+    ),
+)
 
 OF_TRANSACTIONAL_IDS = (
-    Row("FindCoordinator", (OF.DESCRIBE, TRANSACTIONAL_ID),
-        named("coordinator_keys", lambda names: [names.transactional_id], key_type=1)),
-    Row("InitProducerId", WRITE_ID,
-        named("transactional_id", lambda names: names.transactional_id,
-              transaction_timeout_ms=60_000)),
+    Row(
+        "FindCoordinator",
+        (OF.DESCRIBE, TRANSACTIONAL_ID),
+        named("coordinator_keys", lambda names: [names.transactional_id], key_type=1),
+    ),
+    Row(
+        "InitProducerId",
+        WRITE_ID,
+        named(
+            "transactional_id", lambda names: names.transactional_id, transaction_timeout_ms=60_000
+        ),
+    ),
     Row("AddPartitionsToTxn", WRITE_ID, add_partitions, given=((OF.WRITE, TOPIC),), until=3),
-    Row("AddOffsetsToTxn", WRITE_ID,
-        lambda names: {"transactional_id": names.transactional_id, "producer_id": 1,
-                       "producer_epoch": 0, "group_id": names.group},
-        given=((OF.READ, GROUP),)),
-    Row("TxnOffsetCommit", WRITE_ID, txn_offset_commit,
-        given=((OF.READ, GROUP), (OF.READ, TOPIC))),
-    Row("EndTxn", WRITE_ID,
-        lambda names: {"transactional_id": names.transactional_id, "producer_id": 1,
-                       "producer_epoch": 0, "committed": True}),
-    Row("Produce", WRITE_ID,
+    Row(
+        "AddOffsetsToTxn",
+        WRITE_ID,
+        lambda names: {
+            "transactional_id": names.transactional_id,
+            "producer_id": 1,
+            "producer_epoch": 0,
+            "group_id": names.group,
+        },
+        given=((OF.READ, GROUP),),
+    ),
+    Row("TxnOffsetCommit", WRITE_ID, txn_offset_commit, given=((OF.READ, GROUP), (OF.READ, TOPIC))),
+    Row(
+        "EndTxn",
+        WRITE_ID,
+        lambda names: {
+            "transactional_id": names.transactional_id,
+            "producer_id": 1,
+            "producer_epoch": 0,
+            "committed": True,
+        },
+    ),
+    Row(
+        "Produce",
+        WRITE_ID,
         lambda names: produce(names, transactional_id=names.transactional_id),
-        given=((OF.WRITE, TOPIC),), until=12),
-    Row("DescribeTransactions", (OF.DESCRIBE, TRANSACTIONAL_ID),
-        named("transactional_ids", lambda names: [names.transactional_id])),
-)  # fmt: skip
+        given=((OF.WRITE, TOPIC),),
+        until=12,
+    ),
+    Row(
+        "DescribeTransactions",
+        (OF.DESCRIBE, TRANSACTIONAL_ID),
+        named("transactional_ids", lambda names: [names.transactional_id]),
+    ),
+)
 
 OF_THE_CLUSTER = (
-    Row("InitProducerId", (OF.IDEMPOTENT_WRITE, CLUSTER),
-        lambda names: {"transactional_id": None}),
+    Row("InitProducerId", (OF.IDEMPOTENT_WRITE, CLUSTER), lambda names: {"transactional_id": None}),
     Row("WriteTxnMarkers", (OF.CLUSTER_ACTION, CLUSTER), write_txn_markers),
     Row("WriteTxnMarkers", (OF.ALTER, CLUSTER), write_txn_markers),
     Row("AddPartitionsToTxn", (OF.CLUSTER_ACTION, CLUSTER), add_partitions_of_brokers),
-    Row("Fetch", (OF.CLUSTER_ACTION, CLUSTER), lambda names: fetch(names, replica_id=7), until=12,
-        refused_as=TOPIC),
+    Row(
+        "Fetch",
+        (OF.CLUSTER_ACTION, CLUSTER),
+        lambda names: fetch(names, replica_id=7),
+        until=12,
+        refused_as=TOPIC,
+    ),
     Row("OffsetForLeaderEpoch", (OF.CLUSTER_ACTION, CLUSTER), END_OF_EPOCH, refused_as=TOPIC),
-    Row("FindCoordinator", (OF.CLUSTER_ACTION, CLUSTER),
-        lambda names: {"key_type": 2, "coordinator_keys": [f"{names.group}:{SOME_ID}:0"]}),
+    Row(
+        "FindCoordinator",
+        (OF.CLUSTER_ACTION, CLUSTER),
+        lambda names: {"key_type": 2, "coordinator_keys": [f"{names.group}:{SOME_ID}:0"]},
+    ),
     Row("CreateTopics", (OF.CREATE, CLUSTER), creatable, refused_as=TOPIC),
     Row("DescribeConfigs", (OF.DESCRIBE_CONFIGS, CLUSTER), config_of_brokers("DescribeConfigs")),
     Row("AlterConfigs", (OF.ALTER_CONFIGS, CLUSTER), config_of_brokers("AlterConfigs")),
-    Row("IncrementalAlterConfigs", (OF.ALTER_CONFIGS, CLUSTER),
-        config_of_brokers("IncrementalAlterConfigs")),
+    Row(
+        "IncrementalAlterConfigs",
+        (OF.ALTER_CONFIGS, CLUSTER),
+        config_of_brokers("IncrementalAlterConfigs"),
+    ),
     Row("ListConfigResources", (OF.DESCRIBE_CONFIGS, CLUSTER), lambda names: {}),
     Row("DescribeLogDirs", (OF.DESCRIBE, CLUSTER), lambda names: {}),
     Row("DescribeQuorum", (OF.DESCRIBE, CLUSTER), lambda names: {}),
     Row("ElectLeaders", (OF.ALTER, CLUSTER), lambda names: {"timeout_ms": 20_000}),
     Row("DescribeAcls", (OF.DESCRIBE, CLUSTER), lambda names: one_filter()),
-    Row("DeleteAcls", (OF.ALTER, CLUSTER),
-        lambda names: {"filters": [part("DeleteAcls", "DeleteAclsFilter", **one_filter())]}),
-    Row("CreateAcls", (OF.ALTER, CLUSTER),
-        lambda names: {"creations": [
-            part("CreateAcls", "AclCreation", resource_type=CLUSTER, resource_name="no-cluster",
-                 resource_pattern_type=PatternType.LITERAL, principal="User:nobody", host="*",
-                 operation=OF.READ, permission_type=3)
-        ]}),
+    Row(
+        "DeleteAcls",
+        (OF.ALTER, CLUSTER),
+        lambda names: {"filters": [part("DeleteAcls", "DeleteAclsFilter", **one_filter())]},
+    ),
+    Row(
+        "CreateAcls",
+        (OF.ALTER, CLUSTER),
+        lambda names: {
+            "creations": [
+                part(
+                    "CreateAcls",
+                    "AclCreation",
+                    resource_type=CLUSTER,
+                    resource_name="no-cluster",
+                    resource_pattern_type=PatternType.LITERAL,
+                    principal="User:nobody",
+                    host="*",
+                    operation=OF.READ,
+                    permission_type=3,
+                )
+            ]
+        },
+    ),
     Row("DescribeUserScramCredentials", (OF.DESCRIBE, CLUSTER), lambda names: {}),
-    Row("AlterUserScramCredentials", (OF.ALTER, CLUSTER),
-        lambda names: {"deletions": [
-            part("AlterUserScramCredentials", "ScramCredentialDeletion", name="nobody",
-                 mechanism=1)
-        ]}),
+    Row(
+        "AlterUserScramCredentials",
+        (OF.ALTER, CLUSTER),
+        lambda names: {
+            "deletions": [
+                part(
+                    "AlterUserScramCredentials",
+                    "ScramCredentialDeletion",
+                    name="nobody",
+                    mechanism=1,
+                )
+            ]
+        },
+    ),
     Row("DescribeClientQuotas", (OF.DESCRIBE_CONFIGS, CLUSTER), lambda names: {}),
-    Row("AlterClientQuotas", (OF.ALTER_CONFIGS, CLUSTER),
-        lambda names: {"validate_only": True, "entries": [
-            part("AlterClientQuotas", "EntryData",
-                 entity=[part("AlterClientQuotas", "EntityData", entity_type="user",
-                              entity_name="nobody")],
-                 ops=[part("AlterClientQuotas", "OpData", key="producer_byte_rate", value=1e6)])
-        ]}),
-)  # fmt: skip
+    Row(
+        "AlterClientQuotas",
+        (OF.ALTER_CONFIGS, CLUSTER),
+        lambda names: {
+            "validate_only": True,
+            "entries": [
+                part(
+                    "AlterClientQuotas",
+                    "EntryData",
+                    entity=[
+                        part(
+                            "AlterClientQuotas",
+                            "EntityData",
+                            entity_type="user",
+                            entity_name="nobody",
+                        )
+                    ],
+                    ops=[part("AlterClientQuotas", "OpData", key="producer_byte_rate", value=1e6)],
+                )
+            ],
+        },
+    ),
+)

@@ -36,9 +36,14 @@ def come_in_as(wire: Wire, examined: Examined, user: str, *, listener: str = "SA
 
 
 def add_user(
-    wire: Wire, examined: Examined, mechanism: str, password: str, *,
-    iterations: int = sasl.ITERATIONS_MIN, user: str | None = None,
-) -> str:  # fmt: skip
+    wire: Wire,
+    examined: Examined,
+    mechanism: str,
+    password: str,
+    *,
+    iterations: int = sasl.ITERATIONS_MIN,
+    user: str | None = None,
+) -> str:
     """Add a SCRAM user with this password, wait until the broker knows it, and return its name."""
     user = user or wire.new_name("user")
     row = upsertion(user, mechanism, password, iterations)
@@ -60,10 +65,14 @@ def upsertion(
     """Return a row of AlterUserScramCredentials that sets a password."""
     salt = os.urandom(16)
     return part(
-        "AlterUserScramCredentials", "ScramCredentialUpsertion", name=user,
-        mechanism=sasl.TYPES[mechanism], iterations=iterations, salt=salt,
+        "AlterUserScramCredentials",
+        "ScramCredentialUpsertion",
+        name=user,
+        mechanism=sasl.TYPES[mechanism],
+        iterations=iterations,
+        salt=salt,
         salted_password=sasl.salted(mechanism, password, salt, iterations),
-    )  # fmt: skip
+    )
 
 
 def errors_by_user(answer: Struct) -> Mapping[str, ErrorCode]:

@@ -19,8 +19,11 @@ from reference_impl.wire.acls import AclOperation, AclPermissionType, PatternTyp
 DENY = {"permission_type": AclPermissionType.DENY}
 PREFIXED = {"resource_pattern_type": PatternType.PREFIXED}
 READ, WRITE, DESCRIBE, ALL = (
-    AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL
-)  # fmt: skip
+    AclOperation.READ,
+    AclOperation.WRITE,
+    AclOperation.DESCRIBE,
+    AclOperation.ALL,
+)
 TOPIC = ResourceType.TOPIC
 LOOPBACK = "127.0.0.1"
 SPEC = "KIP-11; StandardAuthorizerData.authorize"
@@ -40,8 +43,9 @@ def may_describe(guest: Guest, topic: Topic) -> bool:
 
 def may_describe_configs(guest: Guest, topic: Topic) -> bool:
     """Return whether DescribeConfigs shows the topic's configuration."""
-    row = part("DescribeConfigs", "DescribeConfigsResource", resource_type=2,
-               resource_name=topic.name)  # fmt: skip
+    row = part(
+        "DescribeConfigs", "DescribeConfigsResource", resource_type=2, resource_name=topic.name
+    )
     return allowed(codes_in(guest.call("DescribeConfigs", resources=[row])))
 
 
@@ -128,8 +132,13 @@ def test_an_entry_that_speaks_of_something_else_decides_nothing(
     [READ, WRITE, AclOperation.DELETE, AclOperation.ALTER],
     ids=lambda operation: operation.name,
 )
-@case("SEC-13", "CreateAcls", spec="StandardAuthorizerData, IMPLIES_DESCRIBE", priority="P1",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-13",
+    "CreateAcls",
+    spec="StandardAuthorizerData, IMPLIES_DESCRIBE",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_who_may_use_a_topic_may_describe_it(
     wire: Wire, alice: Guest, operation: AclOperation
 ) -> None:
@@ -143,8 +152,13 @@ def test_who_may_use_a_topic_may_describe_it(
     expect(may_describe(alice, topic), False, "may describe, with DESCRIBE denied")
 
 
-@case("SEC-13", "CreateAcls", spec="StandardAuthorizerData, IMPLIES_DESCRIBE_CONFIGS",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-13",
+    "CreateAcls",
+    spec="StandardAuthorizerData, IMPLIES_DESCRIBE_CONFIGS",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_who_may_alter_a_configuration_may_describe_it(wire: Wire, alice: Guest) -> None:
     """ALTER_CONFIGS on a topic implies DESCRIBE_CONFIGS, and no other operation."""
     topic = wire.create_topic()
@@ -191,8 +205,13 @@ ANY_TOPIC: dict[str, tuple[tuple[tuple[AclOperation, str, dict[str, Any]], ...],
 
 
 @pytest.mark.parametrize("entries", ANY_TOPIC, ids=by_words)
-@case("SEC-13", "InitProducerId", spec="KIP-679, Authorization; Authorizer.authorizeByResourceType",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-13",
+    "InitProducerId",
+    spec="KIP-679, Authorization; Authorizer.authorizeByResourceType",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_who_may_write_some_topic_may_be_idempotent(wire: Wire, alice: Guest, entries: str) -> None:
     """An idempotent producer needs IDEMPOTENT_WRITE of the cluster or, instead, WRITE of any topic
     that is not denied as well; else it gets CLUSTER_AUTHORIZATION_FAILED (31)."""

@@ -33,12 +33,17 @@ def said(resources: list[Struct]) -> list[Said]:
     """Return everything that the entries of a DescribeAcls say, sorted."""
     return sorted(
         (
-            resource.resource_type, resource.resource_name, resource.pattern_type,
-            entry.principal, entry.host, entry.operation, entry.permission_type,
+            resource.resource_type,
+            resource.resource_name,
+            resource.pattern_type,
+            entry.principal,
+            entry.host,
+            entry.operation,
+            entry.permission_type,
         )
         for resource in resources
         for entry in resource.acls
-    )  # fmt: skip
+    )
 
 
 def said_of(result: Struct) -> list[Said]:
@@ -47,11 +52,16 @@ def said_of(result: Struct) -> list[Said]:
     expect(errors, [0] * len(errors), "errors of the entries deleted")
     return sorted(
         (
-            entry.resource_type, entry.resource_name, entry.pattern_type,
-            entry.principal, entry.host, entry.operation, entry.permission_type,
+            entry.resource_type,
+            entry.resource_name,
+            entry.pattern_type,
+            entry.principal,
+            entry.host,
+            entry.operation,
+            entry.permission_type,
         )
         for entry in result.matching_acls
-    )  # fmt: skip
+    )
 
 
 @case("SEC-11", "CreateAcls", spec="KIP-140; AclApis.handleCreateAcls", priority="P1")
@@ -80,10 +90,14 @@ def test_an_acl_is_described_as_it_was_created_and_once(
     its fields; a deletion lists it, and then it is gone."""
     name = wire.new_name()
     row = acl(
-        resource_type=GROUP, resource_name=name, resource_pattern_type=PREFIXED,
-        principal="User:CN=x,O=y", host="10.0.0.1", operation=AclOperation.ALL,
+        resource_type=GROUP,
+        resource_name=name,
+        resource_pattern_type=PREFIXED,
+        principal="User:CN=x,O=y",
+        host="10.0.0.1",
+        operation=AclOperation.ALL,
         permission_type=DENY,
-    )  # fmt: skip
+    )
     expect(create(wire, row, row, version=version), [ErrorCode.NONE] * 2, "creations")
     expect(create(wire, row, version=version), [ErrorCode.NONE], "creation of what exists")
     alice.may(AclOperation.READ, GROUP, name)  # visible, so the one before is
@@ -104,7 +118,8 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"literal", "group", "denied", "elsewhere"},
     ),
     "name, prefixed": (
-        {"resource_name_filter": "{0}-orders", "pattern_type_filter": PREFIXED}, set()
+        {"resource_name_filter": "{0}-orders", "pattern_type_filter": PREFIXED},
+        set(),
     ),
     "prefix": ({"resource_name_filter": "{0}-ord", "pattern_type_filter": PREFIXED}, {"prefixed"}),
     "match": (
@@ -121,13 +136,18 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "host": ({"host_filter": "10.0.0.1"}, {"elsewhere"}),
     "any host": ({"host_filter": "*"}, {"literal", "prefixed", "other", "group", "denied"}),
     "unknown operation": ({"operation": 100}, set()),
-}  # fmt: skip
+}
 """What is asked -> which of the entries below are meant. {0}: a name of the case."""
 
 
 @pytest.mark.parametrize("asked", FILTERS, ids=lambda asked: asked.replace(" ", "-"))
-@case("SEC-11", "DescribeAcls", spec="KIP-290, Public Interfaces; ResourcePatternFilter.matches",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-11",
+    "DescribeAcls",
+    spec="KIP-290, Public Interfaces; ResourcePatternFilter.matches",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_a_filter_finds_and_deletes_exactly_what_it_says(
     wire: Wire, alice: Guest, asked: str
 ) -> None:
@@ -145,14 +165,25 @@ def test_a_filter_finds_and_deletes_exactly_what_it_says(
     principal = f"User:{name}"
     for fields in entries.values():
         fields = {"resource_type": TOPIC, "operation": read} | fields
-        alice.may(fields.pop("operation"), fields.pop("resource_type"),
-                  fields.pop("resource_name"), principal=principal, **fields)  # fmt: skip
+        alice.may(
+            fields.pop("operation"),
+            fields.pop("resource_type"),
+            fields.pop("resource_name"),
+            principal=principal,
+            **fields,
+        )
     whole = {
-        key: (f.get("resource_type", TOPIC), f["resource_name"],
-              f.get("resource_pattern_type", LITERAL), principal, f.get("host", "*"),
-              f.get("operation", read), f.get("permission_type", ALLOW))
+        key: (
+            f.get("resource_type", TOPIC),
+            f["resource_name"],
+            f.get("resource_pattern_type", LITERAL),
+            principal,
+            f.get("host", "*"),
+            f.get("operation", read),
+            f.get("permission_type", ALLOW),
+        )
         for key, f in entries.items()
-    }  # fmt: skip
+    }
     fields, meant = FILTERS[asked]
     wanted = {"principal_filter": principal} | {
         key: value.format(name) if isinstance(value, str) else value
@@ -179,8 +210,9 @@ def test_an_acl_that_two_filters_mean_is_named_by_both(wire: Wire, alice: Guest)
     expect(said(described(wire, resource_name_filter=name)), [], "entries left")
 
 
-@case("SEC-11", "CreateAcls", spec="KIP-801", priority="P1", requires=["restart"],
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-11", "CreateAcls", spec="KIP-801", priority="P1", requires=["restart"], config=CONTROLLED
+)
 def test_acls_survive_a_kill(wire: Wire, examined: Examined, alice: Guest) -> None:
     """Entries created before a kill -9 are there after it, and deleted ones are not."""
     kept, gone = wire.new_name(), wire.new_name()
@@ -206,16 +238,25 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("wrong", REFUSED, ids=lambda wrong: wrong.replace(" ", "-"))
-@case("SEC-12", "CreateAcls", spec="AclControlManager.validateNewAcl; AclApis.handleCreateAcls",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-12",
+    "CreateAcls",
+    spec="AclControlManager.validateNewAcl; AclApis.handleCreateAcls",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_a_bad_acl_is_refused_and_the_one_beside_it_created(
     wire: Wire, alice: Guest, wrong: str
 ) -> None:
     """An entry with an unknown type, operation or permission, without a name, about another
     cluster, or whose principal has no type gets INVALID_REQUEST (42); the others are created."""
     name = wire.new_name()
-    good = {"resource_type": TOPIC, "resource_name": name, "principal": alice.principal,
-            "operation": AclOperation.READ}  # fmt: skip
+    good = {
+        "resource_type": TOPIC,
+        "resource_name": name,
+        "principal": alice.principal,
+        "operation": AclOperation.READ,
+    }
     codes = create(wire, acl(**(good | REFUSED[wrong])), acl(**good))
     expect(codes, [ErrorCode.INVALID_REQUEST, ErrorCode.NONE], "creations")
     alice.may(AclOperation.READ, TOPIC, name)
@@ -233,14 +274,23 @@ def test_a_bad_acl_is_refused_and_the_one_beside_it_created(
     ],
     ids=lambda wrong: "-".join(f"{key}-{value.name}" for key, value in wrong.items()),
 )
-@case("SEC-12", "CreateAcls", spec="KIP-140; AccessControlEntry.java, ResourcePattern.java",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-12",
+    "CreateAcls",
+    spec="KIP-140; AccessControlEntry.java, ResourcePattern.java",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_what_only_filters_may_say_creates_nothing(wire: Wire, wrong: dict[str, int]) -> None:
     """ANY and MATCH belong to filters: an entry with one of them is refused, and nothing is
     created."""
     name = wire.new_name()
-    good = {"resource_type": TOPIC, "resource_name": name, "principal": "User:x",
-            "operation": AclOperation.READ}  # fmt: skip
+    good = {
+        "resource_type": TOPIC,
+        "resource_name": name,
+        "principal": "User:x",
+        "operation": AclOperation.READ,
+    }
     # Apache Kafka 4.3.1 stumbles over it and answers UNKNOWN_SERVER_ERROR for the whole request.
     (code,) = create(wire, acl(**(good | wrong)))
     expect(code, {ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR}, "creation")
@@ -255,10 +305,16 @@ def test_an_acl_of_type_0_closes_the_connection(wire: Wire, field: str) -> None:
     """The code 0 stands for UNKNOWN: a request with it is not well formed, and the connection is
     closed; nothing is created."""
     name = wire.new_name()
-    fields = {"resource_type": TOPIC, "resource_name": name, "principal": "User:x",
-              "operation": AclOperation.READ, field: 0}  # fmt: skip
-    expect_not_served(wire.connect(), "CreateAcls", wire.version("CreateAcls"),
-                      creations=[acl(**fields)])  # fmt: skip
+    fields = {
+        "resource_type": TOPIC,
+        "resource_name": name,
+        "principal": "User:x",
+        "operation": AclOperation.READ,
+        field: 0,
+    }
+    expect_not_served(
+        wire.connect(), "CreateAcls", wire.version("CreateAcls"), creations=[acl(**fields)]
+    )
     expect(said(described(wire, resource_name_filter=name)), [], "entries")
 
 

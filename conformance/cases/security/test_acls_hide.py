@@ -33,8 +33,13 @@ def wanted(name: str) -> list[Struct]:
     return [part("Metadata", "MetadataRequestTopic", name=name)]
 
 
-@case("SEC-10", "Metadata", spec="KafkaApis.handleTopicMetadataRequest", priority="P1",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-10",
+    "Metadata",
+    spec="KafkaApis.handleTopicMetadataRequest",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_metadata_of_all_topics_leaves_out_those_one_may_not_describe(
     wire: Wire, alice: Guest, version: int
 ) -> None:
@@ -50,8 +55,13 @@ def test_metadata_of_all_topics_leaves_out_those_one_may_not_describe(
     expect(sorted(everything & {mine.name, other.name}), sorted([mine.name, other.name]), "all")
 
 
-@case("SEC-10", "DescribeTopicPartitions", spec="DescribeTopicPartitionsRequestHandler.java",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-10",
+    "DescribeTopicPartitions",
+    spec="DescribeTopicPartitionsRequestHandler.java",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_describe_topic_partitions_leaves_out_what_one_may_not_describe(
     wire: Wire, alice: Guest
 ) -> None:
@@ -64,8 +74,14 @@ def test_describe_topic_partitions_leaves_out_what_one_may_not_describe(
     expect([topic.name for topic in answer.topics], [mine.name], "topics")
 
 
-@case("SEC-10", "Metadata", versions=(1, 13), spec="KafkaApis.handleTopicMetadataRequest",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-10",
+    "Metadata",
+    versions=(1, 13),
+    spec="KafkaApis.handleTopicMetadataRequest",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_metadata_of_a_topic_one_may_not_describe_tells_nothing(
     wire: Wire, alice: Guest, version: int
 ) -> None:
@@ -74,8 +90,9 @@ def test_metadata_of_a_topic_one_may_not_describe_tells_nothing(
     commit(wire, wire.new_name("group"), wire.create_topic(), {0: 0})  # __consumer_offsets exists
     missing = wire.new_name()
     for name in (wire.create_topic().name, missing, "__consumer_offsets"):
-        answer = alice.call("Metadata", version, topics=wanted(name),
-                            allow_auto_topic_creation=True)  # fmt: skip
+        answer = alice.call(
+            "Metadata", version, topics=wanted(name), allow_auto_topic_creation=True
+        )
         (topic,) = answer.topics
         told = (topic.error_code, topic.name, topic.topic_id, topic.is_internal, topic.partitions)
         expect(told, (DENIED, name, ZERO_UUID, False, []), "the topic's row")
@@ -83,8 +100,14 @@ def test_metadata_of_a_topic_one_may_not_describe_tells_nothing(
     expect(error, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of the missing topic")
 
 
-@case("SEC-10", "Metadata", versions=(12, 13), spec="KIP-516; KafkaApis.handleTopicMetadataRequest",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-10",
+    "Metadata",
+    versions=(12, 13),
+    spec="KIP-516; KafkaApis.handleTopicMetadataRequest",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_metadata_by_id_tells_no_name(wire: Wire, alice: Guest, version: int) -> None:
     """A topic that the client may not describe, requested by its id, gets
     TOPIC_AUTHORIZATION_FAILED (29), and its name is not returned."""
@@ -98,8 +121,14 @@ def test_metadata_by_id_tells_no_name(wire: Wire, alice: Guest, version: int) ->
 
 
 @pytest.mark.parametrize("by", ["topic", "cluster"])
-@case("SEC-10", "Metadata", versions=(4, 13), spec="KafkaApis.handleTopicMetadataRequest",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-10",
+    "Metadata",
+    versions=(4, 13),
+    spec="KafkaApis.handleTopicMetadataRequest",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_metadata_creates_a_topic_for_who_may_create(
     wire: Wire, alice: Guest, version: int, by: str
 ) -> None:
@@ -121,8 +150,14 @@ def test_metadata_creates_a_topic_for_who_may_create(
     )
 
 
-@case("SEC-09", "DeleteTopics", versions=(6, 6), spec="ControllerApis.deleteTopics", priority="P1",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-09",
+    "DeleteTopics",
+    versions=(6, 6),
+    spec="ControllerApis.deleteTopics",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_a_deletion_by_id_that_is_refused_tells_the_name_to_who_may_describe(
     wire: Wire, alice: Guest
 ) -> None:
@@ -143,8 +178,14 @@ def test_a_deletion_by_id_that_is_refused_tells_the_name_to_who_may_describe(
     expect(deleted(), (ErrorCode.NONE, topic.name), "(error, name) with DELETE")
 
 
-@case("SEC-09", "DeleteTopics", versions=(1, 5), spec="ControllerApis.deleteTopics", priority="P1",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-09",
+    "DeleteTopics",
+    versions=(1, 5),
+    spec="ControllerApis.deleteTopics",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_a_deletion_by_name_that_is_refused_tells_nothing(
     wire: Wire, alice: Guest, version: int
 ) -> None:
@@ -165,8 +206,14 @@ def test_a_deletion_by_name_that_is_refused_tells_nothing(
     expect(deleted(topic.name), ErrorCode.NONE, "error with DELETE")
 
 
-@case("SEC-09", "CreateTopics", versions=(5, 7), spec="KIP-525; ReplicationControlManager.java",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-09",
+    "CreateTopics",
+    versions=(5, 7),
+    spec="KIP-525; ReplicationControlManager.java",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_who_may_not_describe_configs_creates_a_topic_without_seeing_them(
     wire: Wire, alice: Guest, version: int
 ) -> None:
@@ -177,14 +224,20 @@ def test_who_may_not_describe_configs_creates_a_topic_without_seeing_them(
     row = part("CreateTopics", "CreatableTopic", name=name, num_partitions=1, replication_factor=1)
 
     def created() -> Struct:
-        answer = alice.call("CreateTopics", version, topics=[row], timeout_ms=20_000,
-                            validate_only=True)  # fmt: skip
+        answer = alice.call(
+            "CreateTopics", version, topics=[row], timeout_ms=20_000, validate_only=True
+        )
         found: Struct = answer.topics[0]
         return found
 
     hidden = created()
-    told = (hidden.error_code, hidden.topic_config_error_code, hidden.num_partitions,
-            hidden.replication_factor, hidden.configs or [])  # fmt: skip
+    told = (
+        hidden.error_code,
+        hidden.topic_config_error_code,
+        hidden.num_partitions,
+        hidden.replication_factor,
+        hidden.configs or [],
+    )
     expect(told, (ErrorCode.NONE, DENIED, -1, -1, []), "the topic's row")
     alice.may(OF.DESCRIBE_CONFIGS, TOPIC, name)
     seen = created()
@@ -193,8 +246,13 @@ def test_who_may_not_describe_configs_creates_a_topic_without_seeing_them(
     expect((seen.num_partitions, bool(seen.configs)), (1, True), "(partitions, configurations)")
 
 
-@case("SEC-09", "ListGroups", spec="KafkaApis.handleListGroupsRequest", priority="P1",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-09",
+    "ListGroups",
+    spec="KafkaApis.handleListGroupsRequest",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_list_groups_leaves_out_those_one_may_not_describe(
     wire: Wire, alice: Guest, version: int
 ) -> None:
@@ -217,8 +275,14 @@ def test_list_groups_leaves_out_those_one_may_not_describe(
     expect(listed(), sorted([mine, other]), "groups with DESCRIBE of the cluster")
 
 
-@case("SEC-09", "OffsetFetch", versions=(2, 9), spec="KafkaApis.fetchAllOffsetsForGroup",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-09",
+    "OffsetFetch",
+    versions=(2, 9),
+    spec="KafkaApis.fetchAllOffsetsForGroup",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_all_offsets_of_a_group_are_those_of_topics_one_may_describe(
     wire: Wire, alice: Guest, version: int
 ) -> None:
@@ -237,8 +301,13 @@ def test_all_offsets_of_a_group_are_those_of_topics_one_may_describe(
     expect([topic.name for topic in found.topics], [mine.name], "topics")
 
 
-@case("SEC-09", "ConsumerGroupHeartbeat", spec="KIP-848; TopicRegexResolver.java", priority="P1",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-09",
+    "ConsumerGroupHeartbeat",
+    spec="KIP-848; TopicRegexResolver.java",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_a_pattern_finds_the_topics_one_may_describe(wire: Wire, alice: Guest) -> None:
     """A member that subscribes by a pattern is assigned the topics that match and that it may
     describe; the others are as if they were not there."""
@@ -248,9 +317,13 @@ def test_a_pattern_finds_the_topics_one_may_describe(wire: Wire, alice: Guest) -
     alice.may(OF.READ, GROUP, group)
     alice.may(DESCRIBE, TOPIC, mine.name)
     member = ConsumerMember(
-        wire, group, alice.connection, [], wire.version("ConsumerGroupHeartbeat"),
+        wire,
+        group,
+        alice.connection,
+        [],
+        wire.version("ConsumerGroupHeartbeat"),
         regex=f"{prefix}-.*",
-    )  # fmt: skip
+    )
     group_connection(wire, group)  # the coordinator serves the group
     member.join()
 
@@ -263,8 +336,13 @@ def test_a_pattern_finds_the_topics_one_may_describe(wire: Wire, alice: Guest) -
     member.leave()
 
 
-@case("SEC-09", "ConsumerGroupDescribe", spec="KafkaApis.handleConsumerGroupDescribe",
-      priority="P1", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-09",
+    "ConsumerGroupDescribe",
+    spec="KafkaApis.handleConsumerGroupDescribe",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_a_consumer_group_is_described_to_who_may_see_its_topics(
     wire: Wire, alice: Guest, version: int
 ) -> None:
@@ -288,8 +366,13 @@ def test_a_consumer_group_is_described_to_who_may_see_its_topics(
     member.leave()
 
 
-@case("SEC-09", "ListTransactions", spec="KafkaApis.handleListTransactionsRequest", priority="P1",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-09",
+    "ListTransactions",
+    spec="KafkaApis.handleListTransactionsRequest",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_transactions_are_listed_and_described_as_far_as_one_may(wire: Wire, alice: Guest) -> None:
     """ListTransactions leaves out transactional ids that the client may not describe, and
     DescribeTransactions the topics that it may not."""
@@ -320,10 +403,14 @@ def test_authorized_operations_of_a_topic(wire: Wire, alice: Guest, version: int
     topic = wire.create_topic()
     alice.may(OF.WRITE, TOPIC, topic.name)
     alice.may(OF.ALTER_CONFIGS, TOPIC, topic.name)
-    answer = alice.call("Metadata", version, topics=wanted(topic.name),
-                        include_topic_authorized_operations=True)  # fmt: skip
-    expect(answer.topics[0].topic_authorized_operations,
-           bits(OF.WRITE, DESCRIBE, OF.ALTER_CONFIGS, OF.DESCRIBE_CONFIGS), "bits")  # fmt: skip
+    answer = alice.call(
+        "Metadata", version, topics=wanted(topic.name), include_topic_authorized_operations=True
+    )
+    expect(
+        answer.topics[0].topic_authorized_operations,
+        bits(OF.WRITE, DESCRIBE, OF.ALTER_CONFIGS, OF.DESCRIBE_CONFIGS),
+        "bits",
+    )
 
 
 @case("SEC-10", "DescribeCluster", spec="KIP-430, KIP-700", priority="P1", config=CONTROLLED)
@@ -364,6 +451,7 @@ def test_authorized_operations_of_a_group(wire: Wire, alice: Guest, version: int
     group = wire.new_name("group")
     commit(wire, group, wire.create_topic(), {0: 0})
     alice.may(OF.DELETE, GROUP, group)
-    answer = alice.call("DescribeGroups", version, groups=[group],
-                        include_authorized_operations=True)  # fmt: skip
+    answer = alice.call(
+        "DescribeGroups", version, groups=[group], include_authorized_operations=True
+    )
     expect(answer.groups[0].authorized_operations, bits(OF.DELETE, DESCRIBE), "bits")

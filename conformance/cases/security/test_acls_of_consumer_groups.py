@@ -33,8 +33,14 @@ def test_a_hidden_topic_is_not_subscribed_to(wire: Wire, version: int, alice: Gu
     settle(member)
 
 
-@case("GRP8-29", "ConsumerGroupHeartbeat", versions=(1, 1), spec=SPEC, priority="P2",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "GRP8-29",
+    "ConsumerGroupHeartbeat",
+    versions=(1, 1),
+    spec=SPEC,
+    priority="P2",
+    config=CONTROLLED,
+)
 def test_a_regex_does_not_find_hidden_topics(wire: Wire, version: int, alice: Guest) -> None:
     """A regular expression gives a member those matching topics alone which it may DESCRIBE."""
     prefix = wire.new_name("regex")

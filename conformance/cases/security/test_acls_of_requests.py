@@ -62,8 +62,13 @@ def test_who_may_not_touches_no_cluster(wire: Wire, alice: Guest, row: Row) -> N
     check(wire, alice, row)
 
 
-@case("TXN-46", "WriteTxnMarkers", spec="KafkaApis.handleWriteTxnMarkersRequest", priority="P1",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "TXN-46",
+    "WriteTxnMarkers",
+    spec="KafkaApis.handleWriteTxnMarkersRequest",
+    priority="P1",
+    config=CONTROLLED,
+)
 def test_markers_of_an_ordinary_client_end_no_transaction(wire: Wire, alice: Guest) -> None:
     """A client without CLUSTER_ACTION and ALTER of the cluster gets CLUSTER_AUTHORIZATION_FAILED
     (31) for every partition, and the transaction stays open."""
@@ -97,8 +102,10 @@ def check(wire: Wire, guest: Guest, row: Row) -> None:
     allowed = codes_in(guest.call(row.api, version, **row.fields(existing)))
     expect_that(
         not allowed & {int(code) for code in REFUSALS.values()},
-        f"error codes with {row.needs[0].name}", "none of 29, 30, 31, 53", allowed,
-    )  # fmt: skip
+        f"error codes with {row.needs[0].name}",
+        "none of 29, 30, 31, 53",
+        allowed,
+    )
 
 
 def refusal(row: Row) -> ErrorCode:

@@ -121,21 +121,43 @@ def test_a_token_is_created_and_described(wire: Wire, alice: Guest, version: int
     expect(len(token.hmac), HMAC_BYTES, "bytes of the HMAC")
     expect_that(bool(token.token_id), "token id", "a name", token.token_id)
     other = make(alice, version)
-    expect_that(other.token_id != token.token_id and other.hmac != token.hmac,
-                "another token", "another id and HMAC", other.token_id)  # fmt: skip
+    expect_that(
+        other.token_id != token.token_id and other.hmac != token.hmac,
+        "another token",
+        "another id and HMAC",
+        other.token_id,
+    )
     found = seen(alice)[token.token_id]
     expect(
-        (found.principal_type, found.principal_name, found.issue_timestamp,
-         found.expiry_timestamp, found.max_timestamp, bytes(found.hmac)),
-        ("User", "alice", token.issue_timestamp_ms, token.expiry_timestamp_ms,
-         token.max_timestamp_ms, bytes(token.hmac)), "the token described",
-    )  # fmt: skip
+        (
+            found.principal_type,
+            found.principal_name,
+            found.issue_timestamp,
+            found.expiry_timestamp,
+            found.max_timestamp,
+            bytes(found.hmac),
+        ),
+        (
+            "User",
+            "alice",
+            token.issue_timestamp_ms,
+            token.expiry_timestamp_ms,
+            token.max_timestamp_ms,
+            bytes(token.hmac),
+        ),
+        "the token described",
+    )
     allowed = [(row.principal_type, row.principal_name) for row in found.renewers]
     expect(sorted(allowed), [("User", "bob"), ("User", "carl")], "renewers")
 
 
-@case("SEC-17", DESCRIBE, spec="KIP-48, DescribeDelegationTokenRequest", priority="P2",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-17",
+    DESCRIBE,
+    spec="KIP-48, DescribeDelegationTokenRequest",
+    priority="P2",
+    config=CONTROLLED,
+)
 def test_tokens_are_described_by_owner(alice: Guest, bob: Guest, version: int) -> None:
     """Null asks for every token that one may see, a list for those which concern its principals,
     an empty list for none; a principal sees tokens that it owns or may renew, and no others."""
@@ -165,8 +187,13 @@ def test_tokens_are_described_by_owner(alice: Guest, bob: Guest, version: int) -
     [(60_000, 60_000), (0, 7 * DAY_MS), (2**62, 7 * DAY_MS), (3 * DAY_MS, 3 * DAY_MS)],
     ids=["minute", "zero", "too-long", "days"],
 )
-@case("SEC-17", CREATE, spec="CreateDelegationTokenRequest.json, field MaxLifetimeMs",
-      priority="P2", config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-17",
+    CREATE,
+    spec="CreateDelegationTokenRequest.json, field MaxLifetimeMs",
+    priority="P2",
+    config=CONTROLLED,
+)
 def test_the_lifetime_is_what_is_asked_within_the_brokers_bound(
     alice: Guest, version: int, asked_ms: int, lifetime_ms: int
 ) -> None:
@@ -204,8 +231,11 @@ def test_a_token_is_renewed_within_its_lifetime(alice: Guest, bob: Guest, versio
         wait_for_expiry(alice, token.token_id, answer.expiry_timestamp_ms)
     brief = make(alice, max_lifetime_ms=60_000)
     answer = alice.call(RENEW, version, hmac=brief.hmac, renew_period_ms=DAY_MS)
-    expect((answer.error_code, answer.expiry_timestamp_ms),
-           (ErrorCode.NONE, brief.max_timestamp_ms), "(error, expiry) at the end")  # fmt: skip
+    expect(
+        (answer.error_code, answer.expiry_timestamp_ms),
+        (ErrorCode.NONE, brief.max_timestamp_ms),
+        "(error, expiry) at the end",
+    )
 
 
 @case("SEC-17", RENEW, spec="KIP-48, Token renewal", priority="P2", config=CONTROLLED)
@@ -225,8 +255,13 @@ def test_a_token_of_others_or_of_nobody_is_not_renewed(
     expect(told, token.expiry_timestamp_ms, "expiry")
 
 
-@case("SEC-17", EXPIRE, spec="KIP-48, Token expiration and cancellation", priority="P2",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-17",
+    EXPIRE,
+    spec="KIP-48, Token expiration and cancellation",
+    priority="P2",
+    config=CONTROLLED,
+)
 def test_a_token_is_expired_later_or_at_once(alice: Guest, bob: Guest, version: int) -> None:
     """A period sets the expiry, at most to the end of the lifetime; a negative one removes the
     token: it is no longer described, and its HMAC gets DELEGATION_TOKEN_NOT_FOUND (62)."""
@@ -236,19 +271,30 @@ def test_a_token_is_expired_later_or_at_once(alice: Guest, bob: Guest, version: 
     expect(answer.error_code, ErrorCode.NONE, "error of the renewer")
     expect_about(answer.expiry_timestamp_ms, now_ms + DAY_MS // 2)
     answer = alice.call(EXPIRE, version, hmac=token.hmac, expiry_time_period_ms=100 * DAY_MS)
-    expect((answer.error_code, answer.expiry_timestamp_ms),
-           (ErrorCode.NONE, token.max_timestamp_ms), "(error, expiry) beyond the end")  # fmt: skip
+    expect(
+        (answer.error_code, answer.expiry_timestamp_ms),
+        (ErrorCode.NONE, token.max_timestamp_ms),
+        "(error, expiry) beyond the end",
+    )
     answer = alice.call(EXPIRE, version, hmac=token.hmac, expiry_time_period_ms=-1)
     expect(answer.error_code, ErrorCode.NONE, "error at once")
-    eventually(lambda: seen(alice), lambda found: token.token_id not in found,
-               "the token is no longer described")  # fmt: skip
+    eventually(
+        lambda: seen(alice),
+        lambda found: token.token_id not in found,
+        "the token is no longer described",
+    )
     for api in (EXPIRE, RENEW):
         answer = alice.call(api, alice.wire.version(api), hmac=token.hmac)
         refused(answer, ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
 
 
-@case("SEC-17", EXPIRE, spec="KIP-48, Token expiration and cancellation", priority="P2",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-17",
+    EXPIRE,
+    spec="KIP-48, Token expiration and cancellation",
+    priority="P2",
+    config=CONTROLLED,
+)
 def test_a_token_of_others_or_of_nobody_is_not_expired(
     alice: Guest, bob: Guest, version: int
 ) -> None:
@@ -263,8 +309,13 @@ def test_a_token_of_others_or_of_nobody_is_not_expired(
     expect(told, token.expiry_timestamp_ms, "expiry")
 
 
-@case("SEC-17", RENEW, spec="KIP-48, Token expiration and cancellation", priority="P2",
-      config=CONTROLLED)  # fmt: skip
+@case(
+    "SEC-17",
+    RENEW,
+    spec="KIP-48, Token expiration and cancellation",
+    priority="P2",
+    config=CONTROLLED,
+)
 def test_an_expired_token_is_not_renewed_and_is_removed(alice: Guest, version: int) -> None:
     """After its expiry a token is not renewed: DELEGATION_TOKEN_EXPIRED (66) until it is removed,
     within delegation.token.expiry.check.interval.ms, then DELEGATION_TOKEN_NOT_FOUND (62)."""
@@ -273,7 +324,10 @@ def test_an_expired_token_is_not_renewed_and_is_removed(alice: Guest, version: i
     answer = alice.call(RENEW, version, hmac=token.hmac, renew_period_ms=DAY_MS)
     gone = {ErrorCode.DELEGATION_TOKEN_EXPIRED, ErrorCode.DELEGATION_TOKEN_NOT_FOUND}
     expect(answer.error_code, gone, "error")
-    eventually(lambda: seen(alice), lambda found: token.token_id not in found,
-               "the token is no longer described")  # fmt: skip
+    eventually(
+        lambda: seen(alice),
+        lambda found: token.token_id not in found,
+        "the token is no longer described",
+    )
     answer = alice.call(RENEW, version, hmac=token.hmac, renew_period_ms=DAY_MS)
     refused(answer, ErrorCode.DELEGATION_TOKEN_NOT_FOUND)

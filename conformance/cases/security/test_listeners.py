@@ -14,8 +14,9 @@ from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 
 
-@case("SEC-02", "SaslAuthenticate", versions=(NEWEST, NEWEST), spec="KIP-103; KIP-651",
-      config=SECURED)  # fmt: skip
+@case(
+    "SEC-02", "SaslAuthenticate", versions=(NEWEST, NEWEST), spec="KIP-103; KIP-651", config=SECURED
+)
 def test_tls_carries_requests_and_sasl(wire: Wire, examined: Examined, version: int) -> None:
     """An SSL listener serves requests without authentication; a SASL_SSL listener serves them after
     it, and a wrong password gets SASL_AUTHENTICATION_FAILED (58)."""

@@ -42,8 +42,9 @@ def test_an_unknown_mechanism_is_refused_with_those_enabled(
     expect_closed(connection)
 
 
-@case("SEC-01", "SaslHandshake", spec="KIP-103, mechanisms of each listener; KIP-43",
-      config=SECURED)  # fmt: skip
+@case(
+    "SEC-01", "SaslHandshake", spec="KIP-103, mechanisms of each listener; KIP-43", config=SECURED
+)
 def test_each_listener_has_mechanisms_of_its_own(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -89,8 +90,11 @@ def test_plain_with_a_wrong_password_is_refused(
     same = come_in(wire, examined, "SASL")
     handshake(same, "PLAIN")
     nobody = authenticate(same, plain(wire.new_name("nobody"), "wrong"), version)
-    expect((nobody.error_code, nobody.error_message), (FAILED, answer.error_message),
-           "(error, message) of another stranger")  # fmt: skip
+    expect(
+        (nobody.error_code, nobody.error_message),
+        (FAILED, answer.error_message),
+        "(error, message) of another stranger",
+    )
     expect_that(took_ms >= DELAY_MS - 10, "delay", f"{DELAY_MS} ms", f"{took_ms:.0f} ms")
     expect_closed(connection)
 
@@ -100,8 +104,9 @@ def test_plain_with_a_wrong_password_is_refused(
     [b"", b"alice", b"\0alice", b"\0alice\0", b"\0\0secret"],
     ids=["empty", "no parts", "two parts", "no password", "no user"],
 )
-@case("SEC-02", "SaslAuthenticate", spec="RFC 4616; PlainSaslServer.evaluateResponse",
-      config=SECURED)  # fmt: skip
+@case(
+    "SEC-02", "SaslAuthenticate", spec="RFC 4616; PlainSaslServer.evaluateResponse", config=SECURED
+)
 def test_a_token_of_plain_that_is_none_is_refused(
     wire: Wire, examined: Examined, version: int, token: bytes
 ) -> None:
@@ -115,8 +120,9 @@ def test_a_token_of_plain_that_is_none_is_refused(
     expect_closed(connection)
 
 
-@case("SEC-02", "SaslAuthenticate", spec="RFC 4616; PlainSaslServer.evaluateResponse",
-      config=SECURED)  # fmt: skip
+@case(
+    "SEC-02", "SaslAuthenticate", spec="RFC 4616; PlainSaslServer.evaluateResponse", config=SECURED
+)
 def test_nobody_may_act_for_another_user(wire: Wire, examined: Examined, version: int) -> None:
     """PLAIN with an authorization id: the user's own is accepted, another is refused with
     SASL_AUTHENTICATION_FAILED (58)."""
@@ -143,9 +149,11 @@ def test_scram_proves_both_sides(
     final = scram.final(bytes(answer.auth_bytes))
     nonce = scram.answered("r")
     expect_that(
-        nonce.startswith(scram.nonce) and len(nonce) > len(scram.nonce), "nonce",
-        f"{scram.nonce} and more", nonce,
-    )  # fmt: skip
+        nonce.startswith(scram.nonce) and len(nonce) > len(scram.nonce),
+        "nonce",
+        f"{scram.nonce} and more",
+        nonce,
+    )
     expect(scram.answered("i"), "5000", "iterations")
     answer = authenticate(connection, final, version)
     expect(answer.error_code, ErrorCode.NONE, "error of the final message")
@@ -154,8 +162,13 @@ def test_scram_proves_both_sides(
 
 
 @pytest.mark.parametrize("mechanism", SCRAM)
-@case("SEC-03", "SaslAuthenticate", spec="RFC 5802; ScramSaslServer.evaluateResponse",
-      config=SECURED, priority="P1")  # fmt: skip
+@case(
+    "SEC-03",
+    "SaslAuthenticate",
+    spec="RFC 5802; ScramSaslServer.evaluateResponse",
+    config=SECURED,
+    priority="P1",
+)
 def test_scram_says_no_to_all_in_the_same_words(
     wire: Wire, examined: Examined, version: int, mechanism: str
 ) -> None:
@@ -174,8 +187,13 @@ def test_scram_says_no_to_all_in_the_same_words(
     expect(len(messages), 1, "different messages, which would tell who exists")
 
 
-@case("SEC-03", "SaslAuthenticate", spec="RFC 5802, SCRAM Authentication Exchange",
-      config=SECURED, priority="P1")  # fmt: skip
+@case(
+    "SEC-03",
+    "SaslAuthenticate",
+    spec="RFC 5802, SCRAM Authentication Exchange",
+    config=SECURED,
+    priority="P1",
+)
 def test_scram_refuses_what_breaks_the_exchange(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -197,15 +215,25 @@ def test_scram_refuses_what_breaks_the_exchange(
         final = scram.final(bytes(first.auth_bytes), nonce)
         return int(authenticate(connection, final.replace(old, new), version).error_code)
 
-    for token in (b"", b"n,,n=\xff,r=abc", b"y,,n=user,r=abc", f"n,,n={user}".encode(),
-                  f"n,a=somebody,n={user},r=abc".encode()):  # fmt: skip
+    for token in (
+        b"",
+        b"n,,n=\xff,r=abc",
+        b"y,,n=user,r=abc",
+        f"n,,n={user}".encode(),
+        f"n,a=somebody,n={user},r=abc".encode(),
+    ):
         expect(broken_first(token), FAILED, f"first message {token!r}")
     expect(broken_final(b"", b"", nonce="of-the-client-alone"), FAILED, "another nonce, proven")
     expect(broken_final(b",p=", b",q="), FAILED, "no proof")
 
 
-@case("SEC-03", "SaslAuthenticate", spec="RFC 5802, saslname; ScramFormatter.username",
-      config=SECURED, priority="P1")  # fmt: skip
+@case(
+    "SEC-03",
+    "SaslAuthenticate",
+    spec="RFC 5802, saslname; ScramFormatter.username",
+    config=SECURED,
+    priority="P1",
+)
 def test_commas_and_equals_signs_in_names_are_escaped(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -215,8 +243,13 @@ def test_commas_and_equals_signs_in_names_are_escaped(
     expect(answer.error_code, ErrorCode.NONE, "error")
 
 
-@case("SEC-04", "SaslHandshake", spec="SaslServerAuthenticator.handleKafkaRequest", config=SECURED,
-      priority="P1")  # fmt: skip
+@case(
+    "SEC-04",
+    "SaslHandshake",
+    spec="SaslServerAuthenticator.handleKafkaRequest",
+    config=SECURED,
+    priority="P1",
+)
 def test_nothing_else_is_answered_before_authentication(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -237,8 +270,14 @@ def test_nothing_else_is_answered_before_authentication(
     expect_closed(connection)
 
 
-@case("SEC-04", "ApiVersions", spec="KIP-35; SaslServerAuthenticator.handleApiVersionsRequest",
-      config=SECURED, priority="P1", versions=(3, 3))  # fmt: skip
+@case(
+    "SEC-04",
+    "ApiVersions",
+    spec="KIP-35; SaslServerAuthenticator.handleApiVersionsRequest",
+    config=SECURED,
+    priority="P1",
+    versions=(3, 3),
+)
 def test_api_versions_is_answered_before_authentication_once(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -285,8 +324,13 @@ def test_a_token_where_there_is_no_sasl_gets_illegal_sasl_state(wire: Wire, vers
     expect_served(wire.bootstrap)
 
 
-@case("SEC-05", "SaslAuthenticate", spec="KafkaApis.handleSaslAuthenticateRequest", priority="P1",
-      config=SECURED)  # fmt: skip
+@case(
+    "SEC-05",
+    "SaslAuthenticate",
+    spec="KafkaApis.handleSaslAuthenticateRequest",
+    priority="P1",
+    config=SECURED,
+)
 def test_a_token_after_authentication_gets_illegal_sasl_state(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -299,8 +343,14 @@ def test_a_token_after_authentication_gets_illegal_sasl_state(
     expect_served(connection)
 
 
-@case("SEC-06", "SaslHandshake", versions=(0, 0), spec="KIP-152, Backward compatibility",
-      config=SECURED, priority="P1")  # fmt: skip
+@case(
+    "SEC-06",
+    "SaslHandshake",
+    versions=(0, 0),
+    spec="KIP-152, Backward compatibility",
+    config=SECURED,
+    priority="P1",
+)
 def test_after_a_handshake_of_version_0_tokens_have_no_frame(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -320,8 +370,14 @@ def test_after_a_handshake_of_version_0_tokens_have_no_frame(
     expect_served(connection)
 
 
-@case("SEC-06", "SaslHandshake", versions=(0, 0), spec="KIP-152, Backward compatibility",
-      config=SECURED, priority="P1")  # fmt: skip
+@case(
+    "SEC-06",
+    "SaslHandshake",
+    versions=(0, 0),
+    spec="KIP-152, Backward compatibility",
+    config=SECURED,
+    priority="P1",
+)
 def test_a_raw_token_that_fails_closes_without_a_word(
     wire: Wire, examined: Examined, version: int
 ) -> None:

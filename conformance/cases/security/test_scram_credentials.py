@@ -8,12 +8,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.cases.security.secured_wire import (
-    add_user,
-    come_in,
-    errors_by_user,
-    upsertion,
-)
+from conformance.cases.security.secured_wire import add_user, come_in, errors_by_user, upsertion
 from conformance.examination import Examined
 from conformance.sasl import ITERATIONS_MAX, ITERATIONS_MIN, TYPES, log_in
 from conformance.secured import SECURED
@@ -88,9 +83,15 @@ def test_describing_a_stranger_or_a_user_twice_is_an_error_of_its_row(
         ({"iterations": ITERATIONS_MAX + 1}, ErrorCode.UNACCEPTABLE_CREDENTIAL),
         ({"name": ""}, ErrorCode.UNACCEPTABLE_CREDENTIAL),
     ],
-    ids=["no mechanism", "unknown mechanism", "few iterations", "negative iterations",
-         "many iterations", "empty name"],
-)  # fmt: skip
+    ids=[
+        "no mechanism",
+        "unknown mechanism",
+        "few iterations",
+        "negative iterations",
+        "many iterations",
+        "empty name",
+    ],
+)
 @case("SEC-14", ALTER, spec="KIP-554, Alter; ScramControlManager.validateUpsertion", priority="P1")
 def test_an_impossible_credential_is_refused_and_the_others_are_taken(
     wire: Wire, version: int, changes: dict[str, object], expected: ErrorCode
@@ -179,8 +180,14 @@ def test_a_new_password_is_the_only_one_and_a_deleted_one_is_none(
     eventually(lambda: error("new"), lambda code: code == refused, "no password is accepted")
 
 
-@case("SEC-14", ALTER, spec="UserScramCredentialRecord.json", priority="P1", requires={"restart"},
-      config=SECURED)  # fmt: skip
+@case(
+    "SEC-14",
+    ALTER,
+    spec="UserScramCredentialRecord.json",
+    priority="P1",
+    requires={"restart"},
+    config=SECURED,
+)
 def test_users_outlive_the_broker(wire: Wire, examined: Examined, version: int) -> None:
     """A user is known after the broker was killed and started again."""
     user = add_user(wire, examined, SHA_512, "pencil")

@@ -25,8 +25,9 @@ REAUTHENTICATIONS_APART_MS = 1000
 """Sooner after the last one, KafkaChannel takes no other (MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 
 
-@case("SEC-07", "SaslAuthenticate", spec="KIP-368, session_lifetime_ms", config=SECURED,
-      priority="P1")  # fmt: skip
+@case(
+    "SEC-07", "SaslAuthenticate", spec="KIP-368, session_lifetime_ms", config=SECURED, priority="P1"
+)
 def test_a_session_that_is_over_closes_at_the_next_request(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -42,8 +43,9 @@ def test_a_session_that_is_over_closes_at_the_next_request(
     expect_not_served(connection)
 
 
-@case("SEC-07", "SaslAuthenticate", spec="KIP-368, Re-authentication", config=SECURED,
-      priority="P1")  # fmt: skip
+@case(
+    "SEC-07", "SaslAuthenticate", spec="KIP-368, Re-authentication", config=SECURED, priority="P1"
+)
 def test_the_same_user_may_authenticate_again_and_goes_on(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -61,8 +63,13 @@ def test_the_same_user_may_authenticate_again_and_goes_on(
     expect_served(connection)
 
 
-@case("SEC-07", "SaslAuthenticate", spec="KIP-368; SaslServerAuthenticator.ReauthInfo",
-      config=SECURED, priority="P1")  # fmt: skip
+@case(
+    "SEC-07",
+    "SaslAuthenticate",
+    spec="KIP-368; SaslServerAuthenticator.ReauthInfo",
+    config=SECURED,
+    priority="P1",
+)
 def test_nobody_becomes_another_user_or_takes_another_mechanism(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -81,8 +88,13 @@ def test_nobody_becomes_another_user_or_takes_another_mechanism(
     expect_not_served(connection, "SaslAuthenticate", version, auth_bytes=token)
 
 
-@case("SEC-05", "SaslHandshake", spec="KafkaChannel.maybeBeginServerReauthentication",
-      config=SECURED, priority="P1")  # fmt: skip
+@case(
+    "SEC-05",
+    "SaslHandshake",
+    spec="KafkaChannel.maybeBeginServerReauthentication",
+    config=SECURED,
+    priority="P1",
+)
 def test_where_sessions_have_no_end_nobody_authenticates_again(
     wire: Wire, examined: Examined, version: int
 ) -> None:
@@ -95,8 +107,14 @@ def test_where_sessions_have_no_end_nobody_authenticates_again(
     expect_served(connection)
 
 
-@case("SEC-05", "SaslHandshake", versions=(1, 1), config=SECURED, priority="P1",
-      spec="KafkaChannel.maybeBeginServerReauthentication")  # fmt: skip
+@case(
+    "SEC-05",
+    "SaslHandshake",
+    versions=(1, 1),
+    config=SECURED,
+    priority="P1",
+    spec="KafkaChannel.maybeBeginServerReauthentication",
+)
 def test_authentication_again_and_again_gets_illegal_sasl_state(
     wire: Wire, examined: Examined, version: int
 ) -> None:

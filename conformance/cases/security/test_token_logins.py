@@ -44,8 +44,12 @@ def test_a_token_lets_in_as_its_owner(
     alice.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
     connection, answer = log_in(wire, examined, make(alice), mechanism=mechanism)
     expect(answer.error_code, ErrorCode.NONE, "error")
-    expect_that(0 < answer.session_lifetime_ms <= DAY_MS, "lifetime of the session",
-                f"1 to {DAY_MS}", answer.session_lifetime_ms)  # fmt: skip
+    expect_that(
+        0 < answer.session_lifetime_ms <= DAY_MS,
+        "lifetime of the session",
+        f"1 to {DAY_MS}",
+        answer.session_lifetime_ms,
+    )
     worker = Guest(wire, connection, alice.principal)
     row = part("DescribeTopicPartitions", "TopicRequest", name=topic.name)
     found = worker.call("DescribeTopicPartitions", topics=[row]).topics
@@ -54,10 +58,14 @@ def test_a_token_lets_in_as_its_owner(
 
 @pytest.mark.parametrize(
     "changes",
-    [{"hmac": b"another"}, {"user": "nobody"}, {"extensions": ""},
-     {"extensions": ",tokenauth=false"}],
+    [
+        {"hmac": b"another"},
+        {"user": "nobody"},
+        {"extensions": ""},
+        {"extensions": ",tokenauth=false"},
+    ],
     ids=["another-hmac", "unknown-token", "no-extension", "extension-false"],
-)  # fmt: skip
+)
 @case("SEC-18", "SaslAuthenticate", spec=SPEC, priority="P2", config=CONTROLLED)
 def test_a_token_that_is_not_proven_lets_nobody_in(
     wire: Wire, examined: Examined, alice: Guest, changes: dict[str, object]
@@ -81,8 +89,11 @@ def test_a_token_that_was_expired_lets_nobody_in(
     expect(answer.error_code, ErrorCode.NONE, "error before")
     gone = alice.call(EXPIRE, hmac=token.hmac, expiry_time_period_ms=-1)
     expect(gone.error_code, ErrorCode.NONE, "ExpireDelegationToken error")
-    eventually(lambda: log_in(wire, examined, token)[1].error_code, lambda code: code == FAILED,
-               "the token lets nobody in")  # fmt: skip
+    eventually(
+        lambda: log_in(wire, examined, token)[1].error_code,
+        lambda code: code == FAILED,
+        "the token lets nobody in",
+    )
     expect_served(before)
 
 
@@ -111,13 +122,19 @@ def test_a_token_for_somebody_else_needs_a_permission(
     refused(answer, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
     alice.may(AclOperation.CREATE_TOKENS, ResourceType.USER, "User:bob")
     token = make(alice, version, **wanted)
-    expect((token.principal_name, token.token_requester_principal_name), ("bob", "alice"),
-           "(owner, requester)")  # fmt: skip
+    expect(
+        (token.principal_name, token.token_requester_principal_name),
+        ("bob", "alice"),
+        "(owner, requester)",
+    )
     expect([token.token_id in seen(guest) for guest in (alice, bob)], [True, True], "seen by both")
     answer = alice.call(RENEW, hmac=token.hmac, renew_period_ms=60_000)
     refused(answer, ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
-    expect(bob.call(RENEW, hmac=token.hmac, renew_period_ms=60_000).error_code, ErrorCode.NONE,
-           "error of the owner")  # fmt: skip
+    expect(
+        bob.call(RENEW, hmac=token.hmac, renew_period_ms=60_000).error_code,
+        ErrorCode.NONE,
+        "error of the owner",
+    )
     _, answer = log_in(wire, examined, token)
     expect(answer.error_code, ErrorCode.NONE, "error of the login")
 
@@ -139,8 +156,14 @@ def test_a_token_of_somebody_else_is_seen_with_a_permission(
     expect(other.token_id in seen(bob, version), by == "user", "another token is seen")
 
 
-@case("SEC-17", CREATE, spec="KIP-48; DelegationTokenRecord.json", priority="P2",
-      config=CONTROLLED, requires=["restart"])  # fmt: skip
+@case(
+    "SEC-17",
+    CREATE,
+    spec="KIP-48; DelegationTokenRecord.json",
+    priority="P2",
+    config=CONTROLLED,
+    requires=["restart"],
+)
 def test_tokens_survive_a_restart(wire: Wire, examined: Examined, alice: Guest) -> None:
     """After a kill and a restart a token lets in, and is described, as before."""
     token = make(alice, renewers=renewers("bob"))
@@ -148,7 +171,10 @@ def test_tokens_survive_a_restart(wire: Wire, examined: Examined, alice: Guest) 
     again = Guest(wire, come_in_as(wire, examined, "alice"), alice.principal)
     eventually(lambda: token.token_id in seen(again), bool, "the token is described")
     found = seen(again)[token.token_id]
-    expect((bytes(found.hmac), found.expiry_timestamp, [r.principal_name for r in found.renewers]),
-           (bytes(token.hmac), token.expiry_timestamp_ms, ["bob"]), "the token")  # fmt: skip
+    expect(
+        (bytes(found.hmac), found.expiry_timestamp, [r.principal_name for r in found.renewers]),
+        (bytes(token.hmac), token.expiry_timestamp_ms, ["bob"]),
+        "the token",
+    )
     _, answer = log_in(wire, examined, token)
     expect(answer.error_code, ErrorCode.NONE, "error of the login")

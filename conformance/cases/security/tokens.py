@@ -58,9 +58,15 @@ def seen(guest: Guest, version: int | None = None, *names: str) -> dict[str, Str
 
 
 def log_in(
-    wire: Wire, examined: Examined, token: Struct, *, mechanism: str = "SCRAM-SHA-256",
-    user: str | None = None, hmac: bytes | None = None, extensions: str = BY_TOKEN,
-) -> tuple[Connection, Struct]:  # fmt: skip
+    wire: Wire,
+    examined: Examined,
+    token: Struct,
+    *,
+    mechanism: str = "SCRAM-SHA-256",
+    user: str | None = None,
+    hmac: bytes | None = None,
+    extensions: str = BY_TOKEN,
+) -> tuple[Connection, Struct]:
     """Log in by a token over a fresh connection; return it, and the last answer of the exchange."""
     connection = come_in(wire, examined, "SASL")
     password = base64.b64encode(bytes(token.hmac) if hmac is None else hmac).decode()

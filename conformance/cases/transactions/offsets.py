@@ -15,9 +15,11 @@ from reference_impl.wire import ErrorCode, Struct
 def identity(producer: Producer, group: str) -> dict[str, Any]:
     """Return the fields that both requests have."""
     return {
-        "transactional_id": producer.transactional_id, "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch, "group_id": group,
-    }  # fmt: skip
+        "transactional_id": producer.transactional_id,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+        "group_id": group,
+    }
 
 
 def try_to_add_offsets(
@@ -41,15 +43,24 @@ def add_offsets(producer: Producer, group: str, version: int | None = None) -> N
 
 
 def try_to_commit_offset(
-    producer: Producer, group: str, topic: Topic, offset: int, version: int | None = None,
+    producer: Producer,
+    group: str,
+    topic: Topic,
+    offset: int,
+    version: int | None = None,
     **changed: Any,
-) -> int:  # fmt: skip
+) -> int:
     """TxnOffsetCommit of partition 0, asked again while a coordinator is busy: the error code."""
     version = producer.explicit("TxnOffsetCommit") if version is None else version
-    partition = part("TxnOffsetCommit", "TxnOffsetCommitRequestPartition", partition_index=0,
-                     committed_offset=offset)  # fmt: skip
-    entry = part("TxnOffsetCommit", "TxnOffsetCommitRequestTopic", name=topic.name,
-                 partitions=[partition])  # fmt: skip
+    partition = part(
+        "TxnOffsetCommit",
+        "TxnOffsetCommitRequestPartition",
+        partition_index=0,
+        committed_offset=offset,
+    )
+    entry = part(
+        "TxnOffsetCommit", "TxnOffsetCommitRequestTopic", name=topic.name, partitions=[partition]
+    )
     connection = group_connection(producer.wire, group)
     fields = identity(producer, group) | {"generation_id": -1, "topics": [entry]} | changed
 
@@ -63,9 +74,14 @@ def try_to_commit_offset(
 
 
 def commit_in_transaction(
-    producer: Producer, group: str, topic: Topic, offset: int,
-    *, add_version: int | None = None, commit_version: int | None = None,
-) -> None:  # fmt: skip
+    producer: Producer,
+    group: str,
+    topic: Topic,
+    offset: int,
+    *,
+    add_version: int | None = None,
+    commit_version: int | None = None,
+) -> None:
     """AddOffsetsToTxn, then TxnOffsetCommit of partition 0; both must succeed."""
     add_offsets(producer, group, add_version)
     error = try_to_commit_offset(producer, group, topic, offset, commit_version)
@@ -83,9 +99,13 @@ def stable_offset_of(wire: Wire, group: str, topic: Topic) -> Struct:
     version = wire.version("OffsetFetch", 8, 9)
     wanted = [position(group, {topic: [0]})]
     return eventually(  # type: ignore[no-any-return]
-        lambda: group_connection(wire, group)
-        .call("OffsetFetch", version, groups=wanted, require_stable=True)
-        .groups[0].topics[0].partitions[0],
+        lambda: (
+            group_connection(wire, group)
+            .call("OffsetFetch", version, groups=wanted, require_stable=True)
+            .groups[0]
+            .topics[0]
+            .partitions[0]
+        ),
         lambda p: p.error_code != ErrorCode.UNSTABLE_OFFSET_COMMIT,
         "no offset is pending",
-    )  # fmt: skip
+    )

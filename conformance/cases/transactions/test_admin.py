@@ -46,10 +46,16 @@ def test_a_transaction_is_described(wire: Wire, version: int) -> None:
     before_ms = int(time.time() * 1000)
     producer, topic = Producer.ready(wire, timeout_ms=54_321), wire.create_topic(2)
     idle = described(producer, version)
-    expect((idle.error_code, idle.transaction_state, idle.transaction_timeout_ms),
-           (0, "Empty", 54_321), "(error, state, time-out) before")  # fmt: skip
-    expect((idle.producer_id, idle.producer_epoch), (producer.producer_id, producer.epoch),
-           "(producer id, epoch)")  # fmt: skip
+    expect(
+        (idle.error_code, idle.transaction_state, idle.transaction_timeout_ms),
+        (0, "Empty", 54_321),
+        "(error, state, time-out) before",
+    )
+    expect(
+        (idle.producer_id, idle.producer_epoch),
+        (producer.producer_id, producer.epoch),
+        "(producer id, epoch)",
+    )
     expect((idle.transaction_start_time_ms, list(idle.topics)), (-1, []), "(start, topics) before")
     producer.add(topic, 0, 1)
     ongoing = described(producer, version)
@@ -57,8 +63,9 @@ def test_a_transaction_is_described(wire: Wire, version: int) -> None:
     found = [(t.topic, sorted(t.partitions)) for t in ongoing.topics]
     expect(found, [(topic.name, [0, 1])], "its partitions")
     started_ms = ongoing.transaction_start_time_ms
-    expect_that(before_ms - 60_000 <= started_ms <= before_ms + 600_000, "start", "about now",
-                started_ms)  # fmt: skip
+    expect_that(
+        before_ms - 60_000 <= started_ms <= before_ms + 600_000, "start", "about now", started_ms
+    )
     producer.commit()
     ended = eventually(
         lambda: described(producer, version),
@@ -98,8 +105,11 @@ def test_transactions_are_listed_by_state_and_producer(wire: Wire, version: int)
 def test_an_unknown_state_is_named(wire: Wire, version: int) -> None:
     """A state that does not exist is given back in unknown_state_filters, and lists nothing."""
     answer = ask_to_list(Producer.ready(wire), version, state_filters=["Bogus"])
-    expect((answer.error_code, list(answer.unknown_state_filters)), (0, ["Bogus"]),
-           "(error, unknown states)")  # fmt: skip
+    expect(
+        (answer.error_code, list(answer.unknown_state_filters)),
+        (0, ["Bogus"]),
+        "(error, unknown states)",
+    )
     expect(list(answer.transaction_states), [], "transactions")
 
 
@@ -112,8 +122,11 @@ def test_transactions_are_listed_by_duration(wire: Wire, version: int) -> None:
     name = producer.transactional_id
     expect(name in listed(producer, version, duration_filter=3_600_000), False, "listed beyond 1 h")
     expect(name in listed(producer, version, duration_filter=-1), True, "listed without a limit")
-    eventually(lambda: name in listed(producer, version, duration_filter=50), bool,
-               "it is listed as older than 50 ms")  # fmt: skip
+    eventually(
+        lambda: name in listed(producer, version, duration_filter=50),
+        bool,
+        "it is listed as older than 50 ms",
+    )
 
 
 @case("TXN-52", "ListTransactions", versions=(2, 2), spec="KIP-1152", priority="P1")
@@ -124,9 +137,13 @@ def test_transactions_are_listed_by_pattern(wire: Wire, version: int) -> None:
     second = first.another()
     name, other = first.transactional_id, second.transactional_id
     for pattern, expected in (
-        (name, [True, False]), (name[:-1] + ".", [True, other[:-1] == name[:-1]]),
-        (name[:-1], [False, False]), (".*", [True, True]), ("", [True, True]), (None, [True, True]),
-    ):  # fmt: skip
+        (name, [True, False]),
+        (name[:-1] + ".", [True, other[:-1] == name[:-1]]),
+        (name[:-1], [False, False]),
+        (".*", [True, True]),
+        ("", [True, True]),
+        (None, [True, True]),
+    ):
         found = listed(first, version, transactional_id_pattern=pattern)
         expect([name in found, other in found], expected, f"listed by {pattern!r}")
 

@@ -34,9 +34,17 @@ def end_and_ask(
 ) -> Struct:
     """EndTxn, which must succeed, and at once a second request: its answer."""
     end = producer.explicit("EndTxn")
-    producer.connection.send("EndTxn", end, request(
-        "EndTxn", transactional_id=producer.transactional_id, producer_id=producer.producer_id,
-        producer_epoch=producer.epoch, committed=commit))  # fmt: skip
+    producer.connection.send(
+        "EndTxn",
+        end,
+        request(
+            "EndTxn",
+            transactional_id=producer.transactional_id,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            committed=commit,
+        ),
+    )
     producer.connection.send(api, version, body)
     ended = producer.connection.receive("EndTxn", end)[1]
     expect(ended.error_code, ErrorCode.NONE, "EndTxn error")
@@ -55,30 +63,42 @@ def test_a_new_owner_waits_for_the_markers(wire: Wire, version: int) -> None:
     the next epoch; the decided outcome is completed."""
     producer, topic = wide_transaction(wire)
     fields: dict[str, Any] = {
-        "transactional_id": producer.transactional_id, "transaction_timeout_ms": 60_000,
-    }  # fmt: skip
+        "transactional_id": producer.transactional_id,
+        "transaction_timeout_ms": 60_000,
+    }
     answer = end_and_ask(producer, "InitProducerId", version, request("InitProducerId", **fields))
     expect(answer.error_code, {0, BUSY}, "error at once")
     if answer.error_code == BUSY:
         answer = producer.try_to_init(version)
     expect((answer.error_code, answer.producer_id), (0, producer.producer_id), "(error, id)")
-    expect_that(answer.producer_epoch > producer.epoch, "epoch", f"> {producer.epoch}",
-                answer.producer_epoch)  # fmt: skip
+    expect_that(
+        answer.producer_epoch > producer.epoch,
+        "epoch",
+        f"> {producer.epoch}",
+        answer.producer_epoch,
+    )
     committed_everywhere(wire, topic)
 
 
-@case("TXN-18", "AddPartitionsToTxn", versions=(0, 3), spec=f"{SPEC}, "
-      "handleAddPartitionsToTransaction", priority="P1")  # fmt: skip
+@case(
+    "TXN-18",
+    "AddPartitionsToTxn",
+    versions=(0, 3),
+    spec=f"{SPEC}, handleAddPartitionsToTransaction",
+    priority="P1",
+)
 def test_the_next_transaction_waits_for_the_markers(wire: Wire, version: int) -> None:
     """AddPartitionsToTxn while markers are being written gets CONCURRENT_TRANSACTIONS (51) for
     each partition, afterwards NONE; the two transactions stay apart."""
     producer, topic = wide_transaction(wire)
     entry = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=topic.name, partitions=[0])
     body = request(
-        "AddPartitionsToTxn", v3_and_below_transactional_id=producer.transactional_id,
+        "AddPartitionsToTxn",
+        v3_and_below_transactional_id=producer.transactional_id,
         v3_and_below_producer_id=producer.producer_id,
-        v3_and_below_producer_epoch=producer.epoch, v3_and_below_topics=[entry],
-    )  # fmt: skip
+        v3_and_below_producer_epoch=producer.epoch,
+        v3_and_below_topics=[entry],
+    )
     answer = end_and_ask(producer, "AddPartitionsToTxn", version, body)
     expect(errors_of_added(answer)[0], {0, BUSY}, "error at once")
     producer.add(topic, 0, version=version)
@@ -93,13 +113,17 @@ def test_the_same_end_again_waits_for_the_markers(wire: Wire, version: int) -> N
     NONE afterwards; the opposite end gets INVALID_TXN_STATE (48) then."""
     producer, topic = wide_transaction(wire)
     fields: dict[str, Any] = {
-        "transactional_id": producer.transactional_id, "producer_id": producer.producer_id,
+        "transactional_id": producer.transactional_id,
+        "producer_id": producer.producer_id,
         "producer_epoch": producer.epoch,
-    }  # fmt: skip
+    }
     again = request("EndTxn", committed=True, **fields)
     expect(end_and_ask(producer, "EndTxn", version, again).error_code, {0, BUSY}, "error at once")
     opposite = producer.try_to_end(False, version)
     expect(opposite.error_code, ErrorCode.INVALID_TXN_STATE, "error of the opposite end")
-    eventually(lambda: producer.connection.call("EndTxn", version, again).error_code,
-               lambda error: error == 0, "the same end is answered with NONE")  # fmt: skip
+    eventually(
+        lambda: producer.connection.call("EndTxn", version, again).error_code,
+        lambda error: error == 0,
+        "the same end is answered with NONE",
+    )
     committed_everywhere(wire, topic)

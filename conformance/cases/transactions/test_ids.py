@@ -17,8 +17,9 @@ AT_ONCE = 250
 def raise_epoch(producer: Producer, version: int, above: int) -> list[Struct]:
     """InitProducerId again and again, until the epoch is above a number, or the producer id
     changes: the answers of the last round."""
-    body = request("InitProducerId", transactional_id=producer.transactional_id,
-                   transaction_timeout_ms=60_000)  # fmt: skip
+    body = request(
+        "InitProducerId", transactional_id=producer.transactional_id, transaction_timeout_ms=60_000
+    )
     answers: list[Struct] = []
     while producer.epoch <= above:
         count = min(AT_ONCE, above + 1 - producer.epoch)
@@ -26,16 +27,25 @@ def raise_epoch(producer: Producer, version: int, above: int) -> list[Struct]:
             producer.connection.send("InitProducerId", version, body)
         answers = [producer.connection.receive("InitProducerId", version)[1] for _ in range(count)]
         errors = {answer.error_code for answer in answers}
-        expect_that(errors <= {0, int(ErrorCode.CONCURRENT_TRANSACTIONS)}, "InitProducerId errors",
-                    "NONE, or CONCURRENT_TRANSACTIONS", errors)  # fmt: skip
+        expect_that(
+            errors <= {0, int(ErrorCode.CONCURRENT_TRANSACTIONS)},
+            "InitProducerId errors",
+            "NONE, or CONCURRENT_TRANSACTIONS",
+            errors,
+        )
         given = [answer for answer in answers if answer.error_code == 0]
         if given:
             producer.epoch = given[-1].producer_epoch
     return answers
 
 
-@case("TXN-10", "InitProducerId", versions=(5, 5), spec="class TransactionMetadata, "
-      "prepareProducerIdRotation", priority="P1")  # fmt: skip
+@case(
+    "TXN-10",
+    "InitProducerId",
+    versions=(5, 5),
+    spec="class TransactionMetadata, prepareProducerIdRotation",
+    priority="P1",
+)
 def test_a_producer_id_whose_epochs_run_out_is_replaced(wire: Wire, version: int) -> None:
     """Before a producer's epoch would pass 32767 its transactional id gets a new producer id, which
     begins at epoch 0 and may begin transactions; the old one is fenced."""
@@ -48,8 +58,12 @@ def test_a_producer_id_whose_epochs_run_out_is_replaced(wire: Wire, version: int
         seen.append(answer.producer_epoch)
         if answer.producer_id != first_id:
             break
-    expect_that(producer.producer_id != first_id, "producer id after the last epoch", "a new one",
-                producer.producer_id)  # fmt: skip
+    expect_that(
+        producer.producer_id != first_id,
+        "producer id after the last epoch",
+        "a new one",
+        producer.producer_id,
+    )
     expect(producer.epoch, 0, "its epoch")
     expect_that(max(seen) < EPOCH_MAX, "epochs given to producers", f"< {EPOCH_MAX}", seen)
     topic = wire.create_topic()
@@ -62,21 +76,30 @@ def test_a_producer_id_whose_epochs_run_out_is_replaced(wire: Wire, version: int
     expect(code, ErrorCode.INVALID_PRODUCER_ID_MAPPING, "AddPartitionsToTxn error of the old id")
 
 
-@case("TXN-54", "AddPartitionsToTxn", versions=(0, 3), spec="KIP-98, "
-      "transactional.id.expiration.ms; KIP-1050", priority="P1", config=SHORT_LIVED)  # fmt: skip
+@case(
+    "TXN-54",
+    "AddPartitionsToTxn",
+    versions=(0, 3),
+    spec="KIP-98, transactional.id.expiration.ms; KIP-1050",
+    priority="P1",
+    config=SHORT_LIVED,
+)
 def test_an_idle_transactional_id_is_forgotten(wire: Wire, version: int) -> None:
     """A transactional id unused for transactional.id.expiration.ms is forgotten: its producer gets
     INVALID_PRODUCER_ID_MAPPING (49), and must ask for an id again, which then works."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     first_id = producer.producer_id
     describe = wire.version("DescribeTransactions")
-    eventually(lambda: described(producer, describe).error_code,
-               lambda error: error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
-               "the transactional id is forgotten")  # fmt: skip
+    eventually(
+        lambda: described(producer, describe).error_code,
+        lambda error: error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+        "the transactional id is forgotten",
+    )
     code = producer.try_to_add(topic, 0, version=version)[0]
     expect(code, ErrorCode.INVALID_PRODUCER_ID_MAPPING, "AddPartitionsToTxn error")
     answer = producer.init()
-    expect_that(answer.producer_id != first_id, "the next producer id", "a new one",
-                answer.producer_id)  # fmt: skip
+    expect_that(
+        answer.producer_id != first_id, "the next producer id", "a new one", answer.producer_id
+    )
     expect(answer.producer_epoch, 0, "its epoch")
     producer.add(topic, 0, version=version)

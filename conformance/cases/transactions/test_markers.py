@@ -7,20 +7,16 @@ import pytest
 from conformance.case import case, expect
 from conformance.cases.transactions.markers import write_marker
 from conformance.producers import state_of
-from conformance.transactions import (
-    READ_COMMITTED,
-    Producer,
-    committed_values,
-    wait_until_ended,
-)
+from conformance.transactions import READ_COMMITTED, Producer, committed_values, wait_until_ended
 from conformance.wire import Wire
 from reference_impl.wire import ControlRecordType, ErrorCode, control_type
 
 SPEC = "KIP-98, WriteTxnMarkersRequest"
 
 
-@case("TXN-47", "WriteTxnMarkers", spec="class KafkaApis, handleWriteTxnMarkersRequest",
-      priority="P1")  # fmt: skip
+@case(
+    "TXN-47", "WriteTxnMarkers", spec="class KafkaApis, handleWriteTxnMarkersRequest", priority="P1"
+)
 def test_a_marker_for_an_unknown_partition_is_refused(wire: Wire, version: int) -> None:
     """A marker for a partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3)."""
     producer, topic = Producer.ready(wire), wire.create_topic()
@@ -28,8 +24,12 @@ def test_a_marker_for_an_unknown_partition_is_refused(wire: Wire, version: int) 
     expect(code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
 
 
-@case("TXN-48", "WriteTxnMarkers", spec="class ProducerAppendInfo, checkCoordinatorEpoch",
-      priority="P1")  # fmt: skip
+@case(
+    "TXN-48",
+    "WriteTxnMarkers",
+    spec="class ProducerAppendInfo, checkCoordinatorEpoch",
+    priority="P1",
+)
 def test_a_former_coordinator_writes_no_marker(wire: Wire, version: int) -> None:
     """Once a coordinator of a later epoch has written a marker, one of an earlier epoch gets
     TRANSACTION_COORDINATOR_FENCED (52), and nothing is appended."""
@@ -43,8 +43,9 @@ def test_a_former_coordinator_writes_no_marker(wire: Wire, version: int) -> None
     expect(wire.end_offset(topic), end, "end offset afterwards")
 
 
-@case("TXN-49", "WriteTxnMarkers", spec="class ProducerAppendInfo, checkProducerEpoch",
-      priority="P1")  # fmt: skip
+@case(
+    "TXN-49", "WriteTxnMarkers", spec="class ProducerAppendInfo, checkProducerEpoch", priority="P1"
+)
 def test_a_marker_of_an_older_epoch_is_refused(wire: Wire, version: int) -> None:
     """A marker of an older producer epoch than the partition has seen gets
     INVALID_PRODUCER_EPOCH (47); the transaction of the newer epoch stays open."""
@@ -70,9 +71,13 @@ def test_an_administrator_ends_a_hanging_transaction(wire: Wire, version: int) -
     told = state_of(wire, topic, producer)
     expect(told.current_txn_start_offset, 0, "start of the hanging transaction")
     code = write_marker(
-        wire, topic, told.producer_id, told.producer_epoch, version,
+        wire,
+        topic,
+        told.producer_id,
+        told.producer_epoch,
+        version,
         coordinator_epoch=max(told.coordinator_epoch, 0),
-    )  # fmt: skip
+    )
     expect(code, ErrorCode.NONE, "error")
     wait_until_ended(wire, topic)
     expect(committed_values(wire, topic), [b"waiting"], "committed records")

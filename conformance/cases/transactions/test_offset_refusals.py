@@ -43,14 +43,23 @@ def test_a_member_commits_in_its_generation(wire: Wire, version: int) -> None:
     topic, member, producer = wire.create_topic(), Member.stable(wire), Producer.ready(wire)
     who = {"generation_id": member.generation, "member_id": member.member_id}
     stale = who | {"generation_id": member.generation + 1}
-    expect(refused_offset(producer, member.group, topic, version, **stale), ILLEGAL,
-           "error of another generation")  # fmt: skip
+    expect(
+        refused_offset(producer, member.group, topic, version, **stale),
+        ILLEGAL,
+        "error of another generation",
+    )
     stranger = who | {"member_id": "never-given"}
-    expect(refused_offset(producer, member.group, topic, version, **stranger),
-           ErrorCode.UNKNOWN_MEMBER_ID, "error of an unknown member")  # fmt: skip
+    expect(
+        refused_offset(producer, member.group, topic, version, **stranger),
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        "error of an unknown member",
+    )
     add_offsets(producer, member.group)
-    expect(try_to_commit_offset(producer, member.group, topic, 5, version, **who), ErrorCode.NONE,
-           "error of the member")  # fmt: skip
+    expect(
+        try_to_commit_offset(producer, member.group, topic, 5, version, **who),
+        ErrorCode.NONE,
+        "error of the member",
+    )
     producer.commit()
     eventually(lambda: offset_of(wire, member.group, topic), lambda o: o == 5, "it is committed")
 
@@ -62,9 +71,14 @@ def test_a_fenced_instance_commits_nothing(wire: Wire, version: int) -> None:
     topic, old = wire.create_topic(), Member.stable(wire, instance_id="one")
     Member.of(wire, old.group, instance_id="one").join()
     error = refused_offset(
-        Producer.ready(wire), old.group, topic, version, generation_id=old.generation,
-        member_id=old.member_id, group_instance_id="one",
-    )  # fmt: skip
+        Producer.ready(wire),
+        old.group,
+        topic,
+        version,
+        generation_id=old.generation,
+        member_id=old.member_id,
+        group_instance_id="one",
+    )
     expect(error, ErrorCode.FENCED_INSTANCE_ID, "error")
 
 
@@ -78,8 +92,11 @@ def test_a_stale_member_epoch_commits_nothing(wire: Wire, version: int) -> None:
     newer = who | {"generation_id": member.epoch + 1}
     expect(refused_offset(producer, member.group, topic, version, **newer), ILLEGAL, "error")
     add_offsets(producer, member.group)
-    expect(try_to_commit_offset(producer, member.group, topic, 5, version, **who), ErrorCode.NONE,
-           "error of the member")  # fmt: skip
+    expect(
+        try_to_commit_offset(producer, member.group, topic, 5, version, **who),
+        ErrorCode.NONE,
+        "error of the member",
+    )
     producer.commit()
     eventually(lambda: offset_of(wire, member.group, topic), lambda o: o == 5, "it is committed")
 
@@ -102,8 +119,11 @@ def test_a_fenced_producer_commits_no_offsets(wire: Wire, version: int) -> None:
     add_offsets(old, group)
     expect(try_to_commit_offset(old, group, topic, 5, version), ErrorCode.NONE, "error of the old")
     new = Producer.ready(wire, old.transactional_id)
-    expect(try_to_commit_offset(old, group, topic, 6, version), ErrorCode.INVALID_PRODUCER_EPOCH,
-           "error of the old one after that")  # fmt: skip
+    expect(
+        try_to_commit_offset(old, group, topic, 6, version),
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        "error of the old one after that",
+    )
     expect(stable_offset_of(wire, group, topic).committed_offset, 1, "offset after the fencing")
     add_offsets(new, group)
     expect(try_to_commit_offset(new, group, topic, 7, version), ErrorCode.NONE, "error of the new")

@@ -52,12 +52,17 @@ def test_a_pending_offset_is_unstable(wire: Wire, version: int) -> None:
     commit_in_transaction(producer, group, topic, 5)
 
     def ask(require_stable: bool) -> tuple[int, int]:
-        names = part("OffsetFetch", "OffsetFetchRequestTopic", name=topic.name,
-                     partition_indexes=[0])  # fmt: skip
+        names = part(
+            "OffsetFetch", "OffsetFetchRequestTopic", name=topic.name, partition_indexes=[0]
+        )
         answer = group_connection(wire, group).call(
-            "OffsetFetch", version, group_id=group, topics=[names],
-            groups=[position(group, {topic: [0]})], require_stable=require_stable,
-        )  # fmt: skip
+            "OffsetFetch",
+            version,
+            group_id=group,
+            topics=[names],
+            groups=[position(group, {topic: [0]})],
+            require_stable=require_stable,
+        )
         found = (answer if version < 8 else answer.groups[0]).topics[0].partitions[0]
         return found.error_code, found.committed_offset
 

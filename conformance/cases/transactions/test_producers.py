@@ -78,10 +78,14 @@ def test_an_impossible_timeout_is_refused(wire: Wire, version: int, timeout_ms: 
 def test_a_producer_may_raise_its_own_epoch(wire: Wire, version: int) -> None:
     """InitProducerId with the current producer id and epoch gives the next epoch of the same id."""
     producer = Producer.ready(wire)
-    answer = producer.try_to_init(version, producer_id=producer.producer_id,
-                                  producer_epoch=producer.epoch)  # fmt: skip
-    expect((answer.error_code, answer.producer_id, answer.producer_epoch),
-           (0, producer.producer_id, producer.epoch + 1), "(error, id, epoch)")  # fmt: skip
+    answer = producer.try_to_init(
+        version, producer_id=producer.producer_id, producer_epoch=producer.epoch
+    )
+    expect(
+        (answer.error_code, answer.producer_id, answer.producer_epoch),
+        (0, producer.producer_id, producer.epoch + 1),
+        "(error, id, epoch)",
+    )
 
 
 @case("TXN-07", "InitProducerId", versions=(3, 5), spec="KIP-360; KIP-588", priority="P1")
@@ -92,14 +96,19 @@ def test_a_zombie_may_not_raise_its_epoch(wire: Wire, version: int) -> None:
     for _ in range(3):
         producer.init()
     stale = producer.try_to_init(version, producer_id=producer.producer_id, producer_epoch=0)
-    foreign = producer.try_to_init(version, producer_id=producer.producer_id + 1000,
-                                   producer_epoch=producer.epoch)  # fmt: skip
+    foreign = producer.try_to_init(
+        version, producer_id=producer.producer_id + 1000, producer_epoch=producer.epoch
+    )
     code = fenced(version, 4)
     expect([stale.error_code, foreign.error_code], [code, code], "errors")
 
 
-@case("TXN-08", "InitProducerId", spec="class TransactionCoordinator, "
-      "prepareInitProducerIdTransit", priority="P1")  # fmt: skip
+@case(
+    "TXN-08",
+    "InitProducerId",
+    spec="class TransactionCoordinator, prepareInitProducerIdTransit",
+    priority="P1",
+)
 def test_the_next_owner_aborts_what_is_open(wire: Wire, version: int) -> None:
     """InitProducerId while a transaction is open aborts it; then the next epoch is given."""
     old, topic = Producer.ready(wire), wire.create_topic()
@@ -111,8 +120,12 @@ def test_the_next_owner_aborts_what_is_open(wire: Wire, version: int) -> None:
     expect(committed_values(wire, topic), [], "committed records")
 
 
-@case("TXN-15", "AddPartitionsToTxn", versions=(0, 3), spec="class TransactionCoordinator, "
-      "handleAddPartitionsToTransaction")  # fmt: skip
+@case(
+    "TXN-15",
+    "AddPartitionsToTxn",
+    versions=(0, 3),
+    spec="class TransactionCoordinator, handleAddPartitionsToTransaction",
+)
 def test_a_foreign_producer_id_adds_nothing(wire: Wire, version: int) -> None:
     """AddPartitionsToTxn with a transactional id that does not exist, or another producer id than
     its own, gets INVALID_PRODUCER_ID_MAPPING (49)."""
@@ -162,8 +175,11 @@ def test_a_zombie_may_not_write(wire: Wire, version: int) -> None:
     new = Producer.ready(wire, old.transactional_id)
     new.add_and_send(topic, b"new")
     end = wire.end_offset(topic)
-    expect(old.try_to_send(topic, b"zombie", version=version),
-           ErrorCode.INVALID_PRODUCER_EPOCH, "error")  # fmt: skip
+    expect(
+        old.try_to_send(topic, b"zombie", version=version),
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        "error",
+    )
     expect(wire.end_offset(topic), end, "end offset afterwards")
     new.commit()
     wait_until_ended(wire, topic)

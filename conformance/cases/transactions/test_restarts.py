@@ -28,8 +28,14 @@ def reconnected(producer: Producer) -> None:
     producer.connection = wire.connect(address=coordinator(wire, name, TRANSACTION))
 
 
-@case("TXN-12", "EndTxn", versions=(0, 4), spec="class TransactionStateManager, "
-      "loadTransactionsForTxnTopicPartition", priority="P1", requires=["restart"])  # fmt: skip
+@case(
+    "TXN-12",
+    "EndTxn",
+    versions=(0, 4),
+    spec="class TransactionStateManager, loadTransactionsForTxnTopicPartition",
+    priority="P1",
+    requires=["restart"],
+)
 def test_a_coordinator_that_loads_asks_for_patience(
     wire: Wire, version: int, examined: Examined
 ) -> None:
@@ -54,8 +60,13 @@ def test_a_coordinator_that_loads_asks_for_patience(
     expect(committed_values(wire, topic), [b"before"], "committed records")
 
 
-@case("TXN-55", "EndTxn", spec="KIP-98, Transaction Coordinator Failure", priority="P1",
-      requires=["restart"])  # fmt: skip
+@case(
+    "TXN-55",
+    "EndTxn",
+    spec="KIP-98, Transaction Coordinator Failure",
+    priority="P1",
+    requires=["restart"],
+)
 def test_what_is_decided_is_not_undone_by_a_kill(
     wire: Wire, version: int, examined: Examined
 ) -> None:
@@ -68,8 +79,11 @@ def test_what_is_decided_is_not_undone_by_a_kill(
     producer.add(topic, *range(MANY))
     for partition in range(MANY):
         producer.send(topic, b"r", partition=partition)
-    fields = {"transactional_id": producer.transactional_id, "producer_id": producer.producer_id,
-              "producer_epoch": producer.epoch}  # fmt: skip
+    fields = {
+        "transactional_id": producer.transactional_id,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+    }
     body = request("EndTxn", committed=True, **fields)
     answer = producer.connection.call("EndTxn", version, body)
     expect(answer.error_code, ErrorCode.NONE, "EndTxn error")
@@ -77,8 +91,12 @@ def test_what_is_decided_is_not_undone_by_a_kill(
         examined.kill_and_restart()
     reconnected(producer)
     # Of three nodes of Apache Kafka 4.3.1 that all came back it took up to half a minute.
-    eventually(lambda: described(producer, wire.version("DescribeTransactions")).transaction_state,
-               lambda state: state == "CompleteCommit", "the commit is complete", 90)  # fmt: skip
+    eventually(
+        lambda: described(producer, wire.version("DescribeTransactions")).transaction_state,
+        lambda state: state == "CompleteCommit",
+        "the commit is complete",
+        90,
+    )
     opposite = producer.try_to_end(False, wire.version("EndTxn", 0, 4))
     expect_that(opposite.error_code != 0, "EndTxn(abort) afterwards", "an error", 0)
     for partition in range(MANY):
@@ -110,8 +128,14 @@ def test_a_transaction_is_seen_in_all_partitions_or_in_none(wire: Wire, version:
         expect(seen, [b"0", b"2"], f"committed records of partition {partition}")
 
 
-@case("TXN-59", "TxnOffsetCommit", versions=(0, 4), spec="KIP-447; KIP-98, Guarantees",
-      priority="P0", requires=["restart"])  # fmt: skip
+@case(
+    "TXN-59",
+    "TxnOffsetCommit",
+    versions=(0, 4),
+    spec="KIP-447; KIP-98, Guarantees",
+    priority="P0",
+    requires=["restart"],
+)
 def test_consume_transform_produce_is_exactly_once(
     wire: Wire, version: int, examined: Examined
 ) -> None:
@@ -170,8 +194,11 @@ STEPS = ("add", "send", "offsets", "commit")
 
 
 def _wait_for_position(wire: Wire, group: str, topic: Topic, offset: int) -> None:
-    eventually(lambda: committed(wire, group, topic).offset, lambda found: found == offset,
-               "the offset of the transaction is committed")  # fmt: skip
+    eventually(
+        lambda: committed(wire, group, topic).offset,
+        lambda found: found == offset,
+        "the offset of the transaction is committed",
+    )
 
 
 def _next_values(wire: Wire, topic: Topic, offset: int, count: int) -> list[tuple[int, bytes]]:

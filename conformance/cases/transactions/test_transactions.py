@@ -72,15 +72,23 @@ def test_an_abort_hides_the_records(wire: Wire, version: int) -> None:
     expect(committed_values(wire, topic), [b"c"], "committed records of the next transaction")
 
 
-@case("TXN-17", "AddPartitionsToTxn", versions=(0, 3), spec="class KafkaApis, "
-      "handleAddPartitionsToTxnRequest", priority="P1")  # fmt: skip
+@case(
+    "TXN-17",
+    "AddPartitionsToTxn",
+    versions=(0, 3),
+    spec="class KafkaApis, handleAddPartitionsToTxnRequest",
+    priority="P1",
+)
 def test_one_unknown_partition_keeps_all_out(wire: Wire, version: int) -> None:
     """If one partition does not exist, it gets UNKNOWN_TOPIC_OR_PARTITION (3), the others
     OPERATION_NOT_ATTEMPTED (55), and none is added."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     errors = producer.try_to_add(topic, 0, 9, version=version)
-    expect(errors, {0: ErrorCode.OPERATION_NOT_ATTEMPTED, 9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
-           "errors")  # fmt: skip
+    expect(
+        errors,
+        {0: ErrorCode.OPERATION_NOT_ATTEMPTED, 9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+        "errors",
+    )
     expect_that(producer.try_to_send(topic, b"a") != 0, "Produce to the other one", "an error", 0)
 
 
@@ -108,8 +116,13 @@ def test_a_partition_is_added_by_writing_to_it(wire: Wire, version: int) -> None
         expect(committed_values(wire, topic, partition), [b"a"], "committed records")
 
 
-@case("TXN-22", "Produce", versions=(12, 13), spec="KIP-890; ProducerAppendInfo.checkSequence",
-      priority="P1")  # fmt: skip
+@case(
+    "TXN-22",
+    "Produce",
+    versions=(12, 13),
+    spec="KIP-890; ProducerAppendInfo.checkSequence",
+    priority="P1",
+)
 def test_a_transaction_begins_at_sequence_zero(wire: Wire, version: int) -> None:
     """From version 12 the first batch of a producer in a partition must have sequence 0: otherwise
     OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
@@ -119,8 +132,9 @@ def test_a_transaction_begins_at_sequence_zero(wire: Wire, version: int) -> None
     expect(wire.end_offset(topic), 0, "end offset")
 
 
-@case("TXN-23", "Produce", versions=(3, 13), spec="ProducerAppendInfo.appendDataBatch",
-      priority="P1")  # fmt: skip
+@case(
+    "TXN-23", "Produce", versions=(3, 13), spec="ProducerAppendInfo.appendDataBatch", priority="P1"
+)
 def test_nothing_plain_inside_a_transaction(wire: Wire, version: int) -> None:
     """While a producer's transaction is open in a partition, a batch of it that is not
     transactional gets INVALID_TXN_STATE (48) and is not appended."""
@@ -149,8 +163,11 @@ def test_the_end_of_a_transaction_gives_the_next_epoch(
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.send(topic, b"a", version=produce)
     answer = producer.try_to_end(commit, version)
-    expect((answer.error_code, answer.producer_id, answer.producer_epoch),
-           (0, producer.producer_id, producer.epoch + 1), "(error, id, epoch)")  # fmt: skip
+    expect(
+        (answer.error_code, answer.producer_id, answer.producer_epoch),
+        (0, producer.producer_id, producer.epoch + 1),
+        "(error, id, epoch)",
+    )
     wait_until_ended(wire, topic)
     expect(committed_values(wire, topic), [b"a"] if commit else [], "committed records")
     late = producer.try_to_send(topic, b"late", version=produce)
@@ -164,14 +181,22 @@ def test_a_lost_answer_to_the_end_is_given_again(wire: Wire, version: int) -> No
     producer.send(topic, b"a", version=wire.version("Produce", 12))
     first = producer.try_to_end(True, version)
     again = producer.try_to_end(True, version)
-    expect((again.error_code, again.producer_id, again.producer_epoch),
-           (0, first.producer_id, first.producer_epoch), "(error, id, epoch)")  # fmt: skip
+    expect(
+        (again.error_code, again.producer_id, again.producer_epoch),
+        (0, first.producer_id, first.producer_epoch),
+        "(error, id, epoch)",
+    )
     wait_until_ended(wire, topic)
     expect(wire.end_offset(topic), 2, "end offset: record and one marker")
 
 
-@case("TXN-27", "EndTxn", versions=BEFORE_KIP_890, spec="TransactionCoordinator.endTransaction",
-      priority="P1")  # fmt: skip
+@case(
+    "TXN-27",
+    "EndTxn",
+    versions=BEFORE_KIP_890,
+    spec="TransactionCoordinator.endTransaction",
+    priority="P1",
+)
 def test_what_has_ended_does_not_end_otherwise(wire: Wire, version: int) -> None:
     """A commit after an abort, or an abort after a commit, gets INVALID_TXN_STATE (48); the same
     again is accepted."""
@@ -185,8 +210,12 @@ def test_what_has_ended_does_not_end_otherwise(wire: Wire, version: int) -> None
         expect(committed_values(wire, topic), [b"a"] if commit else [], "committed records")
 
 
-@case("TXN-30", "EndTxn", versions=BEFORE_KIP_890, spec="KIP-98; KIP-588; "
-      "transaction.abort.timed.out.transaction.cleanup.interval.ms")  # fmt: skip
+@case(
+    "TXN-30",
+    "EndTxn",
+    versions=BEFORE_KIP_890,
+    spec="KIP-98; KIP-588; transaction.abort.timed.out.transaction.cleanup.interval.ms",
+)
 def test_a_transaction_that_lasts_too_long_is_aborted(wire: Wire, version: int) -> None:
     """The coordinator aborts a transaction that is open longer than its timeout, and raises the
     epoch: the producer's EndTxn gets PRODUCER_FENCED (90; before v2 47), its Produce
@@ -211,8 +240,11 @@ def test_a_marker_ends_each_partition(wire: Wire, version: int, commit: bool) ->
     producer.end(commit, version)
     wait_until_ended(wire, topic)
     batches = wire.batches(topic)
-    expect([(b.base_offset, b.is_control) for b in batches], [(0, False), (2, True)],
-           "(base offset, is control) of the batches")  # fmt: skip
+    expect(
+        [(b.base_offset, b.is_control) for b in batches],
+        [(0, False), (2, True)],
+        "(base offset, is control) of the batches",
+    )
     marker = batches[1]
     kind = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
     expect([control_type(record) for record in marker.records], [kind], "control records")
@@ -236,8 +268,12 @@ def test_the_last_stable_offset_stops_at_an_open_transaction(wire: Wire, version
     ends = [b.base_offset + int(b.last_offset_delta or 0) for b in batches_of(found)]
     expect(ends, [0, 1], "last offsets of the batches")
     uncommitted = wire.fetch(topic, 2, version, isolation_level=0)
-    expect_that(len(bytes(uncommitted.records or b"")) > 0, "read_uncommitted from there on",
-                "the record", uncommitted.records)  # fmt: skip
+    expect_that(
+        len(bytes(uncommitted.records or b"")) > 0,
+        "read_uncommitted from there on",
+        "the record",
+        uncommitted.records,
+    )
 
 
 @case("TXN-34", "Fetch", versions=(4, 18), spec=READER)
@@ -252,8 +288,11 @@ def test_aborted_transactions_are_named(wire: Wire, version: int) -> None:
         wait_until_ended(wire, topic)
     found = wire.fetch(topic, 0, version, isolation_level=READ_COMMITTED)
     named = sorted((a.first_offset, a.producer_id) for a in found.aborted_transactions)
-    expect(named, [(0, producers[0].producer_id), (4, producers[2].producer_id)],
-           "(first offset, producer id)")  # fmt: skip
+    expect(
+        named,
+        [(0, producers[0].producer_id), (4, producers[2].producer_id)],
+        "(first offset, producer id)",
+    )
     later = wire.fetch(topic, 2, version, isolation_level=READ_COMMITTED)
     expect([a.first_offset for a in later.aborted_transactions], [4], "named from offset 2 on")
     plain = wire.fetch(topic, 0, version, isolation_level=0)
@@ -272,8 +311,11 @@ def test_interleaved_transactions_are_told_apart(wire: Wire, version: int) -> No
     dropped.abort()
     kept.commit()
     wait_until_ended(wire, topic)
-    expect(committed_values(wire, topic, version=version), [b"kept %d" % n for n in range(3)],
-           "committed records")  # fmt: skip
+    expect(
+        committed_values(wire, topic, version=version),
+        [b"kept %d" % n for n in range(3)],
+        "committed records",
+    )
 
 
 @case("TXN-36", "Fetch", versions=(4, 18), spec=READER, priority="P1")

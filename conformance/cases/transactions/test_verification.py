@@ -14,13 +14,18 @@ SPEC = "KIP-890, AddPartitionsToTxn; AddPartitionsToTxnRequest.json"
 
 def of(producer: Producer, topic: Topic, *indexes: int, verify_only: bool = False) -> Struct:
     """Return the request about one transaction."""
-    entry = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=topic.name,
-                 partitions=list(indexes))  # fmt: skip
+    entry = part(
+        "AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=topic.name, partitions=list(indexes)
+    )
     return part(
-        "AddPartitionsToTxn", "AddPartitionsToTxnTransaction",
-        transactional_id=producer.transactional_id, producer_id=producer.producer_id,
-        producer_epoch=producer.epoch, verify_only=verify_only, topics=[entry],
-    )  # fmt: skip
+        "AddPartitionsToTxn",
+        "AddPartitionsToTxnTransaction",
+        transactional_id=producer.transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        verify_only=verify_only,
+        topics=[entry],
+    )
 
 
 def ask(producer: Producer, version: int, *transactions: Struct) -> dict[str, dict[int, int]]:
@@ -88,6 +93,8 @@ def test_an_unknown_partition_is_not_verified(wire: Wire, version: int) -> None:
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add(topic, 0)
     found = ask(producer, version, of(producer, topic, 0, 7, verify_only=True))
-    expect(found[producer.transactional_id],
-           {0: ErrorCode.OPERATION_NOT_ATTEMPTED, 7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
-           "errors")  # fmt: skip
+    expect(
+        found[producer.transactional_id],
+        {0: ErrorCode.OPERATION_NOT_ATTEMPTED, 7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+        "errors",
+    )

@@ -45,58 +45,90 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "aborted": [*SENT, ABORT, *TO_ABORT, TOLD_NONE],
         "a client died, and time aborted": [S(1, 0, **TXN), *TO_ABORT],
         "a commit that failed may have happened": [
-            *SENT, END("commit", 1, type="fail"), *TO_COMMIT, TOLD,
+            *SENT,
+            END("commit", 1, type="fail"),
+            *TO_COMMIT,
+            TOLD,
         ],
         "an abort after a commit of unknown end": [*SENT, UNKNOWN, ABORT, *TO_COMMIT, TOLD],
-        "answered before its marker is written": [
-            S(1, 0, **TXN), COMMIT, *WHOLE_READ(RAW(1, 0)),
-        ],
+        "answered before its marker is written": [S(1, 0, **TXN), COMMIT, *WHOLE_READ(RAW(1, 0))],
         "the last stable offset had not passed it yet": [
-            S(1, 0, **TXN), COMMIT, S(2, 2), *WHOLE_READ(RAW(1, 0)), P(2, 2, t_complete_ns=6_000),
+            S(1, 0, **TXN),
+            COMMIT,
+            S(2, 2),
+            *WHOLE_READ(RAW(1, 0)),
+            P(2, 2, t_complete_ns=6_000),
         ],
         "another commit came later": [
-            OFFSET, S(1, 0, **TXN), COMMITS(3, **INPUTS), COMMIT, P(1, 0), TOLD_OTHER,
+            OFFSET,
+            S(1, 0, **TXN),
+            COMMITS(3, **INPUTS),
+            COMMIT,
+            P(1, 0),
+            TOLD_OTHER,
         ],
         "another commit may have come later": [
-            *SENT, COMMITS(3, type="info", **INPUTS), COMMIT, P(1, 0), TOLD_OTHER,
+            *SENT,
+            COMMITS(3, type="info", **INPUTS),
+            COMMIT,
+            P(1, 0),
+            TOLD_OTHER,
         ],
         "a transaction that does not say what it sent": [
-            *SENT, P(7, 4, txn=2, group="g", member_id="m", **INPUTS),
-            END("commit", 2, type="info"), COMMIT, P(1, 0), ASKS(9, **INPUTS),
+            *SENT,
+            P(7, 4, txn=2, group="g", member_id="m", **INPUTS),
+            END("commit", 2, type="info"),
+            COMMIT,
+            P(1, 0),
+            ASKS(9, **INPUTS),
         ],
         "the next transaction sent the same again": [
-            *SENT, ABORT, SENDS_OFFSET(5, **INPUTS) | {"txn": 2}, S(2, 2, txn=2),
-            END("commit", 2), P(2, 2), TOLD,
+            *SENT,
+            ABORT,
+            SENDS_OFFSET(5, **INPUTS) | {"txn": 2},
+            S(2, 2, txn=2),
+            END("commit", 2),
+            P(2, 2),
+            TOLD,
         ],
         "an old coordinator may know an older one": [
-            *SENT, COMMIT, P(1, 0), ASKS(None, **INPUTS) | {"final": False},
+            *SENT,
+            COMMIT,
+            P(1, 0),
+            ASKS(None, **INPUTS) | {"final": False},
         ],
         "acknowledged before its end": [S(1, 0, **TXN), S(2, 1), COMMIT, P(1, 0), P(2, 1)],
-    },
-}  # fmt: skip
+    }
+}
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
     "ends_honoured": {
         "committed, but its marker aborts": (
-            [S(1, 0, **TXN), COMMIT, *TO_ABORT], [("committed-but-not", (0, 1, 1000))],
+            [S(1, 0, **TXN), COMMIT, *TO_ABORT],
+            [("committed-but-not", (0, 1, 1000))],
         ),
         "committed, but its offsets are not": (
-            [*SENT, COMMIT, P(1, 0), TOLD_OTHER], [("committed-but-not", (1, 2, 4))],
+            [*SENT, COMMIT, P(1, 0), TOLD_OTHER],
+            [("committed-but-not", (1, 2, 4))],
         ),
         "committed, but the group has no offset": (
-            [*SENT, COMMIT, P(1, 0), TOLD_NONE], [("committed-but-not", (1, 2, 4))],
+            [*SENT, COMMIT, P(1, 0), TOLD_NONE],
+            [("committed-but-not", (1, 2, 4))],
         ),
         "committed, but an older commit is in force": (
             [COMMITS(3, **INPUTS), *SENT, COMMIT, P(1, 0), TOLD_OTHER],
             [("committed-but-not", (2, 3, 5))],
         ),
         "aborted, but its marker commits": (
-            [S(1, 0, **TXN), ABORT, *TO_COMMIT], [("aborted-but-committed", (0, 1, 1000))],
+            [S(1, 0, **TXN), ABORT, *TO_COMMIT],
+            [("aborted-but-committed", (0, 1, 1000))],
         ),
         "aborted, but its offsets are in force": (
-            [*SENT, ABORT, P(9, 4), TOLD], [("aborted-but-committed", (1, 2, 4))],
+            [*SENT, ABORT, P(9, 4), TOLD],
+            [("aborted-but-committed", (1, 2, 4))],
         ),
         "nobody asked for its commit": (
-            [S(1, 0, **TXN), *TO_COMMIT], [("committed-unasked", (0, 1000))],
+            [S(1, 0, **TXN), *TO_COMMIT],
+            [("committed-unasked", (0, 1000))],
         ),
         "nobody asked for its commit, and a reader was given it": (
             [S(1, 0, **TXN), END("abort", 1, type="info"), P(1, 0)],
@@ -104,14 +136,20 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "it has no marker": (
             [
-                S(1, 0, **TXN), COMMIT, S(2, 2), P(2, 2),
+                S(1, 0, **TXN),
+                COMMIT,
+                S(2, 2),
+                P(2, 2),
                 *WHOLE_READ(RAW(1, 0), RAW(2, 2, producer_id=8)),
             ],
             [("no-marker", (0, 1, 3, 1000))],
         ),
         "the next transaction began before its marker": (
             [
-                S(1, 0, **TXN), COMMIT, S(2, 1, txn=2), END("commit", 2),
+                S(1, 0, **TXN),
+                COMMIT,
+                S(2, 1, txn=2),
+                END("commit", 2),
                 *WHOLE_READ(RAW(1, 0), RAW(2, 1), MARKER("commit", 2)),
             ],
             [("no-marker", (0, 1, 1000))],
@@ -125,10 +163,12 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("joined-after-its-end", (1, 2))],
         ),
         "of unknown end, its offsets without its record": (
-            [*SENT, UNKNOWN, TOLD, *TO_ABORT], [("torn-offsets", (1, 3))],
+            [*SENT, UNKNOWN, TOLD, *TO_ABORT],
+            [("torn-offsets", (1, 3))],
         ),
         "of unknown end, its record without its offsets": (
-            [*SENT, UNKNOWN, P(1, 0), TOLD_OTHER], [("torn-offsets", (1, 4))],
+            [*SENT, UNKNOWN, P(1, 0), TOLD_OTHER],
+            [("torn-offsets", (1, 4))],
         ),
-    },
-}  # fmt: skip
+    }
+}

@@ -73,17 +73,11 @@ VALID: dict[str, dict[str, list[Row]]] = {
             ASKS(2, range(42, 62, 2)),
         ),
         "nobody asked for a while": numbered(
-            JOINS(1, 0),
-            SENT,
-            ASKS(1, [*range(2, 20, 2), *range(60, 80, 2)]),
+            JOINS(1, 0), SENT, ASKS(1, [*range(2, 20, 2), *range(60, 80, 2)])
         ),
         "a fault goes on": numbered(JOINS(1, 0), SENT, FAULT("Kill", **at(3)), MINUTE),
         "healed a moment ago": numbered(
-            JOINS(1, 0),
-            SENT,
-            FAULT("Kill", **at(3)),
-            FAULT("Heal", **at(40)),
-            MINUTE,
+            JOINS(1, 0), SENT, FAULT("Kill", **at(3)), FAULT("Heal", **at(40)), MINUTE
         ),
         "a backlog of another partition": numbered(
             JOINS(1, 0),
@@ -124,7 +118,7 @@ VALID: dict[str, dict[str, list[Row]]] = {
             GIVEN,
             ASKS(2, range(10, 62, 2)),
         ),
-    },
+    }
 }
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
@@ -169,11 +163,7 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "given nothing by Kafka's settings": (
             numbered(
-                OF(1, "subscribe", 0),
-                SENT,
-                GIVEN,
-                S(2, 1, **at(6)),
-                ASKS(1, range(2, 400, 2)),
+                OF(1, "subscribe", 0), SENT, GIVEN, S(2, 1, **at(6)), ASKS(1, range(2, 400, 2))
             ),
             [("group-starved", (3, 202))],
         ),
@@ -190,5 +180,5 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             ),
             [("assigned-twice", (1000301, 1000402))],
         ),
-    },
+    }
 }

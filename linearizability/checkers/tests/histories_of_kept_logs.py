@@ -29,7 +29,9 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "the same": [*LOG(1, 2), *LOG(1, 2, replica=2), *LOG(1, 2, replica=3)],
         "a follower knows of less": [*LOG(1, 2), *LOG(1, replica=2)],
         "above a follower's high watermark": [
-            *LOG(1, 2), *LOG(1, replica=2), RAW(3, 1, replica=2, high_watermark=1, final=True),
+            *LOG(1, 2),
+            *LOG(1, replica=2),
+            RAW(3, 1, replica=2, high_watermark=1, final=True),
         ],
         "deleted on one of them": [*LOG(1, 2), *LOG(None, 2, replica=2, log_start=1)],
         "read while faults went on": [*LOG(1, 2, final=False), *LOG(1, 3, replica=2, final=False)],
@@ -37,7 +39,8 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "not read to the end": [*LOG(1, 2), *LOG(1, None, replica=2, type="info")],
         "compacted here first": [*LOG(1, 2, **K), *LOG(None, 2, replica=2, **K)],
         "compacted here first, and a follower knows of less": [
-            *LOG(None, 2, **K), *LOG(1, replica=2, **K),
+            *LOG(None, 2, **K),
+            *LOG(1, replica=2, **K),
         ],
         "a tombstone is gone here first": [*LOG(1, **NIL), *LOG(None, replica=2, **NIL)],
         "other partitions": [*LOG(1, 2), *LOG(1, 3, replica=2, partition=1)],
@@ -54,78 +57,104 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "under a tombstone of unknown place": [S(1, 0, **K), S(2, **NIL), WHOLE(2, **FINAL)],
         "under a record that is on its way": [S(1, 0, **K), S(2, **K), WHOLE(2)],
         "above it an aborted record": [
-            S(1, 0, **K), S(2, 1, **K, **TXN), {"f": "abort", "txn": 1}, *LOG(1, None, **K),
+            S(1, 0, **K),
+            S(2, 1, **K, **TXN),
+            {"f": "abort", "txn": 1},
+            *LOG(1, None, **K),
         ],
         "acks 1 proves nothing": [S(1, 0, **K, acks=1), S(2, 1, **J), *LOG(None, 2, **J)],
         "elsewhere on a follower, which will cut it off": [
-            S(1, 1, **K), *LOG(None, 1, **K), *LOG(1, replica=2, high_watermark=0, **K),
+            S(1, 1, **K),
+            *LOG(None, 1, **K),
+            *LOG(1, replica=2, high_watermark=0, **K),
         ],
     },
     "retention": {
         "nothing is deleted": [TOPIC(), S(1, 0), WHOLE(1)],
         "DeleteRecords": [TOPIC(), S(1, 0), S(2, 1), DELETES(1), WHOLE(2, log_start=1)],
         "maybe DeleteRecords": [
-            TOPIC(), S(1, 0), DELETES(None, type="info"), WHOLE(1, log_start=1),
+            TOPIC(),
+            S(1, 0),
+            DELETES(None, type="info"),
+            WHOLE(1, log_start=1),
         ],
-        "by time": [
-            TOPIC('{"retention.ms": "60000"}'), S(1, 0), WHOLE(1, log_start=1, **LATE),
-        ],
+        "by time": [TOPIC('{"retention.ms": "60000"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
         "by a time of its sender's": [
-            TOPIC('{"retention.ms": "60000"}'), S(1, 0, timestamp_ms=-99_999),
+            TOPIC('{"retention.ms": "60000"}'),
+            S(1, 0, timestamp_ms=-99_999),
             WHOLE(1, log_start=1),
         ],
         "by size": [TOPIC('{"retention.bytes": "100"}'), S(1, 0), WHOLE(1, log_start=1)],
         "the settings were changed": [
-            TOPIC(), TOPIC('{"retention.ms": "60000"}'), S(1, 0), WHOLE(1, log_start=1, **LATE),
+            TOPIC(),
+            TOPIC('{"retention.ms": "60000"}'),
+            S(1, 0),
+            WHOLE(1, log_start=1, **LATE),
         ],
-        "nobody knows the wall clock": [
-            TOPIC(timestamp_ms=None), S(1, 0), WHOLE(1, log_start=1),
-        ],
+        "nobody knows the wall clock": [TOPIC(timestamp_ms=None), S(1, 0), WHOLE(1, log_start=1)],
         "settings unknown": [S(1, 0), WHOLE(1, log_start=1)],
         "kept as long as its segment may stay": [
-            TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(76)),
+            TOPIC(TIMED),
+            S(1, 0),
+            SAYS(1, log_start=0, **_at(76)),
         ],
         "kept by a leader that answered nobody for a while": [
-            TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(50)),
-            SAYS(1, log_start=0, **_at(60)), SAYS(1, log_start=0, final=True, **_at(86)),
+            TOPIC(TIMED),
+            S(1, 0),
+            SAYS(1, log_start=0, **_at(50)),
+            SAYS(1, log_start=0, **_at(60)),
+            SAYS(1, log_start=0, final=True, **_at(86)),
         ],
-        "gone, and nobody has written since": [
-            TOPIC(TIMED), S(1, 0), SAYS(1, log_start=1, **LATE),
-        ],
+        "gone, and nobody has written since": [TOPIC(TIMED), S(1, 0), SAYS(1, log_start=1, **LATE)],
         "kept, and when a segment closes is not told": [
-            TOPIC('{"cleanup.policy": "delete", "retention.ms": "60000"}'), S(1, 0),
+            TOPIC('{"cleanup.policy": "delete", "retention.ms": "60000"}'),
+            S(1, 0),
             SAYS(1, log_start=0, **LATE),
         ],
         "kept by the time of another in its segment": [
-            TOPIC(TIMED), S(1, 0), S(2, 1, timestamp_ms=100_000), SAYS(2, log_start=0, **_at(270)),
+            TOPIC(TIMED),
+            S(1, 0),
+            S(2, 1, timestamp_ms=100_000),
+            SAYS(2, log_start=0, **_at(270)),
         ],
         "as long as retention.bytes": [
-            TOPIC(BY_SIZE), S(1, 0), WHOLE(1, log_start=1, leader_epoch=0, size_bytes=100),
+            TOPIC(BY_SIZE),
+            S(1, 0),
+            WHOLE(1, log_start=1, leader_epoch=0, size_bytes=100),
         ],
         "shorter than retention.bytes by DeleteRecords": [
-            TOPIC(BY_SIZE), S(1, 0), DELETES(1),
+            TOPIC(BY_SIZE),
+            S(1, 0),
+            DELETES(1),
             WHOLE(1, log_start=1, leader_epoch=0, size_bytes=99),
         ],
         "cut short by a later leader": [
-            TOPIC(BY_SIZE), S(1, 0), WHOLE(1, log_start=1, leader_epoch=1, size_bytes=99),
+            TOPIC(BY_SIZE),
+            S(1, 0),
+            WHOLE(1, log_start=1, leader_epoch=1, size_bytes=99),
         ],
         "a new leader knows less": [
-            TOPIC(), DELETES(2, log_start=2, leader_epoch=0), SAYS(3, log_start=1, leader_epoch=1),
+            TOPIC(),
+            DELETES(2, log_start=2, leader_epoch=0),
+            SAYS(3, log_start=1, leader_epoch=1),
         ],
         "asked before it was answered": [
-            TOPIC(), DELETES(2, log_start=2, leader_epoch=0, t_complete_ns=99),
+            TOPIC(),
+            DELETES(2, log_start=2, leader_epoch=0, t_complete_ns=99),
             SAYS(3, log_start=1),
         ],
     },
-}  # fmt: skip
+}
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
     "replica_agreement": {
         "a record is missing": (
-            [*LOG(1, 2, 3), *LOG(1, None, 3, replica=2)], [("replica-lacks-records", (1000,))],
+            [*LOG(1, 2, 3), *LOG(1, None, 3, replica=2)],
+            [("replica-lacks-records", (1000,))],
         ),
         "a record too many": (
-            [*LOG(1, None, 3), *LOG(1, 2, 3, replica=2)], [("replica-has-more-records", (1000,))],
+            [*LOG(1, None, 3), *LOG(1, 2, 3, replica=2)],
+            [("replica-has-more-records", (1000,))],
         ),
         "another record": ([*LOG(1, 2), *LOG(1, 3, replica=2)], [("replica-differs", (1000,))]),
         "another epoch": (
@@ -141,12 +170,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("replica-lacks-records", (1000,))],
         ),
         "compacted, another record": (
-            [*LOG(1, 2, **K), *LOG(None, 3, replica=2, **K)], [("replica-differs", (1000,))],
+            [*LOG(1, 2, **K), *LOG(None, 3, replica=2, **K)],
+            [("replica-differs", (1000,))],
         ),
     },
     "compaction": {
         "the last value": (
-            [S(1, 0, **K), S(2, 1, **J), *LOG(None, 2, **J)], [("last-value-lost", (0, 1000))],
+            [S(1, 0, **K), S(2, 1, **J), *LOG(None, 2, **J)],
+            [("last-value-lost", (0, 1000))],
         ),
         "on a follower alone": (
             [S(1, 0, **K), *LOG(1, **K), *LOG(None, replica=2, **K)],
@@ -157,10 +188,12 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("last-value-lost", (0, 1000))],
         ),
         "for a record that never came": (
-            [S(1, 0, **K), S(2, **K), WHOLE(2, **FINAL)], [("last-value-lost", (0, 2))],
+            [S(1, 0, **K), S(2, **K), WHOLE(2, **FINAL)],
+            [("last-value-lost", (0, 2))],
         ),
         "a tombstone, at once": (
-            [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1)], [("tombstone-lost-early", (1, 2))],
+            [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1)],
+            [("tombstone-lost-early", (1, 2))],
         ),
         "a tombstone, a day before its time": (
             [TOPIC('{"cleanup.policy": "compact"}'), S(1, 0, **NIL), WHOLE(1)],
@@ -173,7 +206,8 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
     },
     "retention": {
         "for no reason": (
-            [TOPIC(), S(1, 0), WHOLE(1, log_start=1)], [("deleted-hours-too-early", (1, 2))],
+            [TOPIC(), S(1, 0), WHOLE(1, log_start=1)],
+            [("deleted-hours-too-early", (1, 2))],
         ),
         "too early": (
             [TOPIC('{"retention.ms": "9999999"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
@@ -184,9 +218,7 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("deleted-too-early", (1, 2))],
         ),
         "too early by as much as its time": (
-            [
-                TOPIC('{"retention.ms": "1000"}'), S(1, 0), WHOLE(1, log_start=1),
-            ],
+            [TOPIC('{"retention.ms": "1000"}'), S(1, 0), WHOLE(1, log_start=1)],
             [("deleted-too-early", (1, 2))],
         ),
         "kept for longer than its segment may stay": (
@@ -195,8 +227,11 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "kept for longer than a leader answered nobody, too": (
             [
-                TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(50)),
-                SAYS(1, log_start=0, **_at(60)), SAYS(1, log_start=0, final=True, **_at(87)),
+                TOPIC(TIMED),
+                S(1, 0),
+                SAYS(1, log_start=0, **_at(50)),
+                SAYS(1, log_start=0, **_at(60)),
+                SAYS(1, log_start=0, final=True, **_at(87)),
             ],
             [("kept-too-long", (1, 4))],
         ),
@@ -210,7 +245,8 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "compacted only": (
             [
-                TOPIC('{"cleanup.policy": "compact", "retention.ms": "60000"}'), S(1, 0),
+                TOPIC('{"cleanup.policy": "compact", "retention.ms": "60000"}'),
+                S(1, 0),
                 WHOLE(1, log_start=1, **LATE),
             ],
             [("deleted-though-kept", (1, 2))],
@@ -232,10 +268,8 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("deleted-hours-too-early", (1, 3))],
         ),
         "it comes back": (
-            [
-                TOPIC(), S(1, 0), DELETES(1, log_start=1, leader_epoch=0), SAYS(3, log_start=0),
-            ],
+            [TOPIC(), S(1, 0), DELETES(1, log_start=1, leader_epoch=0), SAYS(3, log_start=0)],
             [("log-start-goes-back", (2, 3))],
         ),
     },
-}  # fmt: skip
+}

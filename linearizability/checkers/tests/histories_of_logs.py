@@ -49,14 +49,16 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "whole": [RAW(1, 0), RAW(None, 1, control="commit"), RAW(2, 2)],
         "a reader goes over a marker": [S(1, 0, **TXN), P(1, 0, **OURS), P(2, 2, **OURS)],
         "read raw, there is a marker": [
-            P(1, 0, **OURS), P(2, 2, **OURS), RAW(1, 0), RAW(None, 1, control="commit"), RAW(2, 2),
+            P(1, 0, **OURS),
+            P(2, 2, **OURS),
+            RAW(1, 0),
+            RAW(None, 1, control="commit"),
+            RAW(2, 2),
         ],
         "two reads of two parts": [RAW(1, 0), RAW(2, 5, op_id=1001)],
         "deleted": [P(1, 0, **OURS), P(2, 5, **OURS), WHOLE(6, log_start=5)],
         "compacted": [S(1, 0, key="k"), RAW(1, 0), RAW(2, 2)],
-        "a record is known to be there": [
-            S(1, 0), S(2, 1), P(1, 0, **OURS), P(3, 2, **OURS),
-        ],
+        "a record is known to be there": [S(1, 0), S(2, 1), P(1, 0, **OURS), P(3, 2, **OURS)],
         "Jepsen's sends may be transactions": [P(1, 0, client="jepsen"), P(2, 2, client="jepsen")],
         "another session": [P(1, 0, **OURS), P(2, 2, **OURS, session=1)],
     },
@@ -65,13 +67,18 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "it wraps": [RAW(1, 0, sequence=2**31 - 1, **LED), RAW(2, 1, sequence=0, **LED)],
         "two producers": [RAW(1, 0, **LED), RAW(2, 1, producer_id=8, sequence=0, **LED)],
         "a new epoch begins at 0": [
-            RAW(1, 0, sequence=5, **LED), RAW(2, 1, sequence=0, **NEWER, **LED),
+            RAW(1, 0, sequence=5, **LED),
+            RAW(2, 1, sequence=0, **NEWER, **LED),
         ],
         "a marker has none": [
-            RAW(1, 0, sequence=0, **LED), RAW(None, 1, **MARKER), RAW(2, 2, sequence=1, **LED),
+            RAW(1, 0, sequence=0, **LED),
+            RAW(None, 1, **MARKER),
+            RAW(2, 2, sequence=1, **LED),
         ],
         "refused in a transaction, which a fence may end": [
-            S(1, 0, client="raw"), S(2, client="raw", txn=1, **OUT_OF_ORDER), RAW(1, 0, **LED),
+            S(1, 0, client="raw"),
+            S(2, client="raw", txn=1, **OUT_OF_ORDER),
+            RAW(1, 0, **LED),
         ],
         "a library was refused": [S(1, 0), S(2, **OUT_OF_ORDER), RAW(1, 0, **LED)],
         "the first may have any": [RAW(1, 0, sequence=4, **LED), RAW(2, 1, sequence=5, **LED)],
@@ -84,35 +91,51 @@ VALID: dict[str, dict[str, list[Row]]] = {
     "fencing": {
         "epochs grow": [RAW(1, 0, **LED), RAW(2, 1, **NEWER, **LED)],
         "a marker of a newer epoch": [
-            RAW(1, 0, **LED), RAW(None, 1, **NEWER, **MARKER), RAW(2, 2, **NEWER, **LED),
+            RAW(1, 0, **LED),
+            RAW(None, 1, **NEWER, **MARKER),
+            RAW(2, 2, **NEWER, **LED),
         ],
         "another producer": [RAW(1, 0, **NEWER, **LED), RAW(2, 1, producer_id=8, **LED)],
         "the next transaction's epoch": [
-            S(1, 0, **TXN), COMMIT, S(2, 0, txn=2, **THERE), RAW(1, 0), RAW(2, 0, **NEWER, **THERE),
+            S(1, 0, **TXN),
+            COMMIT,
+            S(2, 0, txn=2, **THERE),
+            RAW(1, 0),
+            RAW(2, 0, **NEWER, **THERE),
         ],
         "asked for before": [S(1, 0, **TXN, t_complete_ns=99), GIVES(1), RAW(1, 0)],
         "out to another": [GIVES(1, producer_id=8), S(1, 0, **TXN), RAW(1, 0), COMMIT],
-        "written in either epoch": [
-            GIVES(1), S(1, 0, **TXN), RAW(1, 0), RAW(1, 1, **NEWER),
-        ],
+        "written in either epoch": [GIVES(1), S(1, 0, **TXN), RAW(1, 0), RAW(1, 1, **NEWER)],
         "refused": [S(1, 0, **TXN), GIVES(1), COMMIT | {"type": "fail"}, RAW(1, 0)],
         "the next epoch": [GIVES(1), GIVES(2), RAW(1, 0)],
     },
     "late_markers": {
         "behind it all": [
-            S(1, 0, **TXN), S(2, 1, **TXN), RAW(1, 0, **LED), RAW(2, 1, **LED),
+            S(1, 0, **TXN),
+            S(2, 1, **TXN),
+            RAW(1, 0, **LED),
+            RAW(2, 1, **LED),
             RAW(None, 2, **MARKER),
         ],
         "another producer's": [
-            S(1, 0, **TXN), S(2, 2, **TXN), RAW(1, 0, **LED),
-            RAW(None, 1, producer_id=8, **MARKER), RAW(2, 2, **LED),
+            S(1, 0, **TXN),
+            S(2, 2, **TXN),
+            RAW(1, 0, **LED),
+            RAW(None, 1, producer_id=8, **MARKER),
+            RAW(2, 2, **LED),
         ],
         "two transactions": [
-            S(1, 0, **TXN), S(2, 2, txn=2), RAW(1, 0, **LED), RAW(None, 1, **MARKER),
+            S(1, 0, **TXN),
+            S(2, 2, txn=2),
+            RAW(1, 0, **LED),
+            RAW(None, 1, **MARKER),
             RAW(2, 2, **LED),
         ],
         "written twice": [
-            S(1, 0, **TXN), RAW(1, 0, **LED), RAW(None, 1, **MARKER), RAW(None, 2, **MARKER),
+            S(1, 0, **TXN),
+            RAW(1, 0, **LED),
+            RAW(None, 1, **MARKER),
+            RAW(None, 2, **MARKER),
         ],
     },
     "high_watermark": {
@@ -133,21 +156,29 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0, **TXN),
             SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=QUARTER, t_complete_ns=QUARTER),
         ],
-        "its markers may be on their way": [
-            S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(59),
-        ],
+        "its markers may be on their way": [S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(59)],
         "its end is not known": [S(1, 0, **TXN), COMMIT | {"type": "info"}, STUCK(0), STUCK(80)],
-        "its producer may leave it open": [
-            INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(65),
-        ],
+        "its producer may leave it open": [INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(65)],
         "another producer's time-out is not known": [
-            INIT, BEGIN, BEGIN | {"process": 5}, S(1, 0, **TXN), STUCK(0), STUCK(200),
+            INIT,
+            BEGIN,
+            BEGIN | {"process": 5},
+            S(1, 0, **TXN),
+            STUCK(0),
+            STUCK(200),
         ],
         "committed as late as it may be": [
-            INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(18), SAYS(1, last_stable_offset=1),
+            INIT,
+            BEGIN,
+            S(1, 0, **TXN, **AT(1)),
+            COMMIT | AT(18),
+            SAYS(1, last_stable_offset=1),
         ],
         "refused when it was too late": [
-            INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(60) | {"type": "fail"},
+            INIT,
+            BEGIN,
+            S(1, 0, **TXN, **AT(1)),
+            COMMIT | AT(60) | {"type": "fail"},
             SAYS(1, last_stable_offset=1),
         ],
         "its coordinator may be away": [
@@ -155,16 +186,18 @@ VALID: dict[str, dict[str, list[Row]]] = {
             SAYS(1, last_stable_offset=0, t_invoke_ns=2 * QUARTER, t_complete_ns=2 * QUARTER),
         ],
     },
-}  # fmt: skip
+}
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
     "offset_gaps": {
         "in a raw read": ([RAW(1, 0), RAW(2, 2)], [("offset-gap", (1000,))]),
         "in a raw read with transactions": (
-            [S(1, 0, **TXN), RAW(1, 0), RAW(2, 2)], [("offset-gap", (1000,))],
+            [S(1, 0, **TXN), RAW(1, 0), RAW(2, 2)],
+            [("offset-gap", (1000,))],
         ),
         "without transactions": (
-            [S(1, 0), P(1, 0, **OURS), P(2, 2, **OURS)], [("offset-gap", (1, 2))],
+            [S(1, 0), P(1, 0, **OURS), P(2, 2, **OURS)],
+            [("offset-gap", (1, 2))],
         ),
     },
     "idempotence": {
@@ -187,7 +220,8 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
     },
     "fencing": {
         "a fenced producer writes": (
-            [RAW(1, 0, **NEWER, **LED), RAW(2, 1, **LED)], [("fenced-epoch-writes", (1000,))],
+            [RAW(1, 0, **NEWER, **LED), RAW(2, 1, **LED)],
+            [("fenced-epoch-writes", (1000,))],
         ),
         "behind a newer marker": (
             [RAW(1, 0, **LED), RAW(None, 1, **NEWER, **MARKER), RAW(2, 2, **LED)],
@@ -198,16 +232,15 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("fenced-epoch-writes", (1000,))],
         ),
         "it writes when another was let in": (
-            [GIVES(1), S(1, 0, **TXN), RAW(1, 0)], [("zombie-writes", (0, 1))],
+            [GIVES(1), S(1, 0, **TXN), RAW(1, 0)],
+            [("zombie-writes", (0, 1))],
         ),
         "what it writes is not acknowledged": (
-            [GIVES(1), S(1, None, **TXN), RAW(1, 0)], [("zombie-writes", (0, 1))],
+            [GIVES(1), S(1, None, **TXN), RAW(1, 0)],
+            [("zombie-writes", (0, 1))],
         ),
         "it writes when another wrote elsewhere": (
-            [
-                S(1, 0, txn=2, **THERE), S(2, 0, **TXN), RAW(1, 0, **NEWER, **THERE),
-                RAW(2, 0),
-            ],
+            [S(1, 0, txn=2, **THERE), S(2, 0, **TXN), RAW(1, 0, **NEWER, **THERE), RAW(2, 0)],
             [("zombie-writes", (0, 1))],
         ),
         "it commits an offset": (
@@ -215,7 +248,8 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("zombie-commits-offsets", (0, 1))],
         ),
         "it commits its transaction": (
-            [S(1, 0, **TXN), GIVES(1), COMMIT, RAW(1, 0)], [("zombie-ends", (1, 2))],
+            [S(1, 0, **TXN), GIVES(1), COMMIT, RAW(1, 0)],
+            [("zombie-ends", (1, 2))],
         ),
         "two are given one epoch": ([GIVES(1), GIVES(1), RAW(1, 0)], [("reused-epoch", (0, 1))]),
         "an epoch is given back": ([GIVES(2), GIVES(1), RAW(1, 0)], [("reused-epoch", (0, 1))]),
@@ -223,11 +257,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
     "late_markers": {
         "in the middle": (
             [
-                S(1, 0, **TXN), S(2, 2, **TXN), RAW(1, 0, **LED), RAW(None, 1, **MARKER),
+                S(1, 0, **TXN),
+                S(2, 2, **TXN),
+                RAW(1, 0, **LED),
+                RAW(None, 1, **MARKER),
                 RAW(2, 2, **LED),
             ],
             [("late-marker", (0, 1, 1000))],
-        ),
+        )
     },
     "high_watermark": {
         "it goes back": ([SAYS(2), SAYS(1)], [("high-watermark-goes-back", (0, 1))]),
@@ -236,11 +273,13 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("last-stable-offset-goes-back", (0, 1))],
         ),
         "the log start does": (
-            [SAYS(2, log_start=2), SAYS(2, log_start=1)], [("log-start-goes-back", (0, 1))],
+            [SAYS(2, log_start=2), SAYS(2, log_start=1)],
+            [("log-start-goes-back", (0, 1))],
         ),
         "a record beyond": (
             [
-                RAW(1, 3, op_id=0), WHOLE(3, op_id=0, leader_epoch=0, record_index=4),
+                RAW(1, 3, op_id=0),
+                WHOLE(3, op_id=0, leader_epoch=0, record_index=4),
                 SAYS(3, op_id=1),
             ],
             [("beyond-the-high-watermark", (0, 1))],
@@ -252,10 +291,12 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("ended-but-open", (1000, 1001))],
         ),
         "its end was acknowledged": (
-            [S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(61)], [("open-for-too-long", (0, 3))],
+            [S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(61)],
+            [("open-for-too-long", (0, 3))],
         ),
         "for longer than its producer allows": (
-            [INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(80)], [("open-for-too-long", (2, 4))],
+            [INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(80)],
+            [("open-for-too-long", (2, 4))],
         ),
         "committed though it had timed out": (
             [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(60), SAYS(1, last_stable_offset=1)],
@@ -265,11 +306,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [
                 S(1, 0, **TXN),
                 SAYS(
-                    1, last_stable_offset=0, final=True, t_invoke_ns=2 * QUARTER,
+                    1,
+                    last_stable_offset=0,
+                    final=True,
+                    t_invoke_ns=2 * QUARTER,
                     t_complete_ns=2 * QUARTER,
                 ),
             ],
             [("open-for-too-long", (0, 1))],
         ),
     },
-}  # fmt: skip
+}

@@ -42,7 +42,11 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "another record stands there": [S(1, 0), S(2), P(2, 1), *LOG(1, 3)],
         "a follower's end": [S(1, 0), S(2), P(2, 1), *LOG(1, replica=2)],
         "hidden by a hanging transaction": [
-            S(1, 0, **TXN), S(2, 1), S(3, 2, txn=2), END("commit", 2), WHOLE(3, **RC),
+            S(1, 0, **TXN),
+            S(2, 1),
+            S(3, 2, txn=2),
+            END("commit", 2),
+            WHOLE(3, **RC),
         ],
         "topic made anew": [S(1, 0, topic_id="a"), P(2, 5, topic_id="b"), S(2, 5, topic_id="b")],
     },
@@ -60,7 +64,9 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "above a replica's high watermark": [S(1, 0), RAW(2, 0, replica=2, high_watermark=0)],
         "topic made anew": [P(1, 0, topic_id="a"), P(2, 0, topic_id="b")],
         "the broker set the time": [
-            S(1, 0, timestamp_ms=5, checksum=1), *[P(1, 0, **BY_BROKER, checksum=1)] * 2, P(1, 0),
+            S(1, 0, timestamp_ms=5, checksum=1),
+            *[P(1, 0, **BY_BROKER, checksum=1)] * 2,
+            P(1, 0),
         ],
     },
     "phantom_records": {
@@ -70,12 +76,17 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "an empty poll": [S(1, 0), P(1, 0), P(None, None)],
         "failed once, sent again": [S(1, type="fail"), S(1, 0), P(1, 0)],
         "as one of its sends": [
-            S(1, checksum=1, **AT_5), S(1, 0, checksum=2, **AT_5), P(1, 0, checksum=2, **AT_5),
+            S(1, checksum=1, **AT_5),
+            S(1, 0, checksum=2, **AT_5),
+            P(1, 0, checksum=2, **AT_5),
         ],
         "the broker set the time": [S(1, 0, timestamp_ms=5), P(1, 0, **BY_BROKER)],
         "nobody recorded who set the time": [S(1, 0, timestamp_ms=5), P(1, 0, timestamp_ms=9)],
         "sender knows no topic id": [
-            S(1, 0), P(1, 0, topic_id="a"), S(2, 0), P(2, 0, topic_id="b"),
+            S(1, 0),
+            P(1, 0, topic_id="a"),
+            S(2, 0),
+            P(2, 0, topic_id="b"),
         ],
     },
     "append_order": {
@@ -93,32 +104,44 @@ VALID: dict[str, dict[str, list[Row]]] = {
     "poll_skips": {
         "nothing known between": [S(1, 0), S(2), S(3, 2), P(1, 0), P(3, 2)],
         "an aborted record": [
-            S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0), P(3, 3), P(2, 1, process=2, **RU),
+            S(1, 0),
+            S(2, 1, **TXN),
+            ABORT,
+            S(3, 3),
+            P(1, 0),
+            P(3, 3),
+            P(2, 1, process=2, **RU),
         ],
         "a record of unknown outcome": [
-            S(1, 0), S(2, 1, **TXN), S(3, 3), P(1, 0), P(3, 3), P(2, 1, process=2, **RU),
+            S(1, 0),
+            S(2, 1, **TXN),
+            S(3, 3),
+            P(1, 0),
+            P(3, 3),
+            P(2, 1, process=2, **RU),
         ],
         "a new session": [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2, session=1)],
         "acks 1 was cut off": [S(1, 0), S(2, 1, acks=1), S(3, 2), P(1, 0), P(3, 2)],
-        "below the log start": [
-            S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2), WHOLE(3, log_start=2),
-        ],
+        "below the log start": [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2), WHOLE(3, log_start=2)],
         "control records": [S(1, 0), P(1, 0), P(2, 2), RAW(None, 1, control="commit")],
         "looked up by time": [
-            P(1, 0, timestamp_ms=9), P(2, 1, timestamp_ms=7), P(3, 2, timestamp_ms=8),
-            LOOK_UP(0, 8, session=1), LOOK_UP(0, 9, session=2),
+            P(1, 0, timestamp_ms=9),
+            P(2, 1, timestamp_ms=7),
+            P(3, 2, timestamp_ms=8),
+            LOOK_UP(0, 8, session=1),
+            LOOK_UP(0, 9, session=2),
         ],
         "looked up by time, and what was before is gone": [
-            P(1, 0, timestamp_ms=7), P(2, 1, timestamp_ms=8), LOOK_UP(1, 7, session=1),
+            P(1, 0, timestamp_ms=7),
+            P(2, 1, timestamp_ms=8),
+            LOOK_UP(1, 7, session=1),
             WHOLE(2, log_start=1),
         ],
         "begun behind it": [S(1, 0), S(2, 1), BEGINS(1), P(2, 1)],
         "begun at an unknown offset": [S(1, 0), S(2, 1), BEGINS(None), P(2, 1)],
         "begun at the end": [S(1, 0), BEGINS(1), S(2, 1), P(2, 1)],
         "begun beyond the end": [S(1, 0), BEGINS(7), P(1, 0), S(2, 1), P(2, 1)],
-        "begun below the log start": [
-            S(1, 0), S(2, 1), BEGINS(0), P(2, 1), WHOLE(2, log_start=1),
-        ],
+        "begun below the log start": [S(1, 0), S(2, 1), BEGINS(0), P(2, 1), WHOLE(2, log_start=1)],
     },
     "aborted_reads": {
         "committed": [S(1, 0, **TXN), COMMIT, P(1, 0)],
@@ -126,15 +149,25 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "read_uncommitted may": [S(1, 0, **TXN), ABORT, S(2, 2), P(1, 0, **RU), P(2, 2)],
         "commit answered by an error": [S(1, 0, **TXN), END("commit", 1, type="fail"), P(1, 0)],
         "commit unknown, then aborted": [
-            S(1, 0, **TXN), END("commit", 1, type="info"), ABORT, P(1, 0),
+            S(1, 0, **TXN),
+            END("commit", 1, type="info"),
+            ABORT,
+            P(1, 0),
         ],
         "never ended": [S(1, 0, **TXN), P(1, 0)],
         "abort unknown": [S(1, 0, **TXN), END("abort", 1, type="info"), P(1, 0)],
         "the marker says commit": [
-            S(1, 0, **TXN), ABORT, P(1, 0), RAW(1, 0), RAW(None, 1, control="commit"),
+            S(1, 0, **TXN),
+            ABORT,
+            P(1, 0),
+            RAW(1, 0),
+            RAW(None, 1, control="commit"),
         ],
         "the next marker is of another producer": [
-            S(1, 0, **TXN), P(1, 0), RAW(1, 0), RAW(None, 1, control="abort", producer_id=8),
+            S(1, 0, **TXN),
+            P(1, 0),
+            RAW(1, 0),
+            RAW(None, 1, control="abort", producer_id=8),
         ],
     },
     "own_uncommitted_reads": {
@@ -157,29 +190,45 @@ VALID: dict[str, dict[str, list[Row]]] = {
     "producer_order": {
         "in order": [S(1, 0, op_id=0), S(2, 1, op_id=0, record_index=1)],
         "of unknown place between": [
-            S(1, 0, op_id=0), S(2, op_id=0, record_index=1), S(3, 1, op_id=0, record_index=2),
+            S(1, 0, op_id=0),
+            S(2, op_id=0, record_index=1),
+            S(3, 1, op_id=0, record_index=2),
         ],
         "no idempotence": [
-            S(1, 1, op_id=0, idempotent=False), S(2, 0, op_id=0, record_index=1, idempotent=False),
+            S(1, 1, op_id=0, idempotent=False),
+            S(2, 0, op_id=0, record_index=1, idempotent=False),
         ],
         "sent twice": [S(1, 1, op_id=0), S(2, 0, op_id=0, record_index=1), S(2, 3)],
         "a new epoch numbers anew": [
-            RAW(1, 0, sequence=5), RAW(2, 1, sequence=0, producer_epoch=1), S(1), S(2),
+            RAW(1, 0, sequence=5),
+            RAW(2, 1, sequence=0, producer_epoch=1),
+            S(1),
+            S(2),
         ],
         "sequences wrap": [RAW(1, 0, sequence=2**31 - 1), RAW(2, 1, sequence=0), S(1)],
         "the first of a producer": [S(1, 1, op_id=0), S(2, 0, op_id=0, record_index=1)],
         "the first behind a failure": [
-            S(9, 0), S(8, type="fail"), S(1, 3, op_id=2), S(2, 2, op_id=2, record_index=1),
+            S(9, 0),
+            S(8, type="fail"),
+            S(1, 3, op_id=2),
+            S(2, 2, op_id=2, record_index=1),
         ],
         "the first of a producer that is replaced": [
-            S(9, 0), S(1, 3, op_id=2, session=1), S(2, 2, op_id=2, session=1, record_index=1),
+            S(9, 0),
+            S(1, 3, op_id=2, session=1),
+            S(2, 2, op_id=2, session=1, record_index=1),
         ],
         "the first of a producer id, in two epochs": [
-            S(9, 0), S(1, 3, op_id=2), S(2, 2, op_id=2, record_index=1), RAW(9, 0, producer_id=6),
-            RAW(2, 2, sequence=1), RAW(1, 3, sequence=0, producer_epoch=1),
+            S(9, 0),
+            S(1, 3, op_id=2),
+            S(2, 2, op_id=2, record_index=1),
+            RAW(9, 0, producer_id=6),
+            RAW(2, 2, sequence=1),
+            RAW(1, 3, sequence=0, producer_epoch=1),
         ],
         "of a topic that was made anew": [
-            S(9, 0, topic_id="old"), S(1, 1, op_id=2, topic_id="new"),
+            S(9, 0, topic_id="old"),
+            S(1, 1, op_id=2, topic_id="new"),
             S(2, 0, op_id=2, record_index=1, topic_id="new"),
         ],
     },
@@ -189,33 +238,42 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "other partitions": [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=1, partition=1)],
         "the leader that answered": [P(1, 0, leader_epoch=3), P(2, 1, leader_epoch=2)],
         "above a replica's high watermark": [
-            RAW(1, 0, leader_epoch=3, replica=1, high_watermark=0), RAW(2, 1, leader_epoch=2),
+            RAW(1, 0, leader_epoch=3, replica=1, high_watermark=0),
+            RAW(2, 1, leader_epoch=2),
         ],
     },
-}  # fmt: skip
+}
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
     "lost_writes": {
         "passed over": ([S(1, 0), S(2, 1), P(2, 1)], [("lost-write", (0, 2))]),
         "committed, passed over": (
-            [S(1, 0, **TXN), COMMIT, S(2, 2), P(2, 2)], [("lost-write", (0, 3))],
+            [S(1, 0, **TXN), COMMIT, S(2, 2), P(2, 2)],
+            [("lost-write", (0, 3))],
         ),
         "by its marker committed": (
             [
-                S(1, 0, **TXN), S(4, 3, **TXN, partition=1), S(2, 2), P(2, 2),
-                RAW(4, 3, partition=1), RAW(None, 4, partition=1, control="commit"),
+                S(1, 0, **TXN),
+                S(4, 3, **TXN, partition=1),
+                S(2, 2),
+                P(2, 2),
+                RAW(4, 3, partition=1),
+                RAW(None, 4, partition=1, control="commit"),
             ],
             [("lost-write", (0, 3))],
         ),
         "absent inside a whole read": ([S(1, 0), WHOLE(3)], [("lost-write", (0, 1))]),
         "a tail that was read once": (
-            [S(1, 0), S(2), P(2, 1), *LOG(1)], [("vanished-record", (2, 1000))],
+            [S(1, 0), S(2), P(2, 1), *LOG(1)],
+            [("vanished-record", (2, 1000))],
         ),
         "read once, then a hole": (
-            [S(1, 0), S(3, 2), S(2), P(2, 1), *LOG(1, None, 3)], [("vanished-record", (3, 1000))],
+            [S(1, 0), S(3, 2), S(2), P(2, 1), *LOG(1, None, 3)],
+            [("vanished-record", (3, 1000))],
         ),
         "acknowledged, read once": (
-            [S(1, 0), S(2, 1), P(2, 1), *LOG(1)], [("vanished-record", (2, 1000))],
+            [S(1, 0), S(2, 1), P(2, 1), *LOG(1)],
+            [("vanished-record", (2, 1000))],
         ),
         "absent at the end": ([S(1, 0), S(2, 1), P(1, 0), WHOLE(1)], [("lost-write", (1, 3))]),
         "a group passed it": (
@@ -223,7 +281,8 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("lost-write", (1, 4))],
         ),
         "read elsewhere only": (
-            [S(1, 0), S(2, 1), P(2, 1), P(1, 0, partition=1)], [("lost-write", (0, 2))],
+            [S(1, 0), S(2, 1), P(2, 1), P(1, 0, partition=1)],
+            [("lost-write", (0, 2))],
         ),
     },
     "duplicates": {
@@ -232,23 +291,24 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "of unknown outcome": ([S(1), P(1, 0), P(1, 3)], [("duplicate", (0, 1, 2))]),
     },
     "inconsistent_offsets": {
-        "two readers": (
-            [S(1, 0), P(1, 0), P(2, 0, process=2)], [("inconsistent-offset", (0, 2))],
-        ),
+        "two readers": ([S(1, 0), P(1, 0), P(2, 0, process=2)], [("inconsistent-offset", (0, 2))]),
         "acknowledged otherwise": ([S(1, 0), P(2, 0)], [("inconsistent-offset", (0, 1))]),
         "a control record": (
-            [P(1, 0), RAW(None, 0, control="abort")], [("inconsistent-offset", (0, 1000))],
+            [P(1, 0), RAW(None, 0, control="abort")],
+            [("inconsistent-offset", (0, 1000))],
         ),
         "unreadable for one": ([P(1, 0), P(None, 0)], [("inconsistent-offset", (0, 1))]),
         "topic id known to the reader alone": (
-            [S(1, 0), P(2, 0, topic_id="a")], [("inconsistent-offset", (0, 1))],
+            [S(1, 0), P(2, 0, topic_id="a")],
+            [("inconsistent-offset", (0, 1))],
         ),
         "a replica, below its high watermark": (
             [S(1, 0), RAW(2, 0, replica=2, high_watermark=1)],
             [("inconsistent-offset", (0, 1000))],
         ),
         "headers were lost before the second read": (
-            [S(1, 0), P(1, 0, checksum=1), P(1, 0, checksum=2)], [("record-changed", (1, 2))],
+            [S(1, 0), P(1, 0, checksum=1), P(1, 0, checksum=2)],
+            [("record-changed", (1, 2))],
         ),
         "another key on a replica": (
             [S(1, 0, key="k"), RAW(1, 0, key="j", replica=2, high_watermark=1)],
@@ -265,11 +325,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
     },
     "phantom_records": {
         "another checksum": (
-            [S(1, 0, checksum=1), P(1, 0, checksum=2)], [("altered-record", (0, 1))],
+            [S(1, 0, checksum=1), P(1, 0, checksum=2)],
+            [("altered-record", (0, 1))],
         ),
-        "another time": (
-            [S(1, 0, timestamp_ms=4), P(1, 0, **AT_5)], [("altered-record", (0, 1))],
-        ),
+        "another time": ([S(1, 0, timestamp_ms=4), P(1, 0, **AT_5)], [("altered-record", (0, 1))]),
         "a value became a tombstone": (
             [S(1, 0, key="k", tombstone=False), P(1, 0, key="k", tombstone=True)],
             [("altered-record", (0, 1))],
@@ -279,7 +338,8 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "wrong partition": ([S(1, 0), P(1, 0, partition=1)], [("wrong-partition", (0, 1))]),
         "wrong topic": ([S(1, 0), P(1, 0, topic="u")], [("wrong-partition", (0, 1))]),
         "the topic's namesake": (
-            [S(1, 0, topic_id="a"), P(1, 0, topic_id="b")], [("wrong-partition", (0, 1))],
+            [S(1, 0, topic_id="a"), P(1, 0, topic_id="b")],
+            [("wrong-partition", (0, 1))],
         ),
         "unreadable": ([S(1, 0), P(None, 0)], [("unreadable-record", (1,))]),
         "certainly refused": ([S(1, type="fail"), P(1, 0)], [("refused-record", (0, 1))]),
@@ -292,17 +352,20 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "back": ([P(1, 4), P(2, 3)], [("poll-goes-back", (0, 1))]),
         "again": ([P(1, 4), P(1, 4)], [("poll-repeats", (0, 1))]),
         "inside one operation": (
-            [P(1, 4, op_id=7), P(2, 3, op_id=7, record_index=1)], [("poll-goes-back", (7,))],
+            [P(1, 4, op_id=7), P(2, 3, op_id=7, record_index=1)],
+            [("poll-goes-back", (7,))],
         ),
-        "in a failed operation": (
-            [P(1, 4), P(2, 3, type="fail")], [("poll-goes-back", (0, 1))],
-        ),
+        "in a failed operation": ([P(1, 4), P(2, 3, type="fail")], [("poll-goes-back", (0, 1))]),
     },
     "poll_skips": {
         "a record with a key, of a topic that is not compacted": (
             [
-                TOPIC('{"cleanup.policy": "delete"}'), S(1, 0, key="k"), S(2, 1, key="k"),
-                S(3, 2, key="k"), P(1, 0, key="k"), P(3, 2, key="k"),
+                TOPIC('{"cleanup.policy": "delete"}'),
+                S(1, 0, key="k"),
+                S(2, 1, key="k"),
+                S(3, 2, key="k"),
+                P(1, 0, key="k"),
+                P(3, 2, key="k"),
             ],
             [("poll-skip", (2, 4, 5))],
         ),
@@ -327,10 +390,12 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("wrong-look-up", (0, 2))],
         ),
         "begun before its start": (
-            [S(1, 0), S(2, 1), BEGINS(1), P(1, 0)], [("begins-early", (2, 3))],
+            [S(1, 0), S(2, 1), BEGINS(1), P(1, 0)],
+            [("begins-early", (2, 3))],
         ),
         "an acknowledged record": (
-            [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2)], [("poll-skip", (1, 3, 4))],
+            [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2)],
+            [("poll-skip", (1, 3, 4))],
         ),
         "one that another was given": (
             [S(1, 0), S(2), S(3, 2), P(1, 0), P(3, 2), P(2, 1, process=2)],
@@ -357,35 +422,44 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "by the marker in another partition": (
             [
-                S(1, 0, **TXN), S(2, 0, **TXN, partition=1), P(1, 0),
-                RAW(2, 0, partition=1), RAW(None, 1, partition=1, control="abort"),
+                S(1, 0, **TXN),
+                S(2, 0, **TXN, partition=1),
+                P(1, 0),
+                RAW(2, 0, partition=1),
+                RAW(None, 1, partition=1, control="abort"),
             ],
             [("aborted-read", (0, 2))],
         ),
         "the reader itself failed": (
-            [S(1, 0, **TXN), ABORT, P(1, 0, type="fail")], [("aborted-read", (0, 2))],
+            [S(1, 0, **TXN), ABORT, P(1, 0, type="fail")],
+            [("aborted-read", (0, 2))],
         ),
         "of unknown sends": ([S(1, **TXN), ABORT, P(1, 0)], [("aborted-read", (0, 2))]),
     },
     "own_uncommitted_reads": {
         "then committed": (
-            [S(1, 0, **TXN), P(1, 0, **TXN), COMMIT], [("own-uncommitted-read", (0, 1))],
+            [S(1, 0, **TXN), P(1, 0, **TXN), COMMIT],
+            [("own-uncommitted-read", (0, 1))],
         ),
         "then aborted": (
-            [S(1, **TXN), P(1, 0, **TXN, type="fail"), ABORT], [("own-uncommitted-read", (0, 1))],
+            [S(1, **TXN), P(1, 0, **TXN, type="fail"), ABORT],
+            [("own-uncommitted-read", (0, 1))],
         ),
     },
     "unseen_writes": {
         "the tail": ([S(1, 0), S(2, 1), P(1, 0), WHOLE(None)], [("unseen-write", (1,))]),
         "of a transaction, of unknown place": (
-            [S(1, None, type="ok", **TXN), COMMIT, WHOLE(None)], [("unseen-write", (0,))],
+            [S(1, None, type="ok", **TXN), COMMIT, WHOLE(None)],
+            [("unseen-write", (0,))],
         ),
         "inside what was read": ([S(1, 0), WHOLE(1)], [("unseen-write", (0,))]),
         "to a failed poll alone": (
-            [S(1, 0), P(1, 0, type="fail"), WHOLE(None)], [("unseen-write", (0,))],
+            [S(1, 0), P(1, 0, type="fail"), WHOLE(None)],
+            [("unseen-write", (0,))],
         ),
         "to a raw reader alone": (
-            [S(1, 0), RAW(1, 0), WHOLE(1, client="java")], [("unseen-write", (0,))],
+            [S(1, 0), RAW(1, 0), WHOLE(1, client="java")],
+            [("unseen-write", (0,))],
         ),
     },
     "producer_order": {
@@ -398,13 +472,18 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("sends-reordered", (1,))],
         ),
         "by a producer id that had written": (
-            [S(8), S(1, 3, op_id=2, session=1), S(2, 2, op_id=2, session=1, record_index=1),
-             RAW(8, 0), RAW(2, 2, producer_epoch=1, sequence=0), RAW(1, 3)],
+            [
+                S(8),
+                S(1, 3, op_id=2, session=1),
+                S(2, 2, op_id=2, session=1, record_index=1),
+                RAW(8, 0),
+                RAW(2, 2, producer_epoch=1, sequence=0),
+                RAW(1, 3),
+            ],
             [("sends-reordered", (2,))],
         ),
         "by one who waits for each answer": (
-            [S(1, 1, op_id=0, client="jepsen"),
-             S(2, 0, op_id=0, record_index=1, client="jepsen")],
+            [S(1, 1, op_id=0, client="jepsen"), S(2, 0, op_id=0, record_index=1, client="jepsen")],
             [("sends-reordered", (0,))],
         ),
         "by sequence": (
@@ -422,4 +501,4 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("epoch-goes-back", (7, 1000))],
         ),
     },
-}  # fmt: skip
+}

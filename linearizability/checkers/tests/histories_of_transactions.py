@@ -15,27 +15,45 @@ CIRCLE = [S(1, 0, **TXN), S(2, 0, txn=2, **THERE), S(3, 0, txn=3, partition=2)]
 """Three transactions, each of which sends one record to a partition of its own."""
 RU = {"isolation": "read_uncommitted"}
 TWO_READS = [
-    RAW(1, 0), RAW(None, 1, control="commit"),
-    RAW(2, 1, **THERE, op_id=1001), RAW(None, 2, **THERE, op_id=1001, control="abort"),
-]  # fmt: skip
+    RAW(1, 0),
+    RAW(None, 1, control="commit"),
+    RAW(2, 1, **THERE, op_id=1001),
+    RAW(None, 2, **THERE, op_id=1001, control="abort"),
+]
 
 VALID: dict[str, dict[str, list[Row]]] = {
     "torn_transactions": {
         "committed everywhere": [*BOTH, COMMIT, P(1, 0), P(9, 0, **THERE), P(2, 1, **THERE)],
         "aborted everywhere, whatever was answered": [*BOTH, UNKNOWN, P(5, 2), *OVER],
         "committed, and given to another reader": [
-            *BOTH, UNKNOWN, P(1, 0), P(9, 0, **THERE), P(2, 1, **THERE), P(8, 3, **THERE),
+            *BOTH,
+            UNKNOWN,
+            P(1, 0),
+            P(9, 0, **THERE),
+            P(2, 1, **THERE),
+            P(8, 3, **THERE),
         ],
         "read_uncommitted readers prove nothing": [
-            *BOTH, UNKNOWN, P(1, 0, isolation="read_uncommitted"), *OVER,
+            *BOTH,
+            UNKNOWN,
+            P(1, 0, isolation="read_uncommitted"),
+            *OVER,
         ],
         "it goes on in another session": [
-            *BOTH, UNKNOWN, P(1, 0), P(9, 0, **THERE), P(8, 3, **THERE, session=1),
+            *BOTH,
+            UNKNOWN,
+            P(1, 0),
+            P(9, 0, **THERE),
+            P(8, 3, **THERE, session=1),
         ],
         "not acknowledged": [S(1, None, **TXN), *BOTH[1:], UNKNOWN, P(1, 0), *OVER],
         "deleted": [*BOTH, UNKNOWN, P(1, 0), *OVER, P(8, 3, **THERE, process=3, log_start=3)],
         "passed over by one reader, given to another": [
-            *BOTH, UNKNOWN, P(1, 0), *OVER, P(2, 1, **THERE, process=3),
+            *BOTH,
+            UNKNOWN,
+            P(1, 0),
+            *OVER,
+            P(2, 1, **THERE, process=3),
         ],
         "delivered though aborted: another checker's": [*BOTH, ABORT, P(1, 0), *OVER],
         "one marker": [*BOTH, UNKNOWN, *TWO_READS[:2], P(2, 1, **THERE)],
@@ -43,31 +61,54 @@ VALID: dict[str, dict[str, list[Row]]] = {
     "write_cycles": {
         "one after the other": [S(1, 0, **TXN), COMMIT, P(1, 0, txn=2), S(2, 2, txn=2)],
         "in a line": [
-            S(1, 0, **TXN), COMMIT, P(1, 0, txn=2), S(2, 2, txn=2), END("commit", 2),
-            P(1, 0, txn=3), P(2, 2, txn=3), S(3, 4, txn=3), END("commit", 3),
+            S(1, 0, **TXN),
+            COMMIT,
+            P(1, 0, txn=2),
+            S(2, 2, txn=2),
+            END("commit", 2),
+            P(1, 0, txn=3),
+            P(2, 2, txn=3),
+            S(3, 4, txn=3),
+            END("commit", 3),
         ],
         "read_uncommitted may": [*CIRCLE[:2], P(2, 0, **TXN, **RU, **THERE), P(1, 0, txn=2)],
         "the one polls after its commit": [
-            *CIRCLE[:2], P(1, 0, txn=2), COMMIT, END("commit", 2), P(2, 0, **TXN, **THERE),
+            *CIRCLE[:2],
+            P(1, 0, txn=2),
+            COMMIT,
+            END("commit", 2),
+            P(2, 0, **TXN, **THERE),
         ],
         "records between each other's": [
-            S(1, 0, **TXN), S(2, 1, txn=2), S(3, 2, **TXN), S(4, 3, txn=2), COMMIT,
-            END("commit", 2), P(1, 0, txn=3), P(2, 1, txn=3), S(5, 6, txn=3),
+            S(1, 0, **TXN),
+            S(2, 1, txn=2),
+            S(3, 2, **TXN),
+            S(4, 3, txn=2),
+            COMMIT,
+            END("commit", 2),
+            P(1, 0, txn=3),
+            P(2, 1, txn=3),
+            S(5, 6, txn=3),
         ],
         "commits that overlap": [
-            *CIRCLE[:2], P(2, 0, **TXN, **THERE), END("commit", 2, t_invoke_ns=0), COMMIT,
+            *CIRCLE[:2],
+            P(2, 0, **TXN, **THERE),
+            END("commit", 2, t_invoke_ns=0),
+            COMMIT,
         ],
     },
-}  # fmt: skip
+}
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
     "torn_transactions": {
         "of unknown outcome": (
-            [*BOTH, UNKNOWN, P(1, 0), *OVER], [("torn-transaction", (0, 2, 5, 6, 7))],
+            [*BOTH, UNKNOWN, P(1, 0), *OVER],
+            [("torn-transaction", (0, 2, 5, 6, 7))],
         ),
         "nobody ended it": ([*BOTH, P(1, 0), *OVER], [("torn-transaction", (0, 2, 4, 5, 6))]),
         "committed": ([*BOTH, COMMIT, P(1, 0), *OVER], [("torn-transaction", (0, 2, 5, 6, 7))]),
         "by its markers": (
-            [*BOTH, UNKNOWN, *TWO_READS], [("torn-transaction", (0, 2, 1000, 1001))],
+            [*BOTH, UNKNOWN, *TWO_READS],
+            [("torn-transaction", (0, 2, 1000, 1001))],
         ),
         "by a marker and a reader": (
             [*BOTH, UNKNOWN, *TWO_READS[:2], *OVER],
@@ -85,14 +126,22 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "three in a circle": (
             [
-                *CIRCLE, P(1, 0, txn=2), P(2, 0, txn=3, **THERE), P(3, 0, **TXN, partition=2),
-                COMMIT, END("commit", 2), END("commit", 3),
+                *CIRCLE,
+                P(1, 0, txn=2),
+                P(2, 0, txn=3, **THERE),
+                P(3, 0, **TXN, partition=2),
+                COMMIT,
+                END("commit", 2),
+                END("commit", 3),
             ],
             [("read-cycle", (0, 1, 2, 3, 4, 5))],
         ),
         "the shortest of two": (
             [
-                *CIRCLE, P(1, 0, txn=2), P(2, 0, txn=3, **THERE), P(3, 0, **TXN, partition=2),
+                *CIRCLE,
+                P(1, 0, txn=2),
+                P(2, 0, txn=3, **THERE),
+                P(3, 0, **TXN, partition=2),
                 P(3, 0, txn=2, partition=2),
             ],
             [("read-cycle", (1, 2, 4, 6))],
@@ -103,10 +152,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "a way through real time and a third": (
             [
-                *CIRCLE, P(2, 0, txn=3, **THERE), P(3, 0, **TXN, partition=2),
-                END("commit", 3), COMMIT, END("commit", 2),
+                *CIRCLE,
+                P(2, 0, txn=3, **THERE),
+                P(3, 0, **TXN, partition=2),
+                END("commit", 3),
+                COMMIT,
+                END("commit", 2),
             ],
             [("read-cycle-realtime", (1, 3, 5, 7))],
         ),
     },
-}  # fmt: skip
+}

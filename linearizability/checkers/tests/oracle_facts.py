@@ -64,18 +64,21 @@ def _all_markers(rows: list[Row]) -> dict[tuple[Any, int, int], list[tuple[str, 
     read."""
     found: dict[tuple[Any, int, int], list[tuple[str, int]]] = {}
     raw = [
-        r for r in rows
+        r
+        for r in rows
         if r["f"] == "poll" and r["offset"] is not None and (r["producer_id"] or -1) >= 0
-    ]  # fmt: skip
+    ]
     for row in raw:
         if row["control"] is not None or row["value"] is None:
             continue
         behind = [
-            r for r in raw
+            r
+            for r in raw
             if (r["place"], r["op_id"], r["replica"], r["producer_id"])
             == (row["place"], row["op_id"], row["replica"], row["producer_id"])
-            and r["control"] is not None and r["offset"] > row["offset"]
-        ]  # fmt: skip
+            and r["control"] is not None
+            and r["offset"] > row["offset"]
+        ]
         if behind:
             marker = min(behind, key=lambda r: r["offset"])["control"]
             key = (row["place"], row["offset"], row["value"])
@@ -84,15 +87,18 @@ def _all_markers(rows: list[Row]) -> dict[tuple[Any, int, int], list[tuple[str, 
 
 
 def _send_outcome(
-    rows: list[Row], send: Row, markers: Mapping[tuple[Any, int, int], str],
+    rows: list[Row],
+    send: Row,
+    markers: Mapping[tuple[Any, int, int], str],
     by_txn: Mapping[int, set[str]],
-) -> str:  # fmt: skip
+) -> str:
     if send["txn"] is None:
         return "plain"
     own = {
-        marker for (place, _, value), marker in markers.items()
+        marker
+        for (place, _, value), marker in markers.items()
         if place == send["place"] and value == send["value"]
-    }  # fmt: skip
+    }
     if len(own) == 1:
         return own.pop()
     return txn_outcome(rows, send["txn"], by_txn)
@@ -141,10 +147,13 @@ def _poll_outcome(
     if marker is not None:
         return marker
     writers = {
-        r["outcome"] for r in rows
-        if r["f"] == "send" and r["type"] != "fail" and r["value"] is not None
+        r["outcome"]
+        for r in rows
+        if r["f"] == "send"
+        and r["type"] != "fail"
+        and r["value"] is not None
         and (r["place"], r["value"]) == (poll["place"], poll["value"])
-    }  # fmt: skip
+    }
     return writers.pop() if len(writers) == 1 else None
 
 
@@ -161,18 +170,21 @@ def is_read(row: Row) -> bool:
 
 def is_acked(row: Row) -> bool:
     return (
-        row["f"] == "send" and row["type"] == "ok" and row["acks"] == -1
+        row["f"] == "send"
+        and row["type"] == "ok"
+        and row["acks"] == -1
         and row["offset"] is not None
-    )  # fmt: skip
+    )
 
 
 def is_proof(row: Row) -> bool:
     if is_acked(row):
         return True
     below = (
-        row["replica"] is None or row["high_watermark"] is None
+        row["replica"] is None
+        or row["high_watermark"] is None
         or (row["offset"] is not None and row["offset"] < row["high_watermark"])
-    )  # fmt: skip
+    )
     return is_read(row) and below
 
 
@@ -219,10 +231,13 @@ def is_compacted(rows: list[Row], place: Any) -> bool:
 def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:
     """Return the records of a key, sent (maybe) or read, that were not aborted for certain."""
     return [
-        r for r in rows
-        if r["place"] == place and r["key"] == key and r["outcome"] != "aborted"
+        r
+        for r in rows
+        if r["place"] == place
+        and r["key"] == key
+        and r["outcome"] != "aborted"
         and (is_read(r) or (r["f"] == "send" and r["type"] != "fail"))
-    ]  # fmt: skip
+    ]
 
 
 def lost_of_key(rows: list[Row], place: Any, key: str) -> list[Row]:

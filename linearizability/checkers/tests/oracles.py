@@ -44,36 +44,46 @@ def lost_writes(rows: list[Row]) -> Found:
 def _vanished(rows: list[Row]) -> Found:
     found: Found = set()
     wholes = [
-        r for r in rows
-        if r["f"] == "read_all" and r["type"] == "ok" and r["client"] == "raw"
-        and r["replica"] is None and r["isolation"] not in (None, "read_committed")
+        r
+        for r in rows
+        if r["f"] == "read_all"
+        and r["type"] == "ok"
+        and r["client"] == "raw"
+        and r["replica"] is None
+        and r["isolation"] not in (None, "read_committed")
         and r["high_watermark"] is not None
         and (
             r["high_watermark"] <= (r["log_start"] or 0)
             or any(
-                is_read(s) and s["replica"] is None
+                is_read(s)
+                and s["replica"] is None
                 and (s["op_id"], s["place"]) == (r["op_id"], r["place"])
                 for s in rows
             )
         )
-    ]  # fmt: skip
+    ]
     data = [r for r in rows if is_data(r) and is_proof(r) and r["value"] is not None]
     for place, offset, value in {(r["place"], r["offset"], r["value"]) for r in data}:
         same = [
-            r for r in data
+            r
+            for r in data
             if (r["place"], r["offset"], r["value"]) == (place, offset, value)
             and r["t_complete_ns"] is not None
-        ]  # fmt: skip
+        ]
         lacking = [
-            whole["op_id"] for whole in wholes
-            if whole["place"] == place and (whole["log_start"] or 0) <= offset
+            whole["op_id"]
+            for whole in wholes
+            if whole["place"] == place
+            and (whole["log_start"] or 0) <= offset
             and any(r["t_complete_ns"] < whole["t_invoke_ns"] for r in same)
             and not any(
-                is_read(r) and r["replica"] is None and r["op_id"] == whole["op_id"]
+                is_read(r)
+                and r["replica"] is None
+                and r["op_id"] == whole["op_id"]
                 and (r["place"], r["offset"]) == (place, offset)
                 for r in rows
             )
-        ]  # fmt: skip
+        ]
         if lacking and not may_be_gone(rows, place, offset):
             numbers = tuple(sorted({min(r["op_id"] for r in same), min(lacking)}))
             found.add(("vanished-record", numbers, place))
@@ -109,11 +119,16 @@ def _passes(here: list[Row], offset: int) -> list[tuple[int, int]]:
 
 def _ends(here: list[Row], send: Row) -> list[tuple[int, int]]:
     return [
-        (r["high_watermark"], r["op_id"]) for r in here
-        if r["f"] == "read_all" and r["type"] == "ok" and r["isolation"] != "read_committed"
-        and r["high_watermark"] is not None and send["offset"] >= r["high_watermark"]
-        and send["t_complete_ns"] is not None and send["t_complete_ns"] < r["t_invoke_ns"]
-    ]  # fmt: skip
+        (r["high_watermark"], r["op_id"])
+        for r in here
+        if r["f"] == "read_all"
+        and r["type"] == "ok"
+        and r["isolation"] != "read_committed"
+        and r["high_watermark"] is not None
+        and send["offset"] >= r["high_watermark"]
+        and send["t_complete_ns"] is not None
+        and send["t_complete_ns"] < r["t_invoke_ns"]
+    ]
 
 
 def duplicates(rows: list[Row]) -> Found:
@@ -179,12 +194,16 @@ def phantom_records(rows: list[Row]) -> Found:
         if any(_agree(_fields(s), fields) for s in accepted):
             continue
         kind = (
-            "unreadable-record" if value is None
-            else "phantom-record" if not sends
-            else "wrong-partition" if not here
-            else "altered-record" if accepted
+            "unreadable-record"
+            if value is None
+            else "phantom-record"
+            if not sends
+            else "wrong-partition"
+            if not here
+            else "altered-record"
+            if accepted
             else "refused-record"
-        )  # fmt: skip
+        )
         first = min(readers, key=lambda r: r["op_id"])
         found.add((kind, operations(first, *sends), (*place, value)))
     return found
@@ -245,17 +264,23 @@ def poll_skips(rows: list[Row]) -> Found:
     found |= {
         ("begins-late", operations(r), r["place"])
         for r in rows
-        if r["f"] == "position" and r["type"] == "ok" and r["asked"] == "earliest"
-        and r["offset"] is not None and r["log_start"] is not None and r["log_start"] < r["offset"]
-    }  # fmt: skip
+        if r["f"] == "position"
+        and r["type"] == "ok"
+        and r["asked"] == "earliest"
+        and r["offset"] is not None
+        and r["log_start"] is not None
+        and r["log_start"] < r["offset"]
+    }
     for before, row in steps(rows) + first_steps(rows):
         everything = row["isolation"] == "read_uncommitted"
         between = [
             (offset, value, proofs)
             for (place, offset, value), proofs in log.items()
-            if place == row["place"] and before["offset"] < offset < row["offset"]
-            and not may_be_gone(rows, place, offset) and (everything or visible(proofs))
-        ]  # fmt: skip
+            if place == row["place"]
+            and before["offset"] < offset < row["offset"]
+            and not may_be_gone(rows, place, offset)
+            and (everything or visible(proofs))
+        ]
         if between:
             _, _, proofs = min(between, key=lambda entry: entry[:2])
             shown = min(proofs, key=lambda r: r["op_id"])
@@ -273,10 +298,13 @@ def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
     pairs = []
     for session, first in sessions.items():
         begun = [
-            r for r in rows
-            if r["f"] == "position" and r["type"] == "ok" and start(r) is not None
+            r
+            for r in rows
+            if r["f"] == "position"
+            and r["type"] == "ok"
+            and start(r) is not None
             and (r["place"], r["process"], r["session"]) == session
-        ]  # fmt: skip
+        ]
         if begun:
             last = max(begun, key=lambda r: (r["op_id"], r["record_index"]))
             if last["op_id"] <= first["op_id"]:
@@ -297,10 +325,12 @@ def _early_starts(rows: list[Row]) -> Found:
     found: Found = set()
     for before, row in first_steps(rows):
         known = [
-            r["offset"] for r in filter(is_proof, rows)
-            if r["place"] == row["place"] and r["t_complete_ns"] is not None
+            r["offset"]
+            for r in filter(is_proof, rows)
+            if r["place"] == row["place"]
+            and r["t_complete_ns"] is not None
             and r["t_complete_ns"] < before["t_invoke_ns"]
-        ]  # fmt: skip
+        ]
         if row["offset"] <= before["offset"] <= max(known, default=-1):
             found.add(("begins-early", operations(before, row), row["place"]))
     return found
@@ -314,15 +344,20 @@ def _wrong_look_ups(rows: list[Row]) -> Found:
         if asked["offset"] is None or asked["asked_offset"] is None:
             continue
         timed = [
-            r for r in rows
-            if r["f"] == "poll" and r["offset"] is not None and r["control"] is None
-            and r["place"] == asked["place"] and (r["timestamp_ms"] or 0) >= 0
+            r
+            for r in rows
+            if r["f"] == "poll"
+            and r["offset"] is not None
+            and r["control"] is None
+            and r["place"] == asked["place"]
+            and (r["timestamp_ms"] or 0) >= 0
             and r["timestamp_ms"] is not None
-        ]  # fmt: skip
+        ]
         before = [
-            r for r in timed
+            r
+            for r in timed
             if r["offset"] < asked["offset"] and not may_be_gone(rows, r["place"], r["offset"])
-        ]  # fmt: skip
+        ]
         there = [r for r in timed if r["offset"] == asked["offset"]]
         for proofs, is_late in ((before, True), (there, False)):
             if proofs:

@@ -88,20 +88,24 @@ def _unmarked(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
         if not is_whole or whole["replica"] is not None or whole["place"] != here:
             continue
         raw = [
-            r for r in rows
+            r
+            for r in rows
             if (r["op_id"], r["place"], r["replica"]) == (whole["op_id"], here, None)
-            and is_read(r) and r["producer_id"] is not None
-        ]  # fmt: skip
+            and is_read(r)
+            and r["producer_id"] is not None
+        ]
         shown = [
-            r for r in raw
+            r
+            for r in raw
             if (r["offset"], r["value"], r["control"]) == (offset, send["value"], None)
             and r["producer_id"] >= 0
             and not any(
-                m["control"] is not None and m["producer_id"] == r["producer_id"]
+                m["control"] is not None
+                and m["producer_id"] == r["producer_id"]
                 and m["offset"] >= offset
                 for m in raw
             )
-        ]  # fmt: skip
+        ]
         is_passed = stable and min(stable)[0] < whole["t_invoke_ns"]
         if shown and is_passed and not is_compacted(rows, here):
             found.append(("unmarked", [whole["op_id"], min(stable)[1]]))
@@ -111,24 +115,28 @@ def _unmarked(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
 def _followed(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
     here, found = send["place"], []
     raw = [
-        r for r in rows
+        r
+        for r in rows
         if r["place"] == here and is_read(r) and is_proof(r) and (r["producer_id"] or -1) >= 0
-    ]  # fmt: skip
+    ]
     for row in raw:
         if (row["offset"], row["value"], row["control"]) != (send["offset"], send["value"], None):
             continue
         read = (row["op_id"], row["replica"], row["producer_id"])
         behind = [
-            r for r in raw
+            r
+            for r in raw
             if (r["op_id"], r["replica"], r["producer_id"]) == read and r["offset"] > row["offset"]
-        ]  # fmt: skip
+        ]
         if behind and not is_compacted(rows, here):
             follower = min(behind, key=lambda r: r["offset"])
             writers = [
-                r["txn"] for r in rows
-                if r["f"] == "send" and r["txn"] is not None
+                r["txn"]
+                for r in rows
+                if r["f"] == "send"
+                and r["txn"] is not None
                 and (r["place"], r["value"]) == (here, follower["value"])
-            ]  # fmt: skip
+            ]
             is_data_row = follower["control"] is None and follower["value"] is not None
             if is_data_row and len(writers) == 1 and writers[0] != send["txn"]:
                 found.append(("unmarked", [row["op_id"]]))
@@ -139,27 +147,31 @@ def _late(rows: list[Row], own: list[Row]) -> list[Shown]:
     found: list[Shown] = []
     sends = [r for r in rows if r["f"] == "send" and r["type"] != "fail" and r["value"] is not None]
     once = [
-        r for r in sends
+        r
+        for r in sends
         if sum((r["place"], r["value"]) == (s["place"], s["value"]) for s in sends) == 1
-    ]  # fmt: skip
+    ]
     for send in once:
         end_ns, done_ns = send["end_ns"], send["t_complete_ns"]
         is_early = send["type"] == "ok" and done_ns is not None and end_ns and done_ns <= end_ns
         if send not in own or end_ns is None or is_early:
             continue
         seen = {
-            r["offset"] for r in rows
-            if is_data(r) and is_proof(r) and (r["place"], r["value"])
-            == (send["place"], send["value"])
-        }  # fmt: skip
+            r["offset"]
+            for r in rows
+            if is_data(r)
+            and is_proof(r)
+            and (r["place"], r["value"]) == (send["place"], send["value"])
+        }
         places = {send["offset"]} if is_acked(send) else seen
         if len(places) != 1:
             continue
         (offset,) = places
         before = [
-            (r["t_invoke_ns"], r["op_id"]) for r in once
+            (r["t_invoke_ns"], r["op_id"])
+            for r in once
             if is_acked(r) and r["place"] == send["place"] and r["offset"] <= offset
-        ]  # fmt: skip
+        ]
         asked = (send["t_invoke_ns"], send["op_id"])
         if asked[0] <= end_ns:
             asked = max([asked, *before], key=lambda one: one[0])
@@ -183,24 +195,28 @@ def _of_offsets(rows: list[Row], txn: int) -> list[Shown]:
         told = answer["offset"] if fetched else answer["asked_offset"]
         as_of_ns = answer["t_invoke_ns"] - (0 if answer["final"] else OLD_NS)
         commits = [
-            r for r in rows
-            if r["f"] in ("commit_offsets", "send_offsets") and r["type"] != "fail"
-            and r["offset"] is not None and (r["place"], r["group"]) == here
-        ]  # fmt: skip
+            r
+            for r in rows
+            if r["f"] in ("commit_offsets", "send_offsets")
+            and r["type"] != "fail"
+            and r["offset"] is not None
+            and (r["place"], r["group"]) == here
+        ]
         spans: list[tuple[int, int, Row | None]] = [
-            (r["t_invoke_ns"], _over(r), r) for r in commits
+            (r["t_invoke_ns"], _over(r), r)
+            for r in commits
             if r["t_invoke_ns"] <= answer["t_complete_ns"]
-        ]  # fmt: skip
+        ]
         spans += [
-            (begun_ns, over_ns, None) for begun_ns, over_ns in _untold(rows, here)
+            (begun_ns, over_ns, None)
+            for begun_ns, over_ns in _untold(rows, here)
             if begun_ns <= answer["t_complete_ns"]
-        ]  # fmt: skip
+        ]
         certain = [r for r in commits if r["txn"] is None or r["told"] == "commit"]
         certain_ns = max((r["t_invoke_ns"] for r in _before(certain, as_of_ns)), default=0)
         writers = [
-            c for _, over, c in spans
-            if over >= certain_ns and (c is None or c["offset"] == told)
-        ]  # fmt: skip
+            c for _, over, c in spans if over >= certain_ns and (c is None or c["offset"] == told)
+        ]
         if told is not None and writers and all(c and c["txn"] == txn for c in writers):
             send = min(c["op_id"] for c in writers if c)
             found.append((answer["place"], told, "in_force", None, [answer["op_id"]], send))

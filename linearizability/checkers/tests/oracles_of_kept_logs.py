@@ -25,9 +25,18 @@ from linearizability.checkers.tests.oracle_facts import (
 
 HOUR_MS = 3_600_000
 CONTENT = (
-    "value", "control", "key", "tombstone", "checksum", "timestamp_ms", "timestamp_type",
-    "producer_id", "producer_epoch", "sequence", "leader_epoch",
-)  # fmt: skip
+    "value",
+    "control",
+    "key",
+    "tombstone",
+    "checksum",
+    "timestamp_ms",
+    "timestamp_type",
+    "producer_id",
+    "producer_epoch",
+    "sequence",
+    "leader_epoch",
+)
 
 
 def replica_agreement(rows: list[Row]) -> Found:
@@ -63,20 +72,27 @@ def _disagreement(rows: list[Row], leader: Row, follower: Row, offset: int) -> s
 def _log(rows: list[Row], end: Row) -> list[Row]:
     """Return what one read found on one replica."""
     return [
-        r for r in rows
-        if is_read(r) and is_proof(r) and r["final"]
+        r
+        for r in rows
+        if is_read(r)
+        and is_proof(r)
+        and r["final"]
         and all(r[c] == end[c] for c in ("place", "op_id", "replica"))
-    ]  # fmt: skip
+    ]
 
 
 def _is_last(rows: list[Row], reading: int, row: Row) -> bool:
     """Return whether no log of the same read has anything of its key above it."""
     same = [
-        r["offset"] for r in rows
-        if is_read(r) and is_proof(r) and r["final"]
+        r["offset"]
+        for r in rows
+        if is_read(r)
+        and is_proof(r)
+        and r["final"]
         and (r["place"], r["op_id"]) == (row["place"], reading)
-        and r["key"] == row["key"] is not None and r["outcome"] != "aborted"
-    ]  # fmt: skip
+        and r["key"] == row["key"] is not None
+        and r["outcome"] != "aborted"
+    ]
     committed = row["outcome"] in ("plain", "committed")
     return bool(committed and not row["tombstone"] and bool(same) and max(same) == row["offset"])
 
@@ -94,15 +110,18 @@ def compaction(rows: list[Row]) -> Found:
         if end is None or not known or send["place"] != read["place"] or not is_acked(send):
             continue
         shown = [
-            r for r in rows
-            if is_data(r) and is_proof(r)
+            r
+            for r in rows
+            if is_data(r)
+            and is_proof(r)
             and all(r[c] == read[c] for c in ("place", "op_id", "replica"))
-        ]  # fmt: skip
+        ]
         stands = {r["offset"] for r in shown if r["value"] == send["value"] is not None}
         same = [
-            r for r in rows
+            r
+            for r in rows
             if r["f"] == "send" and (r["place"], r["value"]) == (send["place"], send["value"])
-        ]  # fmt: skip
+        ]
         if send["idempotent"] and len(same) == 1 and stands - {send["offset"]}:
             found.add(("record-moved", operations(send, read), read["place"]))
         inside = (read["log_start"] or 0) <= send["offset"] < end
@@ -159,9 +178,10 @@ def _is_tombstone(rows: list[Row], send: Row) -> bool:
 
 def _told(rows: list[Row], place: Any) -> list[tuple[dict[str, str], Row]]:
     return [
-        (json.loads(r["settings"]), r) for r in rows
+        (json.loads(r["settings"]), r)
+        for r in rows
         if r["f"] == "topic" and r["place"] == place and r["settings"] is not None
-    ]  # fmt: skip
+    ]
 
 
 def retention(rows: list[Row]) -> Found:
@@ -174,20 +194,27 @@ def _deleted_too_early(rows: list[Row]) -> Found:
     for send in filter(is_acked, rows):
         place, offset = send["place"], send["offset"]
         answers = [
-            r for r in rows
-            if r["place"] == place and r["t_complete_ns"] is not None
-            and r["log_start"] is not None and r["log_start"] > offset
-        ]  # fmt: skip
+            r
+            for r in rows
+            if r["place"] == place
+            and r["t_complete_ns"] is not None
+            and r["log_start"] is not None
+            and r["log_start"] > offset
+        ]
         told = _told(rows, place)
         durable = send["outcome"] in ("plain", "committed")
         if not durable or not told or not answers:
             continue
         answer = min(answers, key=lambda r: (r["log_start"], r["t_complete_ns"], r["op_id"]))
         asked = [
-            r for r in rows
-            if r["f"] == "delete_records" and r["place"] == place and r["type"] != "fail"
-            and r["t_invoke_ns"] <= answer["t_complete_ns"] and _reach(r) > offset
-        ]  # fmt: skip
+            r
+            for r in rows
+            if r["f"] == "delete_records"
+            and r["place"] == place
+            and r["type"] != "fail"
+            and r["t_invoke_ns"] <= answer["t_complete_ns"]
+            and _reach(r) > offset
+        ]
         if not asked and not _may_expire(told, send, answer):
             found.add((_deletion(told, send, answer), operations(send, answer), place))
     return found
@@ -269,10 +296,14 @@ def _kept_too_long(rows: list[Row]) -> Found:
         told = _told(rows, place)
         late_ms = [_late_ms(s) for s, _ in told]
         here = [
-            r for r in rows
-            if is_acked(r) and r["place"] == place and r["outcome"] in ("plain", "committed")
-            and answer["log_start"] is not None and r["offset"] >= answer["log_start"]
-        ]  # fmt: skip
+            r
+            for r in rows
+            if is_acked(r)
+            and r["place"] == place
+            and r["outcome"] in ("plain", "committed")
+            and answer["log_start"] is not None
+            and r["offset"] >= answer["log_start"]
+        ]
         if not here or not _clocks_ms(told) or None in late_ms:
             continue
         send = min(here, key=lambda r: (r["offset"], r["op_id"], r["record_index"]))
@@ -296,12 +327,16 @@ def _stalled_ms(rows: list[Row], place: Any) -> int:
     """Return how long leaders gave no answer at most, before the final phase."""
     answers = sorted(
         (
-            r for r in rows
-            if is_leader_answer(r) and r["place"] == place and r["log_start"] is not None
-            and not r["final"] and r["t_complete_ns"] is not None
+            r
+            for r in rows
+            if is_leader_answer(r)
+            and r["place"] == place
+            and r["log_start"] is not None
+            and not r["final"]
+            and r["t_complete_ns"] is not None
         ),
         key=lambda r: (r["t_invoke_ns"], r["op_id"]),
-    )  # fmt: skip
+    )
     waits = [(b["t_complete_ns"] - a["t_invoke_ns"]) // 1_000_000 for a, b in pairwise(answers)]
     return int(min(30_000, max([0, *waits])))
 

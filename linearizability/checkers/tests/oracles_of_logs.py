@@ -46,10 +46,12 @@ def offset_gaps(rows: list[Row]) -> Found:
     ours = [r for r in rows if r["client"] not in (None, "jepsen") and r["control"] is None]
     for before, row in steps(ours):
         known = any(
-            r["place"] == row["place"] and r["f"] in ("send", "poll") and r["offset"] is not None
+            r["place"] == row["place"]
+            and r["f"] in ("send", "poll")
+            and r["offset"] is not None
             and before["offset"] < r["offset"] < row["offset"]
             for r in rows
-        )  # fmt: skip
+        )
         if row["place"] not in transactional and not known:
             pairs.append((before, row))
     found: Found = set()
@@ -82,10 +84,14 @@ def idempotence(rows: list[Row]) -> Found:
             if newer and row["sequence"] != expected:
                 found.add(("sequence-does-not-follow", (row["op_id"],), row["place"]))
     refused = [
-        r for r in rows
-        if r["f"] == "send" and r["client"] == "raw" and r["txn"] is None and r["idempotent"]
+        r
+        for r in rows
+        if r["f"] == "send"
+        and r["client"] == "raw"
+        and r["txn"] is None
+        and r["idempotent"]
         and r["error"] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
-    ]  # fmt: skip
+    ]
     return found | {("in-order-refused", (r["op_id"],), r["place"]) for r in refused}
 
 
@@ -96,10 +102,12 @@ def late_markers(rows: list[Row]) -> Found:
             transactions: dict[int, list[tuple[int, int]]] = {}
             for n, row in enumerate(own):
                 sends = [
-                    r for r in rows
-                    if r["f"] == "send" and r["value"] == row["value"] is not None
+                    r
+                    for r in rows
+                    if r["f"] == "send"
+                    and r["value"] == row["value"] is not None
                     and r["place"] == row["place"]
-                ]  # fmt: skip
+                ]
                 if row["control"] is None and len(sends) == 1 and sends[0]["txn"] is not None:
                     before = sum(r["control"] is not None for r in own[:n])
                     place = (before, sends[0]["op_id"])
@@ -117,9 +125,11 @@ def high_watermark(rows: list[Row]) -> Found:
         if not is_leader_answer(row) or row["t_complete_ns"] is None:
             continue
         given = [
-            r["offset"] + 1 for read in raw_reads(rows) for r in read
+            r["offset"] + 1
+            for read in raw_reads(rows)
+            for r in read
             if (r["place"], r["op_id"], r["replica"]) == (row["place"], row["op_id"], None)
-        ]  # fmt: skip
+        ]
         given += [] if row["last_stable_offset"] is None else [row["last_stable_offset"]]
         said.append(row | {"reach": max(given, default=None)})
     kinds = {
@@ -132,10 +142,12 @@ def high_watermark(rows: list[Row]) -> Found:
     for row in said:
         for kind, (earlier, later) in kinds.items():
             before = [
-                (-r[earlier], r["t_complete_ns"], r["op_id"]) for r in said
+                (-r[earlier], r["t_complete_ns"], r["op_id"])
+                for r in said
                 if (r["place"], r["leader_epoch"]) == (row["place"], row["leader_epoch"])
-                and r["t_complete_ns"] < row["t_invoke_ns"] and r[earlier] is not None
-            ]  # fmt: skip
+                and r["t_complete_ns"] < row["t_invoke_ns"]
+                and r[earlier] is not None
+            ]
             if before and row[later] is not None and row[later] < -min(before)[0]:
                 numbers = tuple(sorted({min(before)[2], row["op_id"]}))
                 found.add((kind, numbers, row["place"]))
@@ -149,14 +161,17 @@ def hanging_transactions(rows: list[Row]) -> Found:
         if stable is None or stable >= end:
             continue
         ended = [
-            own[0]["op_id"] for read in raw_reads(rows) for own in of_producers(read)
-            if own[0]["replica"] is None and own[0]["place"] == row["place"]
+            own[0]["op_id"]
+            for read in raw_reads(rows)
+            for own in of_producers(read)
+            if own[0]["replica"] is None
+            and own[0]["place"] == row["place"]
             and own[0]["t_complete_ns"] < row["t_invoke_ns"]
             and any(r["offset"] == stable and r["control"] is None for r in own)
-            and stable < min(
-                [r["offset"] for r in own if r["control"] and r["offset"] > stable], default=-1
-            ) < end
-        ]  # fmt: skip
+            and stable
+            < min([r["offset"] for r in own if r["control"] and r["offset"] > stable], default=-1)
+            < end
+        ]
         if ended:
             numbers = tuple(sorted({min(ended), row["op_id"]}))
             found.add(("ended-but-open", numbers, row["place"]))
@@ -164,10 +179,14 @@ def hanging_transactions(rows: list[Row]) -> Found:
             (r["t_invoke_ns"] for r in rows if r["final"] and r["place"] == row["place"]), default=0
         )
         old = [
-            r["op_id"] for r in rows
-            if is_acked(r) and r["txn"] is not None and r["place"] == row["place"]
-            and r["offset"] == stable and _is_late(rows, r, row["t_invoke_ns"], final_ns)
-        ]  # fmt: skip
+            r["op_id"]
+            for r in rows
+            if is_acked(r)
+            and r["txn"] is not None
+            and r["place"] == row["place"]
+            and r["offset"] == stable
+            and _is_late(rows, r, row["t_invoke_ns"], final_ns)
+        ]
         if old and row["final"]:
             numbers = tuple(sorted({min(old), row["op_id"]}))
             found.add(("open-for-too-long", numbers, row["place"]))
@@ -198,8 +217,9 @@ def _longest_ns(rows: list[Row]) -> int | None:
     """Return how long a transaction may last, where every producer has told it."""
     told = {
         r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
-        for r in rows if r["f"] == "init_producer" and r["type"] == "ok" and r["settings"]
-    }  # fmt: skip
+        for r in rows
+        if r["f"] == "init_producer" and r["type"] == "ok" and r["settings"]
+    }
     if not told or any(r["process"] not in told for r in rows if r["f"] == "begin"):
         return None
     return max(map(int, told.values())) * 10**6

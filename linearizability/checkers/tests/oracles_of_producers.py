@@ -39,19 +39,24 @@ def _epochs_written(rows: list[Row]) -> list[Any]:
         record = (send["place"], send["value"])
         times = sum(r["f"] == "send" and (r["place"], r["value"]) == record for r in rows)
         shown = {
-            (r["producer_id"], r["producer_epoch"]) for r in rows
-            if is_data(r) and is_proof(r) and (r["place"], r["value"]) == record
-            and (r["producer_id"] or -1) >= 0 and (r["producer_epoch"] or 0) >= 0
+            (r["producer_id"], r["producer_epoch"])
+            for r in rows
+            if is_data(r)
+            and is_proof(r)
+            and (r["place"], r["value"]) == record
+            and (r["producer_id"] or -1) >= 0
+            and (r["producer_epoch"] or 0) >= 0
             and r["producer_epoch"] is not None
-        }  # fmt: skip
+        }
         if times == 1 and len(shown) == 1:
             written.setdefault((send["place"], send["txn"], *shown.pop()), []).append(send)
     found = []
     for (place, txn, producer, epoch), sends in written.items():
         acked = [
-            (r["t_complete_ns"], r["op_id"]) for r in sends
+            (r["t_complete_ns"], r["op_id"])
+            for r in sends
             if is_acked(r) and r["t_complete_ns"] is not None
-        ]  # fmt: skip
+        ]
         asked = max((r["t_invoke_ns"], r["op_id"]) for r in sends)
         out = min(acked, default=None)
         found.append(("zombie-writes", producer, epoch, txn, out, asked, place))
@@ -63,14 +68,21 @@ def _epochs_answered(rows: list[Row]) -> list[Any]:
     kinds = {"init_producer": "reused-epoch", "send_offsets": "zombie-commits-offsets"}
     return [
         (
-            kinds[r["f"]], r["producer_id"], r["producer_epoch"], r["txn"],
-            (r["t_complete_ns"], r["op_id"]), (r["t_invoke_ns"], r["op_id"]), r["place"],
+            kinds[r["f"]],
+            r["producer_id"],
+            r["producer_epoch"],
+            r["txn"],
+            (r["t_complete_ns"], r["op_id"]),
+            (r["t_invoke_ns"], r["op_id"]),
+            r["place"],
         )
         for r in rows
-        if r["f"] in kinds and r["type"] == "ok" and r["t_complete_ns"] is not None
+        if r["f"] in kinds
+        and r["type"] == "ok"
+        and r["t_complete_ns"] is not None
         and (-1 if r["producer_id"] is None else r["producer_id"]) >= 0
         and (-1 if r["producer_epoch"] is None else r["producer_epoch"]) >= 0
-    ]  # fmt: skip
+    ]
 
 
 def _ends_of(rows: list[Row], used: list[Any]) -> list[Any]:

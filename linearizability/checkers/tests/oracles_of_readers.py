@@ -23,9 +23,10 @@ def dirty_reads(rows: list[Row]) -> Found:
         if not is_data(row) or row["isolation"] != "read_committed" or row["value"] is None:
             continue
         sends = [
-            r for r in rows
+            r
+            for r in rows
             if r["f"] == "send" and (r["place"], r["value"]) == (row["place"], row["value"])
-        ]  # fmt: skip
+        ]
         if len(sends) != 1 or sends[0]["txn"] is None or row["t_complete_ns"] is None:
             continue
         commits = [
@@ -63,9 +64,10 @@ def _lost_polls(rows: list[Row]) -> list[tuple[Row, int]]:
         if poll["f"] != "poll" or not (unknown or no_member):
             continue
         again = [
-            r["t_invoke_ns"] for r in of_groups
+            r["t_invoke_ns"]
+            for r in of_groups
             if r["process"] == poll["process"] and r["t_invoke_ns"] > poll["t_invoke_ns"]
-        ]  # fmt: skip
+        ]
         over = max(poll["t_invoke_ns"], poll["t_complete_ns"] or 0) + UNSEEN_NS
         found.append((poll, min(again, default=over)))
     return found
@@ -74,10 +76,11 @@ def _lost_polls(rows: list[Row]) -> list[tuple[Row, int]]:
 def _stands(rows: list[Row], row: Row, lost: Row, ended_ns: int) -> str | None:
     """Return whether the row ended before a lost poll or began after it, or None if neither."""
     began = min(
-        r["t_invoke_ns"] for r in rows
+        r["t_invoke_ns"]
+        for r in rows
         if (r["group"], r["process"], r["session"])
         == (row["group"], row["process"], row["session"])
-    )  # fmt: skip
+    )
     if is_over(row, lost):
         return "before"
     own = row["process"] == lost["process"] and row["t_invoke_ns"] >= ended_ns
@@ -120,10 +123,13 @@ def group_delivery(rows: list[Row]) -> Found:
     found: Found = set()
     for (place, group), reads in _groups(rows).items():
         given = {
-            r["offset"] for r in rows
-            if is_data(r) and r["place"] == place and r["group"] == group
+            r["offset"]
+            for r in rows
+            if is_data(r)
+            and r["place"] == place
+            and r["group"] == group
             and r["member_id"] is not None
-        }  # fmt: skip
+        }
         log: dict[Any, list[Row]] = {}
         for row in filter(is_proof, rows):
             if row["place"] == place and row["control"] is None and row["value"] is not None:
@@ -163,18 +169,21 @@ def _consumed_never(rows: list[Row]) -> Found:
     for (place, group), reads in _groups(rows).items():
         here = [r for r in rows if (r["place"], r["group"]) == (place, group)]
         effects = {
-            r["offset"] for r in here
+            r["offset"]
+            for r in here
             if is_data(r) and r["member_id"] is not None and r["txn_outcome"] != "aborted"
-        }  # fmt: skip
+        }
         passing = [r for r in reads if r["txn_outcome"] == "committed"]
         passing += [
-            r for r in here
-            if r["type"] == "ok" and r["offset"] is not None
+            r
+            for r in here
+            if r["type"] == "ok"
+            and r["offset"] is not None
             and (
                 (r["f"] == "send_offsets" and r["txn_outcome"] == "committed")
                 or (r["f"] == "fetch_offsets" and r["final"])
             )
-        ]  # fmt: skip
+        ]
         aborted: dict[Any, Row] = {}
         for row in reads:
             is_free = row["txn_outcome"] == "aborted" and row["offset"] not in effects
@@ -183,9 +192,8 @@ def _consumed_never(rows: list[Row]) -> Found:
                 aborted.setdefault((row["offset"], row["value"]), row)
         for (offset, _), row in aborted.items():
             later = [
-                r for r in passing
-                if r["op_id"] > row["op_id"] and _era(rows, r) == _era(rows, row)
-            ]  # fmt: skip
+                r for r in passing if r["op_id"] > row["op_id"] and _era(rows, r) == _era(rows, row)
+            ]
             furthest = max(later, key=lambda r: (r["offset"], r["op_id"]), default=row)
             if furthest["offset"] > offset:
                 found.add(("consumed-never", operations(row, furthest), place))
@@ -206,11 +214,15 @@ def _told_while_undecided(rows: list[Row]) -> Found:
         if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
             continue
         sent = [
-            r for r in rows
-            if r["f"] == "send_offsets" and r["type"] == "ok" and r["told"] == "commit"
+            r
+            for r in rows
+            if r["f"] == "send_offsets"
+            and r["type"] == "ok"
+            and r["told"] == "commit"
             and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
-            and r["t_complete_ns"] is not None and r["t_complete_ns"] < fetch["t_invoke_ns"]
-        ]  # fmt: skip
+            and r["t_complete_ns"] is not None
+            and r["t_complete_ns"] < fetch["t_invoke_ns"]
+        ]
         longest = max((r["commit_asked_ns"] for r in sent), default=-1)
         if fetch["t_complete_ns"] < longest:
             whose = [r for r in sent if r["commit_asked_ns"] == longest]
@@ -226,12 +238,14 @@ def committed_offsets(rows: list[Row]) -> Found:
         if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
             continue
         commits = [
-            r for r in rows
+            r
+            for r in rows
             if r["f"] in ("commit_offsets", "send_offsets")
-            and r["type"] != "fail" and r["offset"] is not None
+            and r["type"] != "fail"
+            and r["offset"] is not None
             and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
             and r["txn_outcome"] != "aborted"
-        ]  # fmt: skip
+        ]
         in_force = [
             r
             for r in commits
@@ -240,15 +254,18 @@ def committed_offsets(rows: list[Row]) -> Found:
         as_of_ns = fetch["t_invoke_ns"] - (0 if fetch["final"] else 60 * 10**9)
         before = [r for r in in_force if r["t_complete_ns"] < as_of_ns]
         latest = max((r["t_invoke_ns"] for r in before), default=None)
-        last = [
-            min((r for r in before if r["t_invoke_ns"] == latest), key=_by_answer)
-        ] if before else []  # fmt: skip
+        last = (
+            [min((r for r in before if r["t_invoke_ns"] == latest), key=_by_answer)]
+            if before
+            else []
+        )
         explained = any(
-            r["offset"] == fetch["offset"] and r["t_invoke_ns"] <= fetch["t_complete_ns"]
+            r["offset"] == fetch["offset"]
+            and r["t_invoke_ns"] <= fetch["t_complete_ns"]
             and (r["type"] != "ok" or r["detail"] in (None, fetch["detail"] or ""))
             and (r not in in_force or latest is None or r["t_complete_ns"] >= latest)
             for r in commits
-        )  # fmt: skip
+        )
         if not explained and (fetch["offset"] is not None or last):
             kind = "forgotten-offset" if fetch["offset"] is None else "unexplained-offset"
             found.add((kind, operations(fetch, *last), fetch["place"]))
@@ -257,11 +274,14 @@ def committed_offsets(rows: list[Row]) -> Found:
 
 def _commits_of_generations(rows: list[Row]) -> list[Row]:
     return [
-        r for r in rows
-        if r["f"] == "commit_offsets" and r["type"] == "ok" and r["txn"] is None
+        r
+        for r in rows
+        if r["f"] == "commit_offsets"
+        and r["type"] == "ok"
+        and r["txn"] is None
         and None not in (r["offset"], r["group"], r["t_complete_ns"], r["generation"])
         and r["generation"] >= 0
-    ]  # fmt: skip
+    ]
 
 
 def _two_owners(rows: list[Row]) -> Found:
@@ -284,11 +304,12 @@ def _old_generations(rows: list[Row]) -> Found:
     commits = _commits_of_generations(rows)
     for commit in commits:
         before = [
-            r for r in commits
+            r
+            for r in commits
             if (r["place"], r["group"]) == (commit["place"], commit["group"])
             and r["t_complete_ns"] < commit["t_invoke_ns"]
             and (r["member_id"] is None or r["member_id"] != commit["member_id"])
-        ]  # fmt: skip
+        ]
         newest = max((r["generation"] for r in before), default=-1)
         if newest > commit["generation"]:
             first = min((r for r in before if r["generation"] == newest), key=_by_answer)

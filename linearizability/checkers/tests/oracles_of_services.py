@@ -43,10 +43,12 @@ def delivery_semantics(rows: list[Row]) -> Found:
             durable = is_acked(send) and send["outcome"] in ("plain", "committed")
             durable = durable or (_is_acked_by_leader(send) and _never_led_by_another(rows, place))
             if (
-                durable and copies == 0 and start <= send["offset"] < end
+                durable
+                and copies == 0
+                and start <= send["offset"] < end
                 and send["t_complete_ns"] < reading["t_invoke_ns"]
                 and not may_be_gone(rows, place, send["offset"])
-            ):  # fmt: skip
+            ):
                 found.add(("not-delivered", numbers, place))
             if (send["idempotent"] or send["acks"] == 0) and copies > 1:
                 found.add(("delivered-twice", numbers, place))
@@ -106,9 +108,10 @@ def stale_reads(rows: list[Row]) -> Found:
             until = min([until, *(t for t in _turns(rows, who) if t >= since)])
             start = max(since, min(known_ns for known_ns, _ in lacking.values()))
             proofs = [
-                poll for quiet, loud in _quiet(rows)
+                poll
+                for quiet, loud in _quiet(rows)
                 for poll in _proofs(rows, who, max(start, quiet), min(until, loud), bound)
-            ]  # fmt: skip
+            ]
             if proofs:
                 numbers = {lacking[min(lacking)][1], row["op_id"], min(proofs)[1]}
                 found.add(("stale-read", tuple(sorted(numbers)), place))
@@ -132,21 +135,23 @@ def _ended(row: Row) -> int:
 
 def _turns(rows: list[Row], who: tuple[str, Any]) -> list[int]:
     return [
-        row["t_invoke_ns"] for row in rows
-        if row[who[0]] == who[1]
-        and (row["f"] in TURNS or (_is_lost(row) and row["topic"] is None))
-    ]  # fmt: skip
+        row["t_invoke_ns"]
+        for row in rows
+        if row[who[0]] == who[1] and (row["f"] in TURNS or (_is_lost(row) and row["topic"] is None))
+    ]
 
 
 def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, began_ns: int) -> bool:
     """Return whether a poll of unknown outcome may have given the reader something after its last
     record and before a pause."""
     return any(
-        _is_lost(row) and row["topic"] is None and row[who[0]] == who[1]
+        _is_lost(row)
+        and row["topic"] is None
+        and row[who[0]] == who[1]
         and row["t_invoke_ns"] <= began_ns
         and (row["t_complete_ns"] or row["t_invoke_ns"] + UNSEEN_NS) >= given_ns
         for row in rows
-    )  # fmt: skip
+    )
 
 
 def _quiet(rows: list[Row]) -> list[tuple[int, int]]:
@@ -166,9 +171,10 @@ def _quiet(rows: list[Row]) -> list[tuple[int, int]]:
     spans += [(ns, NEVER) for ns in begun]
     edges = sorted({-NEVER, NEVER, *(ns for span in spans for ns in span)})
     return [
-        (low, high) for low, high in pairwise(edges)
+        (low, high)
+        for low, high in pairwise(edges)
         if not any(start <= low and high <= end for start, end in spans)
-    ]  # fmt: skip
+    ]
 
 
 def _proofs(
@@ -182,10 +188,11 @@ def _proofs(
             polls.setdefault(row["op_id"], []).append(row)
     early = any(own[0]["t_invoke_ns"] <= start + bound // 2 for own in polls.values())
     return [
-        (own[0]["t_invoke_ns"], op_id) for op_id, own in polls.items()
+        (own[0]["t_invoke_ns"], op_id)
+        for op_id, own in polls.items()
         if own[0]["t_invoke_ns"] >= start + bound
         and (early or all(row["offset"] is None for row in own))
-    ]  # fmt: skip
+    ]
 
 
 def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int]]:
@@ -196,11 +203,14 @@ def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int,
         if is_given(row) and row["client"] != "raw" and row["t_complete_ns"] is not None:
             of_committed = row["isolation"] == "read_committed"
             same = [
-                r for r in here
-                if is_given(r) and r["client"] != "raw" and r["offset"] == row["offset"]
+                r
+                for r in here
+                if is_given(r)
+                and r["client"] != "raw"
+                and r["offset"] == row["offset"]
                 and (r["isolation"] == "read_committed") == of_committed
                 and r["t_complete_ns"] is not None
-            ]  # fmt: skip
+            ]
             if of_committed or not committed:
                 first = min(r["t_complete_ns"] for r in same)
                 shown.append((row["offset"], first, same[0]["op_id"]))
@@ -223,10 +233,13 @@ def _open_until(rows: list[Row], here: list[Row], record: Row) -> Iterator[int]:
         if row["f"] != "send" or row["type"] == "fail" or row["txn"] is None:
             continue
         ends = [
-            r["t_complete_ns"] for r in rows
-            if r["f"] in ("commit", "abort") and r["type"] == "ok" and r["txn"] == row["txn"]
+            r["t_complete_ns"]
+            for r in rows
+            if r["f"] in ("commit", "abort")
+            and r["type"] == "ok"
+            and r["txn"] == row["txn"]
             and r["t_complete_ns"] is not None
-        ]  # fmt: skip
+        ]
         if is_acked(row):
             lies_before = row["offset"] <= record["offset"]
         else:

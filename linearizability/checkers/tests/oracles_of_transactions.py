@@ -38,9 +38,11 @@ def torn_transactions(rows: list[Row]) -> Found:
                 )
         outcome = records[0]["txn_outcome"] if records else None
         pairs = [
-            (one, other) for one in there for other in gone
+            (one, other)
+            for one in there
+            for other in gone
             if one[0] != other[0] and (outcome != "aborted" or one[1] == "commit")
-        ]  # fmt: skip
+        ]
         if pairs:
             one, other = min(
                 pairs, key=lambda pair: (pair[0][0], pair[1][0], pair[0][1:], pair[1][1:])
@@ -55,9 +57,10 @@ def counts(rows: list[Row], row: Row) -> bool:
     if not is_acked(row) or row["value"] is None or row["offset"] < log_start(rows, row["place"]):
         return False
     same = [
-        r for r in rows
+        r
+        for r in rows
         if r["f"] == "send" and (r["place"], r["value"]) == (row["place"], row["value"])
-    ]  # fmt: skip
+    ]
     return len(same) == 1
 
 
@@ -126,9 +129,10 @@ def _reads_between(rows: list[Row]) -> dict[tuple[int, int], tuple[tuple[int, in
         if asked and poll["t_invoke_ns"] > min(asked):
             continue
         sends = [
-            r for r in rows
+            r
+            for r in rows
             if r["f"] == "send" and (r["place"], r["value"]) == (poll["place"], poll["value"])
-        ]  # fmt: skip
+        ]
         if len(sends) == 1 and sends[0]["txn"] not in (None, poll["txn"]):
             record = (poll["place"], poll["offset"], poll["value"])
             pair = (sends[0]["txn"], poll["txn"])
@@ -148,7 +152,7 @@ def _commits_behind(rows: list[Row]) -> dict[tuple[int, int], tuple[int, int]]:
     for earlier, later in permutations(txns, 2):
         done = [
             (r["t_complete_ns"], r["op_id"]) for r in _commits(rows, earlier) if r["type"] == "ok"
-        ]  # fmt: skip
+        ]
         asked = min((r["t_invoke_ns"], r["op_id"]) for r in _commits(rows, later))
         if done and min(done)[0] < asked[0]:
             found[earlier, later] = (min(done)[1], asked[1])

@@ -27,10 +27,13 @@ def own_uncommitted_reads(rows: list[Row]) -> Found:
     found: Found = set()
     for (place, _, value, txn), readers in reads.items():
         own = [
-            r for r in rows
-            if r["f"] == "send" and r["place"] == place and r["txn"] == txn
+            r
+            for r in rows
+            if r["f"] == "send"
+            and r["place"] == place
+            and r["txn"] == txn
             and r["value"] == value is not None
-        ]  # fmt: skip
+        ]
         if own:
             first = min(own, key=lambda r: r["op_id"])
             found.add(("own-uncommitted-read", operations(*readers, first), place))
@@ -81,10 +84,14 @@ def leader_knew(rows: list[Row], send: Row, other: Row, offset: int) -> bool:
     if send["client"] == "jepsen":
         return True
     shown = [
-        r for r in rows
-        if r["f"] == "poll" and r["place"] == send["place"] and is_proof(r)
-        and r["producer_id"] is not None and r["producer_id"] >= 0
-    ]  # fmt: skip
+        r
+        for r in rows
+        if r["f"] == "poll"
+        and r["place"] == send["place"]
+        and is_proof(r)
+        and r["producer_id"] is not None
+        and r["producer_id"] >= 0
+    ]
     mine, theirs = (
         [r for r in shown if is_data(r) and r["value"] == sent["value"]] for sent in (send, other)
     )
@@ -93,10 +100,12 @@ def leader_knew(rows: list[Row], send: Row, other: Row, offset: int) -> bool:
         below = any(r["producer_id"] == known and r["offset"] < offset for r in shown)
         return below and known == min(r["producer_id"] for r in theirs)
     earlier = [
-        r for r in rows
-        if r["f"] == "send" and r["op_id"] < send["op_id"]
+        r
+        for r in rows
+        if r["f"] == "send"
+        and r["op_id"] < send["op_id"]
         and all(r[c] == send[c] for c in ("place", "process", "session"))
-    ]  # fmt: skip
+    ]
     return any(map(is_acked, earlier)) and all(r["type"] == "ok" for r in earlier)
 
 

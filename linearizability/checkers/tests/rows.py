@@ -32,9 +32,15 @@ def RAW(value: int | None, offset: int, **more: Any) -> Row:
     """Return a record of a raw read: all rows belong to one operation 1000, producer id 7, epoch
     0."""
     own = {
-        "op_id": 1000, "process": 9, "client": "raw", "isolation": "read_uncommitted",
-        "producer_id": 7, "producer_epoch": 0, "sequence": offset, "record_index": offset,
-    }  # fmt: skip
+        "op_id": 1000,
+        "process": 9,
+        "client": "raw",
+        "isolation": "read_uncommitted",
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "sequence": offset,
+        "record_index": offset,
+    }
     return P(value, offset) | own | more
 
 

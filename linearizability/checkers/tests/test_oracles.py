@@ -23,10 +23,15 @@ from linearizability.history import frame
 from linearizability.ingest import resolved
 
 ALL = {
-    **ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS, **ORACLES_OF_TRANSACTIONS,
-    **ORACLES_OF_LOGS, **ORACLES_OF_KEPT_LOGS, **ORACLES_OF_ENDS,
+    **ORACLES,
+    **ORACLES_OF_WRITERS,
+    **ORACLES_OF_READERS,
+    **ORACLES_OF_TRANSACTIONS,
+    **ORACLES_OF_LOGS,
+    **ORACLES_OF_KEPT_LOGS,
+    **ORACLES_OF_ENDS,
     **ORACLES_OF_PRODUCERS,
-}  # fmt: skip
+}
 OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
 OFFSET = st.integers(0, 5)
 VALUE = st.one_of(st.integers(1, 5), st.none())
@@ -45,14 +50,19 @@ EPOCH = {
     "producer_epoch": st.sampled_from([None, -1, 0, 1]),
 }
 SETTINGS = [
-    None, '{"cleanup.policy": "compact"}', "{}", '{"cleanup.policy": "delete"}',
-    '{"retention.ms": "-1"}', '{"retention.bytes": "100"}', '{"retention.ms": "0"}',
+    None,
+    '{"cleanup.policy": "compact"}',
+    "{}",
+    '{"cleanup.policy": "delete"}',
+    '{"retention.ms": "-1"}',
+    '{"retention.bytes": "100"}',
+    '{"retention.ms": "0"}',
     '{"cleanup.policy": "compact,delete", "retention.ms": "5", "delete.retention.ms": "0"}',
     '{"cleanup.policy": "compact", "delete.retention.ms": "1000"}',
     '{"retention.ms": "-1", "retention.bytes": "100"}',
     '{"cleanup.policy": "delete", "retention.ms": "5", "segment.ms": "1",'
     ' "log.retention.check.interval.ms": "1", "log.initial.task.delay.ms": "0"}',
-]  # fmt: skip
+]
 
 
 def place() -> dict[str, st.SearchStrategy[Any]]:
@@ -65,8 +75,11 @@ def place() -> dict[str, st.SearchStrategy[Any]]:
 
 def sends() -> st.SearchStrategy[Row]:
     return st.fixed_dictionaries(
-        place() | {
-            "f": st.just("send"), "type": OUTCOME, "value": VALUE,
+        place()
+        | {
+            "f": st.just("send"),
+            "type": OUTCOME,
+            "value": VALUE,
             "offset": st.one_of(OFFSET, st.none()),
             "acks": st.sampled_from([-1, -1, -1, 1, 0, None]),
             "idempotent": st.sampled_from([True, True, False, None]),
@@ -74,7 +87,7 @@ def sends() -> st.SearchStrategy[Row]:
             "txn": st.one_of(st.none(), st.integers(1, 2)),
         }
         | KEY
-    )  # fmt: skip
+    )
 
 
 def sends_of_one_operation() -> st.SearchStrategy[list[Row]]:
@@ -85,10 +98,15 @@ def sends_of_one_operation() -> st.SearchStrategy[list[Row]]:
 
 def polls() -> st.SearchStrategy[Row]:
     return st.fixed_dictionaries(
-        place() | {
-            "f": st.just("poll"), "type": OUTCOME, "value": VALUE,
-            "offset": st.one_of(OFFSET, st.none()), "isolation": ISOLATION,
-            "process": st.integers(1, 2), "session": st.integers(0, 1),
+        place()
+        | {
+            "f": st.just("poll"),
+            "type": OUTCOME,
+            "value": VALUE,
+            "offset": st.one_of(OFFSET, st.none()),
+            "isolation": ISOLATION,
+            "process": st.integers(1, 2),
+            "session": st.integers(0, 1),
             "group": st.sampled_from([None, "g"]),
             "member_id": st.sampled_from(["m"] * 9 + [None]),
             "log_start": st.sampled_from([None] * 9 + [2]),
@@ -96,28 +114,34 @@ def polls() -> st.SearchStrategy[Row]:
             "client": st.sampled_from([None, "confluent", "confluent", "jepsen"]),
         }
         | KEY
-    )  # fmt: skip
+    )
 
 
 def raw_reads() -> st.SearchStrategy[list[Row]]:
     """Draw one raw read of one partition: offsets grow, some records are markers."""
     record = st.fixed_dictionaries(
         {
-            "value": VALUE, "control": st.sampled_from([None, None, "commit", "abort"]),
+            "value": VALUE,
+            "control": st.sampled_from([None, None, "commit", "abort"]),
             "producer_id": st.sampled_from([-1, 7, 7, 8]),
-            "producer_epoch": st.sampled_from([None, 0, 0, 1]), "skipped": st.integers(0, 1),
-            "sequence": st.integers(-1, 3), "leader_epoch": st.integers(-1, 2),
+            "producer_epoch": st.sampled_from([None, 0, 0, 1]),
+            "skipped": st.integers(0, 1),
+            "sequence": st.integers(-1, 3),
+            "leader_epoch": st.integers(-1, 2),
         }
         | KEY
-    )  # fmt: skip
+    )
     shared = st.fixed_dictionaries(
-        place() | {
-            "f": st.just("poll"), "isolation": st.just("read_uncommitted"),
-            "client": st.just("raw"), "process": st.just(9),
+        place()
+        | {
+            "f": st.just("poll"),
+            "isolation": st.just("read_uncommitted"),
+            "client": st.just("raw"),
+            "process": st.just(9),
             "replica": st.sampled_from([None, None, 1]),
             "high_watermark": st.sampled_from([None, 3]),
         }
-    )  # fmt: skip
+    )
     return st.builds(
         lambda common, records: [common | _placed(record, n) for n, record in enumerate(records)],
         shared,
@@ -129,20 +153,24 @@ def readings_of_replicas() -> st.SearchStrategy[list[Row]]:
     """Draw one operation that reads a leader and a follower with small, similar logs."""
     own = st.fixed_dictionaries(
         {
-            "value": st.sampled_from([1, 1, 1, 2]), "kept": st.sampled_from([True, True, False]),
-            "producer_id": st.just(7), "producer_epoch": st.just(0), "sequence": st.just(0),
+            "value": st.sampled_from([1, 1, 1, 2]),
+            "kept": st.sampled_from([True, True, False]),
+            "producer_id": st.just(7),
+            "producer_epoch": st.just(0),
+            "sequence": st.just(0),
             "leader_epoch": st.sampled_from([0] * 9 + [1]),
             "batch_base_offset": st.sampled_from([None, 0, 0, 0, 1]),
             "control": st.sampled_from([None] * 9 + ["commit"]),
         }
         | KEY
-    )  # fmt: skip
+    )
     end = st.fixed_dictionaries(
         {
-            "high_watermark": st.integers(0, 4), "log_start": st.sampled_from([None, 0, 0, 1]),
+            "high_watermark": st.integers(0, 4),
+            "log_start": st.sampled_from([None, 0, 0, 1]),
             "type": st.sampled_from(["ok", "ok", "ok", "info"]),
         }
-    )  # fmt: skip
+    )
     shared = st.fixed_dictionaries(
         place() | {"final": st.sampled_from([True, True, False]), "client": st.just("raw")}
     )
@@ -171,81 +199,110 @@ def _placed(record: Row, n: int) -> Row:
     return plain | {"offset": n + hole, "record_index": n, "value": value}
 
 
+def offsets_of_groups() -> st.SearchStrategy[Row]:
+    return st.fixed_dictionaries(
+        place()
+        | {
+            "f": st.sampled_from(
+                ["commit_offsets", "fetch_offsets", "send_offsets", "send_offsets", "position"]
+            ),
+            "type": OUTCOME,
+            "offset": st.one_of(st.integers(0, 2), st.none()),
+            "asked": st.sampled_from(["committed", "earliest"]),
+            "asked_offset": st.one_of(st.integers(0, 2), st.none()),
+            "group": st.sampled_from(["g", "g", None]),
+            "txn": st.sampled_from([None, None, 1]),
+            "t_complete_ns": st.sampled_from([None, 120, 10**13]),
+            "final": st.booleans(),
+            "generation": st.sampled_from([None, -1, 1, 1, 2]),
+            "member_id": st.sampled_from([None, "m", "n"]),
+            **EPOCH,
+            "detail": st.sampled_from([None] * 4 + ["x"]),
+        }
+    )
+
+
+def positions() -> st.SearchStrategy[Row]:
+    return st.fixed_dictionaries(
+        place()
+        | {
+            "f": st.just("position"),
+            "type": st.sampled_from(["ok", "ok", "info"]),
+            "offset": st.one_of(OFFSET, st.none()),
+            "process": st.integers(1, 2),
+            "session": st.integers(0, 1),
+            "asked_offset": st.one_of(OFFSET, st.none()),
+            "asked": st.sampled_from(
+                [None, "earliest", "latest", "offset", "committed", "timestamp"]
+            ),
+            "log_start": st.sampled_from([None, None, 0, 1]),
+        }
+    )
+
+
 def others() -> st.SearchStrategy[Row]:
     ends = st.fixed_dictionaries(
         {"f": st.sampled_from(["commit", "abort"]), "txn": st.integers(1, 2), "type": OUTCOME}
     )
     whole = st.fixed_dictionaries(
-        place() | {
-            "f": st.sampled_from(["read_all", "read_all", "poll"]), "type": OUTCOME,
+        place()
+        | {
+            "f": st.sampled_from(["read_all", "read_all", "poll"]),
+            "type": OUTCOME,
             "isolation": ISOLATION,
             "log_start": st.sampled_from([None, 0, 1]),
             "high_watermark": st.one_of(st.none(), st.integers(0, 6)),
             "last_stable_offset": st.one_of(st.none(), st.integers(0, 6)),
             "client": st.sampled_from([None, "raw"]),
             "leader_epoch": st.sampled_from([None, 0, 0, 1]),
-            "replica": st.sampled_from([None] * 4 + [1]), "final": st.booleans(),
+            "replica": st.sampled_from([None] * 4 + [1]),
+            "final": st.booleans(),
             "t_complete_ns": st.sampled_from([None, 10**13]),
             "size_bytes": st.sampled_from([None, None, 99, 100]),
         }
     ).flatmap(
         lambda row: st.sampled_from([row, row | {"t_invoke_ns": 10**13, "t_complete_ns": 10**13}])
-    )  # fmt: skip
-    offsets = st.fixed_dictionaries(
-        place() | {
-            "f": st.sampled_from(
-                ["commit_offsets", "fetch_offsets", "send_offsets", "send_offsets", "position"]
-            ),
-            "type": OUTCOME, "offset": st.one_of(st.integers(0, 2), st.none()),
-            "asked": st.sampled_from(["committed", "earliest"]),
-            "asked_offset": st.one_of(st.integers(0, 2), st.none()),
-            "group": st.sampled_from(["g", "g", None]), "txn": st.sampled_from([None, None, 1]),
-            "t_complete_ns": st.sampled_from([None, 120, 10**13]), "final": st.booleans(),
-            "generation": st.sampled_from([None, -1, 1, 1, 2]),
-            "member_id": st.sampled_from([None, "m", "n"]), **EPOCH,
-            "detail": st.sampled_from([None] * 4 + ["x"]),
-        }
-    )  # fmt: skip
+    )
     producers = st.fixed_dictionaries(
         {
-            "f": st.sampled_from(["begin", "init_producer"]), "type": OUTCOME,
-            "txn": st.integers(1, 2), "process": st.integers(1, 2),
-            "settings": st.sampled_from([None, '{"transaction.timeout.ms": "1000"}']), **EPOCH,
+            "f": st.sampled_from(["begin", "init_producer"]),
+            "type": OUTCOME,
+            "txn": st.integers(1, 2),
+            "process": st.integers(1, 2),
+            "settings": st.sampled_from([None, '{"transaction.timeout.ms": "1000"}']),
+            **EPOCH,
         }
-    )  # fmt: skip
+    )
     settings = st.fixed_dictionaries(
-        place() | {
-            "f": st.just("topic"), "type": st.just("ok"), "settings": st.sampled_from(SETTINGS),
+        place()
+        | {
+            "f": st.just("topic"),
+            "type": st.just("ok"),
+            "settings": st.sampled_from(SETTINGS),
             "timestamp_ms": st.sampled_from([None, 0]),
         }
-    )  # fmt: skip
+    )
     deletions = st.fixed_dictionaries(
-        place() | {
-            "f": st.just("delete_records"), "type": OUTCOME,
+        place()
+        | {
+            "f": st.just("delete_records"),
+            "type": OUTCOME,
             "offset": st.one_of(st.none(), st.integers(0, 3)),
             "log_start": st.sampled_from([None, 1, 2]),
             "leader_epoch": st.sampled_from([None, 0, 0, 1]),
         }
-    )  # fmt: skip
-    positions = st.fixed_dictionaries(
-        place() | {
-            "f": st.just("position"), "type": st.sampled_from(["ok", "ok", "info"]),
-            "offset": st.one_of(OFFSET, st.none()), "process": st.integers(1, 2),
-            "session": st.integers(0, 1), "asked_offset": st.one_of(OFFSET, st.none()),
-            "asked": st.sampled_from(
-                [None, "earliest", "latest", "offset", "committed", "timestamp"]
-            ),
-            "log_start": st.sampled_from([None, None, 0, 1]),
-        }
-    )  # fmt: skip
-    return st.one_of(ends, whole, offsets, settings, deletions, positions, producers)
+    )
+    return st.one_of(ends, whole, offsets_of_groups(), settings, deletions, positions(), producers)
 
 
 def operations() -> st.SearchStrategy[list[Row]]:
     return st.one_of(
-        sends_of_one_operation(), polls().map(lambda row: [row]), raw_reads(),
-        others().map(lambda row: [row]), readings_of_replicas(),
-    )  # fmt: skip
+        sends_of_one_operation(),
+        polls().map(lambda row: [row]),
+        raw_reads(),
+        others().map(lambda row: [row]),
+        readings_of_replicas(),
+    )
 
 
 @st.composite

@@ -16,9 +16,10 @@ from linearizability.ingest import resolved
 SECOND = 1_000_000_000
 OFFSET, VALUE = st.integers(0, 3), st.integers(1, 4)
 READER = {
-    "process": st.integers(1, 2), "group": st.just("g"),
+    "process": st.integers(1, 2),
+    "group": st.just("g"),
     "member_id": st.sampled_from([None, None, "m"]),
-}  # fmt: skip
+}
 HERE: dict[str, st.SearchStrategy[Any]] = {
     "topic": st.just("t"),
     "partition": st.sampled_from([0] * 9 + [1]),
@@ -33,24 +34,36 @@ def rows_of(**columns: Any) -> st.SearchStrategy[Row]:
 
 
 SENDS = rows_of(
-    f="send", **HERE, value=VALUE, offset=st.one_of(OFFSET, OFFSET, st.none()),
-    type=st.sampled_from(["ok", "ok", "info", "fail"]), acks=st.sampled_from([-1, -1, -1, 0, 1]),
-    idempotent=st.sampled_from([True, False, None]), txn=st.sampled_from([None, None, None, 1, 2]),
-)  # fmt: skip
+    f="send",
+    **HERE,
+    value=VALUE,
+    offset=st.one_of(OFFSET, OFFSET, st.none()),
+    type=st.sampled_from(["ok", "ok", "info", "fail"]),
+    acks=st.sampled_from([-1, -1, -1, 0, 1]),
+    idempotent=st.sampled_from([True, False, None]),
+    txn=st.sampled_from([None, None, None, 1, 2]),
+)
 POLLS = rows_of(
-    f="poll", **HERE, **READER, value=VALUE, offset=OFFSET, isolation=ISOLATION,
-    type=st.sampled_from(["ok", "ok", "fail"]), client=st.sampled_from([None, "raw"]),
-)  # fmt: skip
+    f="poll",
+    **HERE,
+    **READER,
+    value=VALUE,
+    offset=OFFSET,
+    isolation=ISOLATION,
+    type=st.sampled_from(["ok", "ok", "fail"]),
+    client=st.sampled_from([None, "raw"]),
+)
 NOTHING = rows_of(
-    f="poll", **READER, isolation=ISOLATION, type=st.sampled_from(["ok"] * 5 + ["info"]),
-)  # fmt: skip
+    f="poll", **READER, isolation=ISOLATION, type=st.sampled_from(["ok"] * 5 + ["info"])
+)
 LOST = rows_of(f="poll", **HERE, **READER, type="info")
 ASSIGNS = rows_of(f="assign", **HERE, **READER, isolation=ISOLATION)
 TURNS = rows_of(f=st.sampled_from(["subscribe", "leave", "crash"]), **READER)
 ENDS = rows_of(
-    f=st.sampled_from(["commit", "abort"]), txn=st.integers(1, 2),
+    f=st.sampled_from(["commit", "abort"]),
+    txn=st.integers(1, 2),
     type=st.sampled_from(["ok", "ok", "info"]),
-)  # fmt: skip
+)
 FAULTS = rows_of(
     f="nemesis",
     process=-1,
@@ -64,17 +77,25 @@ READINGS = st.builds(
     rows_of(**HERE, process=9, isolation=ISOLATION, client=st.sampled_from(["raw", "confluent"])),
     st.lists(rows_of(value=VALUE, offset=OFFSET), max_size=4),
     rows_of(
-        log_start=st.sampled_from([None, 0, 0, 1]), high_watermark=st.integers(2, 4),
+        log_start=st.sampled_from([None, 0, 0, 1]),
+        high_watermark=st.integers(2, 4),
         last_stable_offset=st.sampled_from([None, 1, 4]),
-        leader_epoch=st.sampled_from([None, 0, 0, 0, 1]), final=st.just(True),
+        leader_epoch=st.sampled_from([None, 0, 0, 0, 1]),
+        final=st.just(True),
     ),
-)  # fmt: skip
+)
 
 
 ACKED = rows_of(
-    f="send", topic="t", partition=0, value=VALUE, offset=OFFSET, acks=-1,
-    idempotent=st.booleans(), txn=st.sampled_from([None, None, None, 1]),
-)  # fmt: skip
+    f="send",
+    topic="t",
+    partition=0,
+    value=VALUE,
+    offset=OFFSET,
+    acks=-1,
+    idempotent=st.booleans(),
+    txn=st.sampled_from([None, None, None, 1]),
+)
 BEGINS = rows_of(f="assign", topic="t", partition=0, process=1, isolation=ISOLATION)
 ASKS = rows_of(f="poll", process=1)
 

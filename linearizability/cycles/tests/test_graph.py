@@ -42,9 +42,10 @@ def edges_of(graph: Graph, *, real_time: bool) -> Edges:
     edges = set(zip(graph.writers.tolist(), graph.readers.tolist(), strict=True))
     if real_time:
         edges |= {
-            (a, b) for a, b in permutations(range(graph.size), 2)
+            (a, b)
+            for a, b in permutations(range(graph.size), 2)
             if graph.done_ns[a] < graph.asked_ns[b] != NEVER
-        }  # fmt: skip
+        }
     return edges
 
 

@@ -21,8 +21,12 @@ def told(rows: list[Row]) -> CheckerVerdict:
 
 def test_two_transactions_before_each_other_in_two_partitions() -> None:
     rows = [
-        S(1, 0, txn=1), S(2, 1, txn=2), S(3, 0, txn=2, **OTHER), S(4, 1, txn=1, **OTHER), *COMMITS,
-    ]  # fmt: skip
+        S(1, 0, txn=1),
+        S(2, 1, txn=2),
+        S(3, 0, txn=2, **OTHER),
+        S(4, 1, txn=1, **OTHER),
+        *COMMITS,
+    ]
     opinion = told(rows)
     assert (opinion.validity, opinion.checked, opinion.anomaly_count) == (Validity.VALID, 2, 1)
     (cycle,) = opinion.anomalies
@@ -42,8 +46,10 @@ def test_records_between_each_others_close_a_circle_within_a_partition() -> None
 def test_of_more_transactions_the_shortest_circle_is_told_once() -> None:
     rows = [
         *(S(n, n, txn=txn) for n, txn in enumerate((1, 2, 3, 1))),
-        S(8, 0, txn=2, **OTHER), S(9, 1, txn=1, **OTHER), *COMMITS,
-    ]  # fmt: skip
+        S(8, 0, txn=2, **OTHER),
+        S(9, 1, txn=1, **OTHER),
+        *COMMITS,
+    ]
     opinion = told(rows)
     assert [a.operations for a in opinion.anomalies] == [(0, 1, 4, 5)]
 
@@ -55,9 +61,12 @@ def test_what_stands_in_one_order_or_has_not_committed_closes_none() -> None:
     assert told(aborted).validity is Validity.NOT_APPLICABLE
     a, b = {"topic_id": "a"}, {"topic_id": "b"}
     namesakes = [
-        S(1, 0, txn=1, **a), S(2, 1, txn=2, **b), S(3, 0, txn=2, **a, **OTHER),
-        S(4, 1, txn=1, **a, **OTHER), *COMMITS,
-    ]  # fmt: skip
+        S(1, 0, txn=1, **a),
+        S(2, 1, txn=2, **b),
+        S(3, 0, txn=2, **a, **OTHER),
+        S(4, 1, txn=1, **a, **OTHER),
+        *COMMITS,
+    ]
     assert told(namesakes).anomalies == ()
 
 

@@ -85,10 +85,7 @@ def test_a_circle_of_transactions_has_an_arrow_for_each_step() -> None:
         at(END("commit", 2), 6, 7, 5),
     ]
     operations = operations_of(frame(rows))
-    assert list(arrows_of(operations)) == [
-        Arrow(1, 2, "was given 2"),
-        Arrow(0, 3, "was given 1"),
-    ]
+    assert list(arrows_of(operations)) == [Arrow(1, 2, "was given 2"), Arrow(0, 3, "was given 1")]
     svg = ElementTree.fromstring(
         timeline(operations, Around(0, arrows=tuple(arrows_of(operations))))
     )

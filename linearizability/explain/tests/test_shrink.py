@@ -110,10 +110,15 @@ def test_drawings_have_a_line_per_operation_and_a_column_per_offset() -> None:
 
 def test_answers_without_records_are_told_by_what_they_say() -> None:
     rows = [
-        SAYS(2, last_stable_offset=1), COMMITS(4), ASKS(None), TOPIC('{"retention.ms": "1"}'),
-        WHOLE(3), {"f": "nemesis", "process": -1, "detail": '{"fault": "Kill", "nodes": [2]}'},
-        P(None, None), RAW(None, 5, control="abort", replica=2),
-    ]  # fmt: skip
+        SAYS(2, last_stable_offset=1),
+        COMMITS(4),
+        ASKS(None),
+        TOPIC('{"retention.ms": "1"}'),
+        WHOLE(3),
+        {"f": "nemesis", "process": -1, "detail": '{"fault": "Kill", "nodes": [2]}'},
+        P(None, None),
+        RAW(None, 5, control="abort", replica=2),
+    ]
     rows = [row | {"t_invoke_ns": n, "op_id": n} for n, row in enumerate(rows)]
     assert [in_words(operation) for operation in operations_of(frame(rows))] == [
         "0: process 0 poll t-0 high watermark 2, last stable offset 1: ok",

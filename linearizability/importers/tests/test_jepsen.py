@@ -218,8 +218,15 @@ def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
         ([INVOKE | {"value": [["send", 1.5, 2]]}], "line 1: a key must be"),
         ([INVOKE | {"value": [["send", 1, "x"]]}], "line 1: a value must be an integer"),
         ([INVOKE_SEND, OK_SEND | {"value": [["send", 1, [-1, 42]]]}], "line 2: an offset must be"),
-        ([*poll(1), INVOKE_SEND | {"index": 3}, OK_SEND | {"index": 4},
-          *operation(12, "send", [["send", 1, 42]])], "line 6: value 42 is sent to key 1 a second"),
+        (
+            [
+                *poll(1),
+                INVOKE_SEND | {"index": 3},
+                OK_SEND | {"index": 4},
+                *operation(12, "send", [["send", 1, 42]]),
+            ],
+            "line 6: value 42 is sent to key 1 a second",
+        ),
         (operation(1, "poll", [["poll", [1]]]), "line 2: a poll must give a map"),
         (operation(1, "poll", [["poll", {"1": [[5]]}]]), "line 2: a polled record must be"),
         (operation(1, "poll", [["poll", {"1": [[None, 5]]}]]), "line 2: an offset must be"),
@@ -236,17 +243,25 @@ def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
         ([INVOKE_SEND | {"f": "crash"}], "'f' 'crash' may not name records"),
         ([INVOKE], "line 1: the invocation of 'send' does not say what it asks for"),
         ([INVOKE_SEND, OK_SEND | {"value": None}], "line 2: an ok completion of 'send' does not"),
-        ([INVOKE_SEND, OK_SEND | {"value": [["send", 1, [7, 43]]]}],
-         r"line 2: \['send', 1, \[7, 43\]\] completes \['send', 1, 42\] of line 1.*index 1"),
+        (
+            [INVOKE_SEND, OK_SEND | {"value": [["send", 1, [7, 43]]]}],
+            r"line 2: \['send', 1, \[7, 43\]\] completes \['send', 1, 42\] of line 1.*index 1",
+        ),
         ([INVOKE_SEND, OK_SEND | {"value": [["send", 2, [7, 42]]]}], "line 2: .* completes"),
         ([INVOKE_SEND, OK_SEND | {"value": [["poll", {}]]}], "line 2: .* completes"),
         ([INVOKE_SEND, OK_SEND | {"value": []}], "line 2: the completion has 0 micro-operations"),
-        ([INVOKE_SEND, OK_SEND | {"type": "info", "value": [["send", 1, 42], ["poll"]]}],
-         "line 2: the completion has 2 micro-operations, but line 1 invoked 1"),
-        ([INVOKE | {"value": [["poll"]]}, OK_SEND | {"value": [["poll"]]}],
-         "line 2: a poll of an ok operation does not list its records"),
-        ([INVOKE | {"f": "assign", "value": [1]}, OK_SEND | {"f": "assign", "value": [2]}],
-         r"line 2: \[2\] completes \[1\] of line 1"),
+        (
+            [INVOKE_SEND, OK_SEND | {"type": "info", "value": [["send", 1, 42], ["poll"]]}],
+            "line 2: the completion has 2 micro-operations, but line 1 invoked 1",
+        ),
+        (
+            [INVOKE | {"value": [["poll"]]}, OK_SEND | {"value": [["poll"]]}],
+            "line 2: a poll of an ok operation does not list its records",
+        ),
+        (
+            [INVOKE | {"f": "assign", "value": [1]}, OK_SEND | {"f": "assign", "value": [2]}],
+            r"line 2: \[2\] completes \[1\] of line 1",
+        ),
         # Numbers that judges cannot add to.
         ([INVOKE_SEND | {"time": 2**63 - 1}], "line 1: 'time' must be an integer from 0 up to"),
         ([INVOKE_SEND | {"index": 2**63 - 1}], "line 1: 'index' must be an integer from 0 up to"),
@@ -261,7 +276,7 @@ def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
         ([INVOKE | {"value": [["send", "\ud800", 2]]}], "line 1: key .* is not Unicode text"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
-)  # fmt: skip
+)
 def test_what_is_no_history_is_refused_with_its_line(
     tmp_path: Path, events: list[dict[str, Any]], problem: str
 ) -> None:
@@ -320,8 +335,11 @@ def test_a_path_that_leads_to_no_file_is_refused(tmp_path: Path) -> None:
     loop, pipe = tmp_path / "loop.edn", tmp_path / "pipe.jsonl"
     loop.symlink_to(loop)
     os.mkfifo(pipe)
-    for path, why in ((loop, "loop.edn: cannot be read"), (pipe, "is not a regular file"),
-                      (tmp_path / ("x" * 300 + ".edn"), "cannot be read")):  # fmt: skip
+    for path, why in (
+        (loop, "loop.edn: cannot be read"),
+        (pipe, "is not a regular file"),
+        (tmp_path / ("x" * 300 + ".edn"), "cannot be read"),
+    ):
         with pytest.raises(HistoryError, match=why):
             jepsen.read(path)
 
@@ -373,11 +391,19 @@ def test_the_format_is_chosen_by_the_suffix(tmp_path: Path) -> None:
         "{:type :ok, :f :txn, :value [[:poll {1 [[5 40] [7 41]], 2 []}] [:send 5 [nil 1]]]}",
         "#jepsen.history.Op{:index 7, :value nil, :nil [nil true false -1 2.5]}",
         "{:value [[:poll {}]], :a/b :c.d*+!?-_<>=%&, }",
-        "{:value [:poll {1 [[5 40]]}]}", "{:value {:a {:b 1}}}", "{1 2, 3N 4}", "{:a null}",
-        "{:a NaN, :b Infinity, :c 007}", "{:a[1]}", "{ :a 1 }", "{}", "{:a {}}", "{:a 1}{:b 2}",
+        "{:value [:poll {1 [[5 40]]}]}",
+        "{:value {:a {:b 1}}}",
+        "{1 2, 3N 4}",
+        "{:a null}",
+        "{:a NaN, :b Infinity, :c 007}",
+        "{:a[1]}",
+        "{ :a 1 }",
+        "{}",
+        "{:a {}}",
+        "{:a 1}{:b 2}",
         "{:value [[:poll [1 2]] [:poll 3] [:poll []]]}",
     ],
-)  # fmt: skip
+)
 def test_a_line_that_is_read_by_way_of_json_is_what_its_tokens_are(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,9 +415,10 @@ def test_a_line_that_is_read_by_way_of_json_is_what_its_tokens_are(
 def test_lines_as_jepsen_writes_them_are_read_by_way_of_json() -> None:
     line = "{:type :ok, :f :txn, :value [[:poll {1 [[5 40] [7 41]], 2 []}] [:send 5 [nil 1]]]}\n"
     assert edn_lines.event(line) == {
-        "type": "ok", "f": "txn", "value": [["poll", {1: [[5, 40], [7, 41]], 2: []}],
-                                            ["send", 5, [None, 1]]]
-    }  # fmt: skip
+        "type": "ok",
+        "f": "txn",
+        "value": [["poll", {1: [[5, 40], [7, 41]], 2: []}], ["send", 5, [None, 1]]],
+    }
 
 
 def test_edn_has_every_kind_of_value() -> None:

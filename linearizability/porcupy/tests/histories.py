@@ -65,9 +65,15 @@ def random_log(rng: Random, size: int, *, unknown: float, strong_reads: bool) ->
             if vals and rng.random() < 0.05:
                 vals[rng.randrange(len(vals))] = rng.randrange(1, value + 2)
             builder.add(
-                call, ret, LogKind.READ,
-                client=instant, a=first, b=int(at_end), status=status, vals=vals,
-            )  # fmt: skip
+                call,
+                ret,
+                LogKind.READ,
+                client=instant,
+                a=first,
+                b=int(at_end),
+                status=status,
+                vals=vals,
+            )
             continue
         vals = [value + 1 + i for i in range(rng.choice((1, 1, 1, 2)))]
         value += len(vals)
@@ -110,7 +116,15 @@ def side_by_side(histories: list[Operations]) -> Operations:
         times = zip(history.call.tolist(), history.ends.tolist(), history.rows(), strict=True)
         for client, (call, end, op) in enumerate(times):
             builder.add(
-                call, end, op.kind,
-                client=client, key=key, a=op.a, b=op.b, c=op.c, status=op.status, vals=op.vals,
-            )  # fmt: skip
+                call,
+                end,
+                op.kind,
+                client=client,
+                key=key,
+                a=op.a,
+                b=op.b,
+                c=op.c,
+                status=op.status,
+                vals=op.vals,
+            )
     return builder.build()

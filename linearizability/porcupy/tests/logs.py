@@ -29,10 +29,12 @@ class ToyKafka:
 
     def record(self, row: Row, *, before: int, after: int | None) -> None:
         common = {
-            "op_id": self.op_id, "topic": "t", "process": self.op_id % 4,
+            "op_id": self.op_id,
+            "topic": "t",
+            "process": self.op_id % 4,
             "t_invoke_ns": self.now - before,
             "t_complete_ns": None if after is None else self.now + after,
-        }  # fmt: skip
+        }
         self.rows.append(common | row)
 
     def step(self) -> None:
@@ -115,9 +117,10 @@ def oracle(frame: pl.DataFrame) -> set[Found]:
     for partition, here in partitions.items():
         sends = [row for row in here if row["f"] == "send"]
         polls = [
-            row for row in here
+            row
+            for row in here
             if row["f"] == "poll" and row["offset"] is not None and row["control"] is None
-        ]  # fmt: skip
+        ]
         placed = [append for send in sends for append in _places(send, sends, polls)]
         acked = [append for append in placed if append.acked]
         found |= {(*partition, *late) for append in placed for late in _late(append, acked, polls)}

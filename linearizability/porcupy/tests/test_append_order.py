@@ -24,17 +24,28 @@ from linearizability.porcupy.tests.logs import Found, oracle, toy_history
 
 def send(at: int, end: int | None, value: int, offset: int | None, **other: Any) -> dict[str, Any]:
     row = {
-        "f": "send", "topic": "t", "partition": 0, "acks": -1, "value": value, "offset": offset,
-        "t_invoke_ns": at, "t_complete_ns": end,
-    }  # fmt: skip
+        "f": "send",
+        "topic": "t",
+        "partition": 0,
+        "acks": -1,
+        "value": value,
+        "offset": offset,
+        "t_invoke_ns": at,
+        "t_complete_ns": end,
+    }
     return row | other
 
 
 def poll(at: int, end: int | None, value: int, offset: int, **other: Any) -> dict[str, Any]:
     row = {
-        "f": "poll", "topic": "t", "partition": 0, "value": value, "offset": offset,
-        "t_invoke_ns": at, "t_complete_ns": end,
-    }  # fmt: skip
+        "f": "poll",
+        "topic": "t",
+        "partition": 0,
+        "value": value,
+        "offset": offset,
+        "t_invoke_ns": at,
+        "t_complete_ns": end,
+    }
     return row | other
 
 

@@ -50,7 +50,9 @@ INVALID: list[tuple[PythonModel, list[Step]]] = [
     (
         TRANSACTION,
         [
-            (T.INIT, 0, 0, 0), (T.SEND, 0, 0, ACCEPTED), (T.ABORT, 0, 0, ACCEPTED),
+            (T.INIT, 0, 0, 0),
+            (T.SEND, 0, 0, ACCEPTED),
+            (T.ABORT, 0, 0, ACCEPTED),
             (T.COMMIT, 0, 0, ACCEPTED),
         ],
     ),
@@ -61,7 +63,7 @@ INVALID: list[tuple[PythonModel, list[Step]]] = [
     (COMMITTED_OFFSET, [(G.COMMIT, 5, 0, ACCEPTED), (G.FETCH, 0, 0, 4)]),
     (LEADER_EPOCH, [(E.ELECT, 2, 0, 1), (E.ELECT, 1, 0, 1)]),
     (LEADER_EPOCH, [(E.ELECT, 2, 0, 1), (E.READ, 1, 0, 1)]),
-]  # fmt: skip
+]
 
 
 def in_sequence(steps: list[Step]) -> Operations:

@@ -41,9 +41,13 @@ def _broken(count: int, **other: Any) -> list[dict[str, Any]]:
 
 def _nemesis(at: int, fault: dict[str, Any]) -> dict[str, Any]:
     return {
-        "f": "nemesis", "process": -1, "op_id": 10**6 + at, "detail": json.dumps(fault),
-        "t_invoke_ns": at, "t_complete_ns": at + 10,
-    }  # fmt: skip
+        "f": "nemesis",
+        "process": -1,
+        "op_id": 10**6 + at,
+        "detail": json.dumps(fault),
+        "t_invoke_ns": at,
+        "t_complete_ns": at + 10,
+    }
 
 
 @pytest.mark.needs("porcupine")

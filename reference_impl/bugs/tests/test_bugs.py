@@ -11,11 +11,7 @@ import reference_impl.bugs as package
 from reference_impl.bugs import BUGS, CONFORMANCE, WITHOUT_BUG, Kind
 from reference_impl.bugs.acknowledge_before_append import DELAY_MS
 from reference_impl.core.rules import CHAPTERS, Rules
-from reference_impl.core.tests.transactional import (
-    Producer,
-    read_committed,
-    transactional_world,
-)
+from reference_impl.core.tests.transactional import Producer, read_committed, transactional_world
 from reference_impl.core.tests.world import World
 
 LOG = f"data/t-0/{0:020d}.log"

@@ -193,7 +193,9 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {
     "round-times": (timed, {7}, {0, 7}),
     "drop-headers-in-recompression": (compressed_anew, [("full", b"x"), NULL], []),
     "empty-nulls-in-recompression": (
-        compressed_anew, [("full", b"x"), NULL], [("full", b"x"), ("null", b"")],
+        compressed_anew,
+        [("full", b"x"), NULL],
+        [("full", b"x"), ("null", b"")],
     ),
     "drop-headers-in-cleaning": (headers_after_cleaning, [[("name", b"x")], []], [[], []]),
     "age-from-oldest-record": (left_after(3_500), 3, 0),
@@ -201,7 +203,7 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {
     "delete-late": (left_after(6_000), 0, 3),
     "delete-one-segment-more": (kept_by_size, 1, 2),
     "round-deletions-down": (deleted_three_times, 0, 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

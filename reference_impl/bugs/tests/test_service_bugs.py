@@ -216,14 +216,16 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], object, object]] = {
     "drop-tombstones-early": (tombstones, ["k=", "last=2"], ["last=2"]),
     "compact-open-transactions": (cleaned_in_a_transaction, True, False),
     "accept-old-generations": (
-        commit_of_the_last_generation, ErrorCode.ILLEGAL_GENERATION, ErrorCode.NONE,
+        commit_of_the_last_generation,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.NONE,
     ),
     "admit-fenced-instances": (commit_of_a_replaced_process, FENCED, ErrorCode.NONE),
     "give-parts-twice": (parts_of_two, [b"larger", b"two"], [b"larger", b"larger"]),
     "give-before-released": (partitions_of_two_at_once, 0, 1),
     "lose-commits": (positions_after_a_kill, (2, 2), (2, 1)),
     "serve-undecided-records": (read_before_the_end, [], ["undecided"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

@@ -247,11 +247,15 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {
     "never-time-out": (abandoned, ["plain"], []),
     "commit-aborted-offsets": (offsets_of(commit=False), -1, 1),
     "lose-transactional-offsets": (
-        offsets_of(commit=True, times=EVERY_OFFSET), EVERY_OFFSET, EVERY_OFFSET - 1,
+        offsets_of(commit=True, times=EVERY_OFFSET),
+        EVERY_OFFSET,
+        EVERY_OFFSET - 1,
     ),
     "ignore-require-stable": (pending_offset, ErrorCode.UNSTABLE_OFFSET_COMMIT, NONE),
     "accept-old-generations-in-transactions": (
-        offset_of_an_old_generation, ErrorCode.ILLEGAL_GENERATION, NONE,
+        offset_of_an_old_generation,
+        ErrorCode.ILLEGAL_GENERATION,
+        NONE,
     ),
     "forget-older-aborts": (read_from_the_middle, 1, 0),
     "answer-retries-with-newest": (retried, (0, 1, 3), (0, 2, 3)),
@@ -263,12 +267,14 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {
     "never-end-consumer-sessions": (consumers_after_a_silence, 2, 1),
     "never-release": (consumers_after_a_silence, 2, 1),
     "greet-the-dead": (
-        heartbeat_of_the_dead, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS,
+        heartbeat_of_the_dead,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.REBALANCE_IN_PROGRESS,
     ),
     "wait-for-the-gone": (rebalance_after_a_leave, True, False),
     "forget-a-member": (parts_that_are_read, 2, 1),
     "leave-partition-out": (partitions_that_are_read, 2, 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

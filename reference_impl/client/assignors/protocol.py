@@ -11,13 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reference_impl.client.values import TopicPartition
-from reference_impl.wire import (
-    Definition,
-    Struct,
-    decode_versioned,
-    definition,
-    encode_versioned,
-)
+from reference_impl.wire import Definition, Struct, decode_versioned, definition, encode_versioned
 
 NO_GENERATION = -1
 SUBSCRIPTION_VERSION = 3

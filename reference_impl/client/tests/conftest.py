@@ -18,10 +18,7 @@ SETTINGS = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "100",
 }
-TARGETS = [
-    "reference",
-    pytest.param("apache:4.3.1", marks=pytest.mark.needs("java", "kafka-jars")),
-]
+TARGETS = ["reference", pytest.param("apache:4.3.1", marks=pytest.mark.needs("java", "kafka-jars"))]
 
 
 @pytest.fixture(scope="package", params=TARGETS)

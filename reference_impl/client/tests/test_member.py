@@ -42,12 +42,7 @@ def answer_join(script: Script, generation: int, leader: str = "other", **fields
     ask = script.wait_for(ApiKey.JOIN_GROUP)
     name = ask.body.protocols[0].name
     script.answer(
-        ask,
-        generation_id=generation,
-        member_id="me",
-        leader=leader,
-        protocol_name=name,
-        **fields,
+        ask, generation_id=generation, member_id="me", leader=leader, protocol_name=name, **fields
     )
     return ask
 

@@ -139,10 +139,7 @@ def test_a_timestamp_says_who_set_it() -> None:
     log.add(RecordBatch([Record(b"a", timestamp_delta=5)], base_timestamp=100))
     log.add(
         RecordBatch(
-            [Record(b"b")],
-            base_timestamp=100,
-            max_timestamp=900,
-            attributes=LOG_APPEND_TIME_BIT,
+            [Record(b"b")], base_timestamp=100, max_timestamp=900, attributes=LOG_APPEND_TIME_BIT
         )
     )
     records = FetchedPartition(HERE, 0, log.row(), is_read_committed=False).take(2)

@@ -35,12 +35,7 @@ from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.host.client_driver import Machine
-from reference_impl.wire import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-)
+from reference_impl.wire import decode_request, decode_response, encode_request, encode_response
 
 HOST, PORT = "broker", 9092
 BOOTSTRAP = f"{HOST}:{PORT}"
@@ -187,8 +182,7 @@ class VirtualWorld:
         self.at(self.now_ms + 1, lambda: self._arrive(found, ask, frame))
         if not ask.expects_answer:
             self.at(
-                self.now_ms,
-                lambda: client.step(Answered(*self.clocks(), ask.request_id, None)),
+                self.now_ms, lambda: client.step(Answered(*self.clocks(), ask.request_id, None))
             )
 
     def _arrive(self, connection: Connection, ask: Ask, frame: bytes) -> None:

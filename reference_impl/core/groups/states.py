@@ -45,10 +45,7 @@ class Move(Enum):
 
 
 CLASSIC_GROUP: dict[State, dict[Move, State]] = {
-    State.EMPTY: {
-        Move.MEMBER_JOINS: State.PREPARING_REBALANCE,
-        Move.GROUP_DELETED: State.DEAD,
-    },
+    State.EMPTY: {Move.MEMBER_JOINS: State.PREPARING_REBALANCE, Move.GROUP_DELETED: State.DEAD},
     State.PREPARING_REBALANCE: {
         Move.ALL_JOINED: State.COMPLETING_REBALANCE,
         Move.NOBODY_JOINED: State.EMPTY,
@@ -57,9 +54,7 @@ CLASSIC_GROUP: dict[State, dict[Move, State]] = {
         Move.LEADER_SYNCS: State.STABLE,
         Move.MEMBERSHIP_CHANGES: State.PREPARING_REBALANCE,
     },
-    State.STABLE: {
-        Move.MEMBERSHIP_CHANGES: State.PREPARING_REBALANCE,
-    },
+    State.STABLE: {Move.MEMBERSHIP_CHANGES: State.PREPARING_REBALANCE},
     State.DEAD: {},
 }
 

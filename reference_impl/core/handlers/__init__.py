@@ -33,9 +33,7 @@ from reference_impl.core.handlers.describe_acls import handle_describe_acls
 from reference_impl.core.handlers.describe_client_quotas import handle_describe_client_quotas
 from reference_impl.core.handlers.describe_cluster import handle_describe_cluster
 from reference_impl.core.handlers.describe_configs import handle_describe_configs
-from reference_impl.core.handlers.describe_delegation_token import (
-    handle_describe_delegation_token,
-)
+from reference_impl.core.handlers.describe_delegation_token import handle_describe_delegation_token
 from reference_impl.core.handlers.describe_groups import handle_describe_groups
 from reference_impl.core.handlers.describe_log_dirs import handle_describe_log_dirs
 from reference_impl.core.handlers.describe_producers import handle_describe_producers

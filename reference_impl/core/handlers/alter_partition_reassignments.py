@@ -43,9 +43,7 @@ def handle_alter_partition_reassignments(broker: Broker, request: Request) -> It
 def result(broker: Broker, topic: str, wanted: Struct) -> Struct:
     """Return one partition's row: moved, or the reason why not."""
     row = RESPONSE.struct(
-        "ReassignablePartitionResponse",
-        partition_index=wanted.partition_index,
-        error_message=None,
+        "ReassignablePartitionResponse", partition_index=wanted.partition_index, error_message=None
     )
     try:
         check_reassignment(broker, topic, wanted.partition_index, wanted.replicas)

@@ -75,8 +75,7 @@ def deleted(broker: Broker, row: Struct) -> Struct:
     """Return the record that removes a credential, or raise Refused."""
     if broker.image.scram_users.credential(row.name, row.mechanism) is None:
         raise Refused(
-            ErrorCode.RESOURCE_NOT_FOUND,
-            "Attempt to delete a user credential that does not exist",
+            ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
         )
     return removal_record(row.name, row.mechanism)
 

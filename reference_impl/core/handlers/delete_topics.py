@@ -36,9 +36,7 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
         if (wanted.name, wanted.topic_id) in answered:
             continue
         answered.add((wanted.name, wanted.topic_id))
-        answer = RESPONSE.struct(
-            "DeletableTopicResult", name=wanted.name, topic_id=wanted.topic_id
-        )  # fmt: skip
+        answer = RESPONSE.struct("DeletableTopicResult", name=wanted.name, topic_id=wanted.topic_id)
         try:
             topic = checked(broker, request, wanted, times[wanted.name, wanted.topic_id])
             answer.name, answer.topic_id = topic.name, topic.topic_id

@@ -84,8 +84,7 @@ def check(broker: Broker, request: Request, key: str) -> None:
     if kind == SHARE:
         broker.access.require(request, CLUSTER_ACTION)
         raise Refused(
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            "This broker does not coordinate share groups.",
+            ErrorCode.COORDINATOR_NOT_AVAILABLE, "This broker does not coordinate share groups."
         )
     # DEDUPLICATE: a topic that exists is not made again.
     # APPLY: the first question makes the topic, and is asked to come again, as in Kafka.

@@ -92,10 +92,7 @@ def offsets_of(
         return offsets
     pending = broker.rules.unstable(broker.groups.pending_offsets.of(group_id))
     # Who asks for all is told of what was committed before (OffsetMetadataManager.fetchAllOffsets).
-    return {
-        **offsets,
-        **{key: UNSTABLE for key in pending if wanted is not None or key in offsets},
-    }
+    return {**offsets, **{key: UNSTABLE for key in pending if wanted is not None or key in offsets}}
 
 
 def topics_of(

@@ -6,12 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from reference_impl.core.batch_validation import (
-    SurveyedBatch,
-    is_large,
-    survey,
-    the_only_batch,
-)
+from reference_impl.core.batch_validation import SurveyedBatch, is_large, survey, the_only_batch
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Release
 from reference_impl.core.events import Request

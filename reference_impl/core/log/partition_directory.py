@@ -23,8 +23,7 @@ def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID
         write_topic_id(storage, directory, topic_id)
     elif found != topic_id:
         raise CorruptLog(
-            directory,
-            f"it belongs to topic id {found}, but {topic} has {topic_id}; move it away",
+            directory, f"it belongs to topic id {found}, but {topic} has {topic_id}; move it away"
         )
 
 

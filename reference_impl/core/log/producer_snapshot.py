@@ -113,9 +113,7 @@ class Snapshots:
         """Keep the state for a log that ends at `offset`."""
         self._storage.write_atomically(self.path(offset), encode_snapshot(entries), sync=False)
 
-    def newest(
-        self, log_start_offset: int, log_end_offset: int
-    ) -> tuple[int, list[ProducerEntry]]:
+    def newest(self, log_start_offset: int, log_end_offset: int) -> tuple[int, list[ProducerEntry]]:
         """Return the newest whole snapshot and its offset, and remove torn or later ones, and those
         from before the log start: what followed them has been deleted, so they cannot be brought up
         to date (ProducerStateManager.truncateAndReload)."""

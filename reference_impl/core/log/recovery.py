@@ -23,12 +23,7 @@ from reference_impl.core.log.checkpoints import BadCheckpoint
 from reference_impl.core.log.damage import Misplaced, is_damage
 from reference_impl.core.log.leader_epochs import LeaderEpochs
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.segment import (
-    INDEX_SUFFIXES,
-    LOG_SUFFIX,
-    RELATIVE_OFFSET_MAX,
-    Segment,
-)
+from reference_impl.core.log.segment import INDEX_SUFFIXES, LOG_SUFFIX, RELATIVE_OFFSET_MAX, Segment
 from reference_impl.core.storage import Storage
 from reference_impl.wire.records import BatchHeader, CorruptRecord
 

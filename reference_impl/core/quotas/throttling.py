@@ -47,12 +47,7 @@ class Throttle:
     """One kind of quota: bytes produced, or bytes fetched."""
 
     def __init__(
-        self,
-        key: str,
-        quotas: ClientQuotas,
-        principals: Principals,
-        samples: int,
-        sample_ms: int,
+        self, key: str, quotas: ClientQuotas, principals: Principals, samples: int, sample_ms: int
     ) -> None:
         self._key = key
         self._quotas = quotas

@@ -94,11 +94,7 @@ class Grouping:
             raise Refused(ErrorCode.ILLEGAL_GENERATION)
 
     def write_commits(
-        self,
-        log: GroupLog,
-        group_id: str,
-        records: Sequence[Entry],
-        writer: tuple[int, int] | None,
+        self, log: GroupLog, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None
     ) -> int:
         """Write commits to `__consumer_offsets` before they are answered (KIP-98).
 

@@ -112,6 +112,4 @@ def authorizer_of(config: BrokerConfig, acls: Acls) -> Authorizer | None:
     """Return the authorizer that a broker is configured with, or None."""
     if not config.text("authorizer.class.name"):
         return None
-    return Authorizer(
-        acls, config.super_users, config.flag("allow.everyone.if.no.acl.found")
-    )  # fmt: skip
+    return Authorizer(acls, config.super_users, config.flag("allow.everyone.if.no.acl.found"))

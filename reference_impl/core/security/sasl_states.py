@@ -47,10 +47,7 @@ SASL: dict[State, dict[Move, State]] = {
         Move.MECHANISM_CHOSEN: State.EXCHANGING,
         Move.DENIED: State.REFUSED,
     },
-    State.KNOWS_VERSIONS: {
-        Move.MECHANISM_CHOSEN: State.EXCHANGING,
-        Move.DENIED: State.REFUSED,
-    },
+    State.KNOWS_VERSIONS: {Move.MECHANISM_CHOSEN: State.EXCHANGING, Move.DENIED: State.REFUSED},
     State.EXCHANGING: {Move.PROVEN: State.IN, Move.DENIED: State.REFUSED},
     State.IN: {
         Move.MECHANISM_CHOSEN: State.RENEWING,

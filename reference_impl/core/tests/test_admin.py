@@ -13,18 +13,24 @@ NOT_NEEDED, UNKNOWN = ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_
 
 
 def elect(
-    world: World, version: int, wanted: dict[str, list[int]] | None, kind: int = 0,
+    world: World,
+    version: int,
+    wanted: dict[str, list[int]] | None,
+    kind: int = 0,
     timeout_ms: int = 20_000,
-) -> Struct:  # fmt: skip
+) -> Struct:
     of = request_definition(ApiKey.ELECT_LEADERS)
     topics = wanted and [
         of.struct("TopicPartitions", topic=topic, partitions=indexes)
         for topic, indexes in wanted.items()
     ]
     return world.call(
-        ApiKey.ELECT_LEADERS, version, topic_partitions=topics, election_type=kind,
+        ApiKey.ELECT_LEADERS,
+        version,
+        topic_partitions=topics,
+        election_type=kind,
         timeout_ms=timeout_ms,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -123,10 +129,14 @@ def test_a_partition_can_only_be_where_it_is(
 def log_dirs(world: World, wanted: dict[str, list[int]] | None) -> dict[str, dict[int, int]]:
     """Return topic -> partition -> size."""
     of = request_definition(ApiKey.DESCRIBE_LOG_DIRS)
-    topics = None if wanted is None else [
-        of.struct("DescribableLogDirTopic", topic=topic, partitions=indexes)
-        for topic, indexes in wanted.items()
-    ]  # fmt: skip
+    topics = (
+        None
+        if wanted is None
+        else [
+            of.struct("DescribableLogDirTopic", topic=topic, partitions=indexes)
+            for topic, indexes in wanted.items()
+        ]
+    )
     answer = world.call(ApiKey.DESCRIBE_LOG_DIRS, 4, topics=topics)
     assert [(d.error_code, d.log_dir) for d in answer.results] == [(0, "data")]
     return {

@@ -160,9 +160,13 @@ def test_bare_tokens_after_a_handshake_of_version_0() -> None:
     user, password, salt = "carl", "pencil", b"salt"
     of = request_definition(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
     row = of.struct(
-        "ScramCredentialUpsertion", name=user, mechanism=1, iterations=4096, salt=salt,
+        "ScramCredentialUpsertion",
+        name=user,
+        mechanism=1,
+        iterations=4096,
+        salt=salt,
         salted_password=salted("SCRAM-SHA-256", password, salt, 4096),
-    )  # fmt: skip
+    )
     answer = world.call(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 1, upsertions=[row])
     assert answer.results[0].error_code == ErrorCode.NONE
     world.restart()  # the metadata log has the user

@@ -200,8 +200,10 @@ def test_min_insync_replicas_is_the_clusters_from_its_first_record_on() -> None:
     found = describe(world, BROKER, "1", name)
     assert found is not None
     assert [(s.value, s.source) for s in found.synonyms] == [
-        ("2", OF_ALL), ("2", STATIC), ("1", DEFAULT)
-    ]  # fmt: skip
+        ("2", OF_ALL),
+        ("2", STATIC),
+        ("1", DEFAULT),
+    ]
     assert alter(world, BROKER, "", (name, None, DELETE)) is ErrorCode.INVALID_CONFIG
     assert alter(world, BROKER, "1", (name, "3", SET)) is ErrorCode.INVALID_CONFIG
     assert alter(world, BROKER, "", (name, "3", SET)) is ErrorCode.NONE

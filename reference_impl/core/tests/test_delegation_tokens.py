@@ -67,9 +67,12 @@ class TokenWorld(World):
 
     def expire(self, token: Struct, client: int = ANN, period_ms: int = -1) -> tuple[int, int]:
         answer = self.call(
-            ApiKey.EXPIRE_DELEGATION_TOKEN, 2, client, hmac=token.hmac,
+            ApiKey.EXPIRE_DELEGATION_TOKEN,
+            2,
+            client,
+            hmac=token.hmac,
             expiry_time_period_ms=period_ms,
-        )  # fmt: skip
+        )
         return answer.error_code, answer.expiry_timestamp_ms
 
     def seen(self, client: int = ANN) -> list[str]:

@@ -73,10 +73,14 @@ def test_a_protocol_may_be_a_name_and_controllers_are_left_alone() -> None:
         (SASL | {"listener.name.out.num.partitions": "1"}, "Unknown broker config name"),
         (SASL | {"listener.name.out.sasl.enabled.mechanisms": "GSSAPI"}, "GSSAPI is not served"),
         (SASL | {"listener.name.out.sasl.enabled.mechanisms": ""}, "names none"),
-        (SASL | {"listener.name.out.sasl.enabled.mechanisms": "SCRAM-SHA-512"},
-         "needs a login module"),
-        (SASL | {"listener.name.out.plain.sasl.jaas.config": f"{SCRAM_MODULE} required;"},
-         "the login module of PLAIN is"),
+        (
+            SASL | {"listener.name.out.sasl.enabled.mechanisms": "SCRAM-SHA-512"},
+            "needs a login module",
+        ),
+        (
+            SASL | {"listener.name.out.plain.sasl.jaas.config": f"{SCRAM_MODULE} required;"},
+            "the login module of PLAIN is",
+        ),
         (SASL | {"listener.name.out.plain.sasl.jaas.config": "nonsense"}, "ended by a semicolon"),
         (SASL | {"listener.name.out.plain.connections.max.reauth.ms": "soon"}, "number"),
         (TLS, "has no key"),
@@ -84,7 +88,7 @@ def test_a_protocol_may_be_a_name_and_controllers_are_left_alone() -> None:
         (TLS | {"ssl.keystore.key": "k"}, "has no key"),
         (TLS | {"ssl.client.auth": "required"}, "ssl.client.auth"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_served_is_one_sentence(config: dict[str, str], sentence: str) -> None:
     with pytest.raises(BadConfig, match=sentence) as caught:
         BrokerConfig.of(config)
@@ -93,10 +97,20 @@ def test_what_cannot_be_served_is_one_sentence(config: dict[str, str], sentence:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "hush", "hush required", "M required a=hush", "M hush;", "M required hush;",
-     "M required hush=;", "M required =hush;", 'M required a="hush;', "M required a==hush;",
-     "M required a=hush; N required;"],
-)  # fmt: skip
+    [
+        "",
+        "hush",
+        "hush required",
+        "M required a=hush",
+        "M hush;",
+        "M required hush;",
+        "M required hush=;",
+        "M required =hush;",
+        'M required a="hush;',
+        "M required a==hush;",
+        "M required a=hush; N required;",
+    ],
+)
 def test_a_login_module_that_is_none_is_refused_without_telling_secrets(text: str) -> None:
     with pytest.raises(BadConfig, match=r"some\.key: write it as") as caught:
         jaas.parsed("some.key", text)

@@ -292,9 +292,7 @@ def records_in_log(world: World) -> int:
 def test_a_group_that_changed_its_kind_survives_compaction() -> None:
     """Records of the older kind must not come back when the log was cleaned."""
     world = new_world(
-        log_roll_ms="1000",
-        log_cleaner_min_cleanable_ratio="0.01",
-        offsets_topic_num_partitions="1",
+        log_roll_ms="1000", log_cleaner_min_cleanable_ratio="0.01", offsets_topic_num_partitions="1"
     )
     for _ in range(3):
         old, new = both(world)

@@ -85,8 +85,12 @@ def test_a_final_message_that_cannot_be_is_denied(change: tuple[bytes, bytes]) -
 
 
 @settings(max_examples=50, deadline=None)
-@given(name=NAMES, password=st.text(max_size=20), wrong=st.text(max_size=20),
-       mechanism=st.sampled_from(sorted(SCRAM_MECHANISMS)))  # fmt: skip
+@given(
+    name=NAMES,
+    password=st.text(max_size=20),
+    wrong=st.text(max_size=20),
+    mechanism=st.sampled_from(sorted(SCRAM_MECHANISMS)),
+)
 def test_who_knows_the_password_gets_in_and_nobody_else(
     name: str, password: str, wrong: str, mechanism: str
 ) -> None:

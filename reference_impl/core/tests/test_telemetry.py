@@ -28,11 +28,13 @@ class MetricsWorld(World):
         of = request_definition(ApiKey.INCREMENTAL_ALTER_CONFIGS)
         rows = [
             of.struct(
-                "AlterableConfig", name=key.replace("_", "."), value=value,
+                "AlterableConfig",
+                name=key.replace("_", "."),
+                value=value,
                 config_operation=int(value is None),
             )
             for key, value in given.items()
-        ]  # fmt: skip
+        ]
         resource = of.struct(
             "AlterConfigsResource", resource_type=16, resource_name=name, configs=rows
         )
@@ -117,9 +119,8 @@ def test_every_pattern_must_fit_the_whole_of_what_it_names(match: str, fits: boo
     world = MetricsWorld()
     world._step(ConnectionOpened(world.now_ms, b"", 7, "PLAINTEXT", 4242))
     world.call(
-        ApiKey.API_VERSIONS, 3, 7, client_software_name="librdkafka",
-        client_software_version="2.11",
-    )  # fmt: skip
+        ApiKey.API_VERSIONS, 3, 7, client_software_name="librdkafka", client_software_version="2.11"
+    )
     assert world.subscribe("s", metrics="a.", match=match) == ErrorCode.NONE
     assert world.asked(id=5).requested_metrics == (["a."] if fits else [])
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.tests.transactional import (
-    BOTH,
-    CLASSIC,
-    Producer,
-    begun,
-    committed_offset,
-)
+from reference_impl.core.tests.transactional import BOTH, CLASSIC, Producer, begun, committed_offset
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
 

@@ -23,11 +23,7 @@ from reference_impl.core.transactions import transaction_log
 from reference_impl.core.transactions.ending import Ending, decide
 from reference_impl.core.transactions.markers import Marker, write_marker
 from reference_impl.core.transactions.states import PREPARED, Move, State
-from reference_impl.core.transactions.transaction import (
-    NO_EPOCH,
-    NO_PRODUCER_ID,
-    Transaction,
-)
+from reference_impl.core.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, Transaction
 from reference_impl.wire import ErrorCode
 
 if TYPE_CHECKING:

@@ -45,9 +45,16 @@ class Written:
         self.plain = wire.create_topic(config={"segment.ms": "60000"})
         for number, codec in enumerate(Compression):
             at_ms = 1_700_000_000_000 + number * 3_600_000  # a segment each
-            sent = batch(b"%d" % number, b"x" * 500, base_timestamp=at_ms, max_timestamp=at_ms,
-                         attributes=int(codec), producer_id=99, producer_epoch=1,
-                         base_sequence=2 * number)  # fmt: skip
+            sent = batch(
+                b"%d" % number,
+                b"x" * 500,
+                base_timestamp=at_ms,
+                max_timestamp=at_ms,
+                attributes=int(codec),
+                producer_id=99,
+                producer_epoch=1,
+                base_sequence=2 * number,
+            )
             assert wire.produce(self.plain, sent.encode()).error_code == 0
         self.in_transactions = wire.create_topic()
         self.producer, open_one = Producer.ready(wire), Producer.ready(wire)

@@ -55,13 +55,20 @@ def is_alive(cluster: Cluster) -> bool:
         ((*TLS, "ssl.keystore.location=/no/such/key.pem"), "No such file"),
         ((*TLS, "ssl.keystore.location=/dev/null"), "does not hold a key"),
         ((*TLS, "ssl.keystore.key=x", "ssl.keystore.certificate.chain=y"), "not a key"),
-        ((*TLS, f"ssl.keystore.key={CERTIFICATE.key}", "ssl.keystore.certificate.chain=y"),
-         "not a key"),
-        (("listeners=A://127.0.0.1:0,B://192.0.2.1:7",
-          "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT"), "192.0.2.1 port 7"),
+        (
+            (*TLS, f"ssl.keystore.key={CERTIFICATE.key}", "ssl.keystore.certificate.chain=y"),
+            "not a key",
+        ),
+        (
+            (
+                "listeners=A://127.0.0.1:0,B://192.0.2.1:7",
+                "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT",
+            ),
+            "192.0.2.1 port 7",
+        ),
     ],
     ids=("no protocol", "no file", "no key inside", "no key", "no chain", "not our address"),
-)  # fmt: skip
+)
 def test_a_listener_that_cannot_be_is_refused_in_one_sentence(
     tmp_path: Path, config: tuple[str, ...], words: str
 ) -> None:
@@ -132,10 +139,20 @@ def test_large_answers_pass_through_tls(secured: Cluster) -> None:
     """More than is sent from the file by sendfile: encrypted, they must pass through us."""
     plain_text = at(secured.bootstrap)
     creatable = part(
-        "CreateTopics", "CreatableTopic", name="large", num_partitions=1, replication_factor=1,
-        configs=[part("CreateTopics", "CreatableTopicConfig", name="max.message.bytes",
-                      value=str(20 << 20))],
-    )  # fmt: skip
+        "CreateTopics",
+        "CreatableTopic",
+        name="large",
+        num_partitions=1,
+        replication_factor=1,
+        configs=[
+            part(
+                "CreateTopics",
+                "CreatableTopicConfig",
+                name="max.message.bytes",
+                value=str(20 << 20),
+            )
+        ],
+    )
     plain_text.call("CreateTopics", 4, topics=[creatable], timeout_ms=10_000)
     sent = bytes(range(256)) * (12 << 12)
     records = RecordBatch([WireRecord(sent)]).encode()

@@ -176,10 +176,7 @@ def sent_by(
 @pytest.mark.parametrize("kind", ["direct", "encrypted"])
 @pytest.mark.parametrize("before", [b"", b"before" * PIECE_BYTES])
 def test_parts_come_whole_and_in_order_to_a_slow_client(
-    tmp_path: Path,
-    loop: Callable[[], asyncio.AbstractEventLoop],
-    kind: str,
-    before: bytes,
+    tmp_path: Path, loop: Callable[[], asyncio.AbstractEventLoop], kind: str, before: bytes
 ) -> None:
     disk = Disk()
     content = bytes(range(256)) * (5 * PIECE_BYTES // 256)

@@ -44,10 +44,20 @@ def run_tools(calls: Iterable[Call], folder: Path) -> dict[str, Said]:
     script = folder / "tools"
     script.write_text("".join(f"{call.line()}\n" for call in calls))
     done = subprocess.run(
-        ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*", str(SOURCE),
-         str(script)],
-        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
+        [
+            "java",
+            "-Xmx256m",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            f"{JARS}/*",
+            str(SOURCE),
+            str(script),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
     parts = re.split(r"^=== (\S+) (\d+)$", done.stdout, flags=re.MULTILINE)
     said = {
         name: Said(int(status), text)

@@ -10,12 +10,7 @@ import aiokafka
 import confluent_kafka
 import kafka
 import pytest
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 PATIENCE_S = 60
 COUNT = 50

@@ -57,22 +57,46 @@ def test_java(cluster: Cluster, tmp_path: Path) -> None:
     by_token, tools = worker[1], "org.apache.kafka.tools."
     said = run_tools(
         [
-            Call("renew", TOOL, (*server, *alice, "--renew", "--renew-time-period", "1000000",
-                                 "--hmac", hmac)),
-            Call("describe", TOOL, (*server, *alice, "--describe", "--owner-principal",
-                                    "User:alice")),
-            Call("type", f"{tools}ConsoleProducer",
-                 (*server, "--topic", "by-token", "--command-config", by_token), ("a", "b")),
-            Call("show", f"{tools}consumer.ConsoleConsumer",
-                 (*server, "--topic", "by-token", "--from-beginning", "--max-messages", "2",
-                  "--timeout-ms", "20000", "--command-config", by_token)),
+            Call(
+                "renew",
+                TOOL,
+                (*server, *alice, "--renew", "--renew-time-period", "1000000", "--hmac", hmac),
+            ),
+            Call(
+                "describe", TOOL, (*server, *alice, "--describe", "--owner-principal", "User:alice")
+            ),
+            Call(
+                "type",
+                f"{tools}ConsoleProducer",
+                (*server, "--topic", "by-token", "--command-config", by_token),
+                ("a", "b"),
+            ),
+            Call(
+                "show",
+                f"{tools}consumer.ConsoleConsumer",
+                (
+                    *server,
+                    "--topic",
+                    "by-token",
+                    "--from-beginning",
+                    "--max-messages",
+                    "2",
+                    "--timeout-ms",
+                    "20000",
+                    "--command-config",
+                    by_token,
+                ),
+            ),
             Call("forbidden", TOOL, (*server, *worker, "--describe")),
-            Call("expire", TOOL, (*server, *alice, "--expire", "--expiry-time-period", "-1",
-                                  "--hmac", hmac)),
+            Call(
+                "expire",
+                TOOL,
+                (*server, *alice, "--expire", "--expiry-time-period", "-1", "--hmac", hmac),
+            ),
             Call("gone", TOOL, (*server, *alice, "--describe")),
         ],
         tmp_path,
-    )  # fmt: skip
+    )
     text = {name: each.text for name, each in said.items()}
     assert "Completed renew operation" in text["renew"], text["renew"]
     assert token_id in text["describe"]

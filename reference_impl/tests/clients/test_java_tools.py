@@ -40,39 +40,28 @@ def calls(bootstrap: str, folder: Path) -> Iterator[Call]:
     yield from of_the_cluster(server, topic)
     keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")
     yield call("type", "ConsoleProducer", *topic, *keyed, typed=("a:1", "b:2", "c:3", "d:4"))
-    yield call(
-        "show", "consumer.ConsoleConsumer", *topic, "--from-beginning", "--max-messages", "4",
-        "--timeout-ms", "20000", "--group", "tools-console", "--formatter-property",
-        "print.key=true",
-    )  # fmt: skip
+    shown = "--from-beginning --max-messages 4 --timeout-ms 20000 --group tools-console"
+    with_keys = ("--formatter-property", "print.key=true")
+    yield call("show", "consumer.ConsoleConsumer", *topic, *shown.split(), *with_keys)
     yield call("offsets", "GetOffsetShell", *topic)
     verifiable, group = ("--topic", "tools-verifiable"), ("--group", "tools-verifiable")
     yield call("send", "VerifiableProducer", *verifiable, "--max-messages", str(COUNT))
-    yield call(
-        "receive", "VerifiableConsumer", *verifiable, "--group-id", group[1], "--max-messages",
-        str(COUNT), "--reset-policy", "earliest",
-    )  # fmt: skip
-    yield call(
-        "receive-anew", "VerifiableConsumer", *verifiable, "--group-id", "tools-new",
-        "--max-messages", str(COUNT), "--reset-policy", "earliest", "--group-protocol", "consumer",
-        "--group-remote-assignor", "range",
-    )  # fmt: skip
+    received = (*verifiable, "--max-messages", str(COUNT), "--reset-policy", "earliest")
+    yield call("receive", "VerifiableConsumer", *received, "--group-id", group[1])
+    newer = "--group-id tools-new --group-protocol consumer --group-remote-assignor range"
+    yield call("receive-anew", "VerifiableConsumer", *received, *newer.split())
     yield call("groups", "consumer.group.ConsumerGroupCommand", "--list")
     yield call("lag", "consumer.group.ConsumerGroupCommand", "--describe", *group)
-    yield call(
-        "reset", "consumer.group.ConsumerGroupCommand", "--reset-offsets", *group, *verifiable,
-        "--to-earliest", "--execute",
-    )  # fmt: skip
+    to_earliest = (*group, *verifiable, "--to-earliest", "--execute")
+    yield call("reset", "consumer.group.ConsumerGroupCommand", "--reset-offsets", *to_earliest)
     yield call("forget", "consumer.group.ConsumerGroupCommand", "--delete", *group)
     yield call("all-groups", "GroupsCommand", "--list")
     yield from measured(bootstrap)
-    yield call(
-        "erase", "DeleteRecordsCommand", "--offset-json-file", str(to_delete)
-    )  # fmt: skip
+    yield call("erase", "DeleteRecordsCommand", "--offset-json-file", str(to_delete))
     yield call("directories", "LogDirsCommand", "--describe", "--topic-list", TOPIC)
     yield call("transactions", "TransactionsCommand", "list")
-    yield call("state", "consumer.group.ConsumerGroupCommand", "--describe", "--state",
-               "--group", "tools-new")  # fmt: skip
+    state = "--describe --state --group tools-new"
+    yield call("state", "consumer.group.ConsumerGroupCommand", *state.split())
     yield call("versions", "BrokerApiVersionsCommand")
     yield call("delete", "TopicCommand", "--delete", *topic)
     yield call("list", "TopicCommand", "--list")
@@ -83,19 +72,26 @@ def of_the_cluster(server: tuple[str, ...], topic: tuple[str, ...]) -> Iterator[
     broker = ("--entity-type", "brokers", "--entity-name", "1")
     for name, entity, action in (
         ("configure-broker", broker, ("--alter", "--add-config", "log.retention.ms=7200000")),
-        ("configure-all", (*broker[:2], "--entity-default"),
-         ("--alter", "--add-config", "log.retention.ms=3600000")),
+        (
+            "configure-all",
+            (*broker[:2], "--entity-default"),
+            ("--alter", "--add-config", "log.retention.ms=3600000"),
+        ),
         ("configured-broker", broker, ("--describe",)),
         ("unconfigure-broker", broker, ("--alter", "--delete-config", "log.retention.ms")),
         ("configured-all", (*broker[:2], "--entity-default"), ("--describe",)),
-        ("unconfigure-all", (*broker[:2], "--entity-default"),
-         ("--alter", "--delete-config", "log.retention.ms")),
-    ):  # fmt: skip
+        (
+            "unconfigure-all",
+            (*broker[:2], "--entity-default"),
+            ("--alter", "--delete-config", "log.retention.ms"),
+        ),
+    ):
         yield Call(name, "kafka.admin.ConfigCommand", (*server, *entity, *action))
     yield Call(
-        "elect", TOOLS + "LeaderElectionCommand",
+        "elect",
+        TOOLS + "LeaderElectionCommand",
         (*server, "--election-type", "preferred", *topic, "--partition", "0"),
-    )  # fmt: skip
+    )
     yield Call("quorum", TOOLS + "MetadataQuorumCommand", (*server, "describe", "--status"))
     yield Call("features", TOOLS + "FeatureCommand", (*server, "describe"))
 
@@ -105,25 +101,69 @@ def measured(bootstrap: str) -> Iterator[Call]:
     options = ("--bootstrap-server", bootstrap, "--topic", "tools-perf")
     yield Call("create-perf", TOOLS + "TopicCommand", (*options, "--create", "--partitions", "1"))
     yield Call(
-        "produce-perf", TOOLS + "ProducerPerformance",
-        (*options, "--num-records", "2000", "--record-size", "100", "--throughput", "-1",
-         "--transactional-id", "tools-perf", "--transaction-duration-ms", "50"),
-    )  # fmt: skip
+        "produce-perf",
+        TOOLS + "ProducerPerformance",
+        (
+            *options,
+            "--num-records",
+            "2000",
+            "--record-size",
+            "100",
+            "--throughput",
+            "-1",
+            "--transactional-id",
+            "tools-perf",
+            "--transaction-duration-ms",
+            "50",
+        ),
+    )
     yield Call(
-        "consume-perf", TOOLS + "ConsumerPerformance",
-        (*options, "--num-records", "2000", "--timeout", "20000", "--command-property",
-         "isolation.level=read_committed"),
-    )  # fmt: skip
+        "consume-perf",
+        TOOLS + "ConsumerPerformance",
+        (
+            *options,
+            "--num-records",
+            "2000",
+            "--timeout",
+            "20000",
+            "--command-property",
+            "isolation.level=read_committed",
+        ),
+    )
     yield Call(
-        "latency", TOOLS + "EndToEndLatency",
-        ("--bootstrap-server", bootstrap, "--topic", "tools-latency", "--num-records", "20",
-         "--producer-acks", "all", "--record-size", "100"),
-    )  # fmt: skip
+        "latency",
+        TOOLS + "EndToEndLatency",
+        (
+            "--bootstrap-server",
+            bootstrap,
+            "--topic",
+            "tools-latency",
+            "--num-records",
+            "20",
+            "--producer-acks",
+            "all",
+            "--record-size",
+            "100",
+        ),
+    )
     copier = (
-        "--broker-list", bootstrap, "--transactional-id", "tools-copier", "--input-topic",
-        "tools-perf", "--input-partition", "0", "--output-topic", "tools-copied",
-        "--consumer-group", "tools-copier", "--max-messages", "300", "--transaction-size", "100",
-    )  # fmt: skip
+        "--broker-list",
+        bootstrap,
+        "--transactional-id",
+        "tools-copier",
+        "--input-topic",
+        "tools-perf",
+        "--input-partition",
+        "0",
+        "--output-topic",
+        "tools-copied",
+        "--consumer-group",
+        "tools-copier",
+        "--max-messages",
+        "300",
+        "--transaction-size",
+        "100",
+    )
     yield Call("copy", TOOLS + "TransactionalMessageCopier", copier)
 
 

@@ -17,9 +17,13 @@ PATIENCE_S = 120
 def said_by(*command: str, **environment: str) -> list[str]:
     """Run a program, require that it succeeds, and return the lines that it prints."""
     done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True,
-        timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
+        command,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 

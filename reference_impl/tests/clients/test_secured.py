@@ -166,11 +166,23 @@ def test_a_client_with_a_wrong_password_is_told_so(secured: Cluster) -> None:
 @pytest.mark.needs("java", "kafka-jars")
 def test_java_clients_sign_in_and_administrate(secured: Cluster, authority: Path) -> None:
     done = subprocess.run(
-        ["java", "-Xmx256m", "-cp", f"{JARS}/*", str(JAVA_SOURCE), secured.bootstrap,
-         secured.listeners["SASL"], secured.listeners["SASL_TLS"], secured.listeners["BRIEF"],
-         str(authority)],
-        capture_output=True, text=True, timeout=JAVA_PATIENCE_S, check=False,
-    )  # fmt: skip
+        [
+            "java",
+            "-Xmx256m",
+            "-cp",
+            f"{JARS}/*",
+            str(JAVA_SOURCE),
+            secured.bootstrap,
+            secured.listeners["SASL"],
+            secured.listeners["SASL_TLS"],
+            secured.listeners["BRIEF"],
+            str(authority),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=JAVA_PATIENCE_S,
+        check=False,
+    )
     said = [line for line in done.stdout.splitlines() if line.startswith("- ")]
     assert said == [
         "- user java: SCRAM_SHA_512 8192",

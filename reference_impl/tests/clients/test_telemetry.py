@@ -58,17 +58,32 @@ def test_java(cluster: Cluster, tmp_path: Path) -> None:
     name = ("--name", "of-producers")
     said = run_tools(
         [
-            Call("subscribe", tool, (*server, "--alter", *name, "--metrics",
-                                     "org.apache.kafka.producer.", "--interval", "100",
-                                     "--match", "client_id=producer-.*")),
+            Call(
+                "subscribe",
+                tool,
+                (
+                    *server,
+                    "--alter",
+                    *name,
+                    "--metrics",
+                    "org.apache.kafka.producer.",
+                    "--interval",
+                    "100",
+                    "--match",
+                    "client_id=producer-.*",
+                ),
+            ),
             Call("list", tool, (*server, "--list")),
             Call("describe", tool, (*server, "--describe", *name)),
-            Call("send", f"{TOOLS}VerifiableProducer",
-                 (*server, "--topic", "t", "--max-messages", "200", "--throughput", "100")),
+            Call(
+                "send",
+                f"{TOOLS}VerifiableProducer",
+                (*server, "--topic", "t", "--max-messages", "200", "--throughput", "100"),
+            ),
             Call("unsubscribe", tool, (*server, "--delete", *name)),
         ],
         tmp_path,
-    )  # fmt: skip
+    )
     assert "of-producers" in said["list"].lines(), said["list"].text
     assert "interval.ms=100" in said["describe"].text
     assert "WARN" not in said["send"].text, said["send"].text

@@ -127,9 +127,6 @@ def test_java_clients_transform_exactly_once(bootstrap: str) -> None:
     )
     starts = ("exactly", "offsets", "described", "fenced")
     said = [line for line in done.stdout.splitlines() if line.split(" ")[0] in starts]
-    assert said == [
-        "exactly once true",
-        "offsets 3",
-        "described Ongoing",
-        "fenced true",
-    ], done.stdout + done.stderr
+    assert said == ["exactly once true", "offsets 3", "described Ongoing", "fenced true"], (
+        done.stdout + done.stderr
+    )

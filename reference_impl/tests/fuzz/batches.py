@@ -92,15 +92,17 @@ class Batches:
     def _with_lying_header(self) -> bytes:
         """Return a batch with one header field that contradicts the rest, under a correct CRC."""
         data = bytearray(self._sound())
-        at, form, values = self._random.choice((
-            (_ATTRIBUTES, ">h", (5, 7, 8, 0x10, 0x20, 0x40, -1)),
-            (_LAST_OFFSET_DELTA, ">i", COUNTS),
-            (_RECORDS_COUNT, ">i", COUNTS),
-            (35, ">q", TIMESTAMPS),
-            (43, ">q", (0, 1, -1, -2, 2**63 - 1)),
-            (51, ">h", (0, -1, 2**15 - 1)),
-            (53, ">i", COUNTS),
-        ))  # fmt: skip
+        at, form, values = self._random.choice(
+            (
+                (_ATTRIBUTES, ">h", (5, 7, 8, 0x10, 0x20, 0x40, -1)),
+                (_LAST_OFFSET_DELTA, ">i", COUNTS),
+                (_RECORDS_COUNT, ">i", COUNTS),
+                (35, ">q", TIMESTAMPS),
+                (43, ">q", (0, 1, -1, -2, 2**63 - 1)),
+                (51, ">h", (0, -1, 2**15 - 1)),
+                (53, ">i", COUNTS),
+            )
+        )
         struct.pack_into(form, data, at, self._random.choice(values))
         return _with_crc(data)
 

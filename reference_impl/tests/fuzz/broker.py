@@ -117,8 +117,9 @@ def check_lines(lines: Sequence[str]) -> None:
 def advertised(client: RawClient) -> dict[int, range]:
     """Return the APIs which ApiVersions names, with the versions of them that exist in Kafka 4.
     (Produce 0 to 2 are advertised, but served by nobody: KAFKA-18659.)"""
-    answer = client.call(ApiKey.API_VERSIONS, 3, client_software_name="fuzz",
-                         client_software_version="1")  # fmt: skip
+    answer = client.call(
+        ApiKey.API_VERSIONS, 3, client_software_name="fuzz", client_software_version="1"
+    )
     served = {}
     for row in answer.api_keys:
         known = request_definition(row.api_key).valid_versions

@@ -17,18 +17,55 @@ from reference_impl.tests.fuzz.values import TOPICS, Values
 from reference_impl.wire import ApiKey, encode_request, request_definition
 
 STORIES: tuple[tuple[ApiKey, ...], ...] = (
-    (ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.PRODUCE,
-     ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN, ApiKey.FETCH),
-    (ApiKey.INIT_PRODUCER_ID, ApiKey.PRODUCE, ApiKey.PRODUCE, ApiKey.WRITE_TXN_MARKERS,
-     ApiKey.DESCRIBE_PRODUCERS, ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.END_TXN),
-    (ApiKey.JOIN_GROUP, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT,
-     ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP),
-    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.OFFSET_COMMIT,
-     ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.DELETE_GROUPS),
-    (ApiKey.CREATE_TOPICS, ApiKey.PRODUCE, ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS,
-     ApiKey.DELETE_RECORDS, ApiKey.FETCH, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS),
+    (
+        ApiKey.INIT_PRODUCER_ID,
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.PRODUCE,
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.END_TXN,
+        ApiKey.FETCH,
+    ),
+    (
+        ApiKey.INIT_PRODUCER_ID,
+        ApiKey.PRODUCE,
+        ApiKey.PRODUCE,
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.DESCRIBE_PRODUCERS,
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        ApiKey.END_TXN,
+    ),
+    (
+        ApiKey.JOIN_GROUP,
+        ApiKey.JOIN_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.HEARTBEAT,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.OFFSET_FETCH,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.LEAVE_GROUP,
+    ),
+    (
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.DELETE_GROUPS,
+    ),
+    (
+        ApiKey.CREATE_TOPICS,
+        ApiKey.PRODUCE,
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.LIST_OFFSETS,
+        ApiKey.DELETE_RECORDS,
+        ApiKey.FETCH,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.DELETE_TOPICS,
+    ),
     (ApiKey.METADATA, ApiKey.FETCH, ApiKey.FETCH, ApiKey.PRODUCE, ApiKey.FETCH),
-)  # fmt: skip
+)
 """What clients do one after the other; an API that is not advertised is left out."""
 LINGERING_MAX = 16
 

@@ -180,13 +180,15 @@ BREAKERS: tuple[Callable[[Random, list[Piece], bool], bytes], ...] = (
 def garbage(random: Random, max_frame_bytes: int) -> bytes:
     """Return bytes that are no request: size and body are random."""
     short = random.randbytes(random.randrange(1, 64))
-    return random.choice((
-        struct.pack(">i", random.choice((-1, -(2**31), 0, max_frame_bytes + 1, 2**31 - 1))),
-        struct.pack(">i", len(short)) + short,
-        struct.pack(">ihhih", 10, random.choice((-1, 4, 7, 999)), 0, 1, -1),
-        struct.pack(">ihhih", 10, random.randrange(90), random.choice((-1, 99)), 1, -1),
-        struct.pack(">ihhih", 10, random.randrange(90), 0, 1, random.choice((-2, 500))),
-        b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + random.randbytes(64),
-        random.randbytes(random.randrange(4, 3000)),
-    ))  # fmt: skip
+    return random.choice(
+        (
+            struct.pack(">i", random.choice((-1, -(2**31), 0, max_frame_bytes + 1, 2**31 - 1))),
+            struct.pack(">i", len(short)) + short,
+            struct.pack(">ihhih", 10, random.choice((-1, 4, 7, 999)), 0, 1, -1),
+            struct.pack(">ihhih", 10, random.randrange(90), random.choice((-1, 99)), 1, -1),
+            struct.pack(">ihhih", 10, random.randrange(90), 0, 1, random.choice((-2, 500))),
+            b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + random.randbytes(64),
+            random.randbytes(random.randrange(4, 3000)),
+        )
+    )

@@ -96,8 +96,9 @@ class Judge:
     def _gave_up(self, frame: Frame) -> None:
         if frame.api_key not in MAY_WAIT:
             name = API_NAMES.get(frame.api_key, str(frame.api_key))
-            raise Violation(f"{name} v{frame.version} has no answer after {PATIENCE_S} s:"
-                            f" {shown(frame.data)}")  # fmt: skip
+            raise Violation(
+                f"{name} v{frame.version} has no answer after {PATIENCE_S} s: {shown(frame.data)}"
+            )
         self.counts["left waiting"] += 1
 
     def _check_reason(self, frame: Frame, why: str | None) -> None:

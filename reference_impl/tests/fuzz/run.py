@@ -110,9 +110,17 @@ class Fuzz:
     def summary(self) -> str:
         """Return the figures of the run in one line."""
         counts = self.judge.counts
-        figures = ", ".join(f"{counts[name]:,} {name}" for name in (
-            "requests", "answers", "connections", "closed", "closed as malformed", "left waiting"
-        ))  # fmt: skip
+        figures = ", ".join(
+            f"{counts[name]:,} {name}"
+            for name in (
+                "requests",
+                "answers",
+                "connections",
+                "closed",
+                "closed as malformed",
+                "left waiting",
+            )
+        )
         memory = " ".join(f"{resident >> 20}" for resident in self.resources.resident)
         witness = self.witness
         return (

@@ -20,8 +20,21 @@ from reference_impl.wire.tests.chance import BY_CHANCE
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 TOPICS = tuple(f"fuzz-{number}" for number in range(8))
-ODD_TOPICS = ("", ".", "..", "fuzz.dot", "fuzz_dot", "a" * 249, "a" * 250, "no/slash", "héé", "a b",
-              "__consumer_offsets", "__transaction_state", "__cluster_metadata")  # fmt: skip
+ODD_TOPICS = (
+    "",
+    ".",
+    "..",
+    "fuzz.dot",
+    "fuzz_dot",
+    "a" * 249,
+    "a" * 250,
+    "no/slash",
+    "héé",
+    "a b",
+    "__consumer_offsets",
+    "__transaction_state",
+    "__cluster_metadata",
+)
 GROUPS = ("group-1", "group-2", "group-3", "group-4", "", "a" * 300)
 TRANSACTIONAL_IDS = (*["txn-1", "txn-2", "txn-3"] * 2, "", None)
 INSTANCES = (*[None] * 9, "instance-1", "instance-2", "")
@@ -33,8 +46,22 @@ CONFIG_VALUES: dict[str, tuple[str | None, ...]] = {
     "internal.segment.bytes": ("1", "61", "1000", "100000"),
     "segment.bytes": ("1048576", "1073741824", "1"),
 }
-ANY_CONFIG_VALUE = ("0", "1", "-1", "-2", "100", "60000", str(INT_MAX), str(LONG_MAX), "", "true",
-                    "false", "1e9", "9" * 40, None)  # fmt: skip
+ANY_CONFIG_VALUE = (
+    "0",
+    "1",
+    "-1",
+    "-2",
+    "100",
+    "60000",
+    str(INT_MAX),
+    str(LONG_MAX),
+    "",
+    "true",
+    "false",
+    "1e9",
+    "9" * 40,
+    None,
+)
 PATTERNS = ("fuzz-.*", "", "(", "[", "(a+)+$", "(.*)*x", "\\1", "fuzz-[0-3]", "a{1,1000}{1,1000}")
 
 # By "Struct.field" or "field"; the first that is found counts.
@@ -137,8 +164,10 @@ class Values:
         ids = [topic_ids[name] for name in self._topics if name in topic_ids]
         self._known: dict[str, list[Any]] = {"topic_id": ids}
         # A case that keeps to one group and one transactional id gets further with them.
-        self._favourites = {"group_id": random.choice(GROUPS[:4]),
-                            "transactional_id": random.choice(TRANSACTIONAL_IDS[:3])}  # fmt: skip
+        self._favourites = {
+            "group_id": random.choice(GROUPS[:4]),
+            "transactional_id": random.choice(TRANSACTIONAL_IDS[:3]),
+        }
 
     def choose(self, struct: StructType, field: Field) -> Any:
         """Choose the value of a field, or return BY_CHANCE (see `chance.message`)."""

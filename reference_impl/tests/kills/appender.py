@@ -45,9 +45,10 @@ class Appender(Worker):
 
     def work(self) -> None:
         answer = self.persist(
-            lambda: self.link.call(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None,
-                                   transaction_timeout_ms=60_000)
-        )  # fmt: skip
+            lambda: self.link.call(
+                ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout_ms=60_000
+            )
+        )
         self.producer_id: int = answer.producer_id
         self.next_sequence = self.resent_below = self.beyond_the_window = 0
         self.unanswered: deque[Sent] = deque()

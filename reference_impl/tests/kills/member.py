@@ -42,10 +42,15 @@ class Member(Worker):
         protocol = of.struct("JoinGroupRequestProtocol", name="range", metadata=b"")
         while True:
             answer = self.link.call(
-                ApiKey.JOIN_GROUP, 5, group_id=self.name, session_timeout_ms=SESSION_MS,
-                rebalance_timeout_ms=SESSION_MS, member_id=self.member_id,
-                protocol_type="consumer", protocols=[protocol],
-            )  # fmt: skip
+                ApiKey.JOIN_GROUP,
+                5,
+                group_id=self.name,
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=SESSION_MS,
+                member_id=self.member_id,
+                protocol_type="consumer",
+                protocols=[protocol],
+            )
             code = ErrorCode(answer.error_code)
             if code is ErrorCode.NONE:
                 break
@@ -61,9 +66,13 @@ class Member(Worker):
             "SyncGroupRequestAssignment", member_id=self.member_id, assignment=b"all"
         )
         synced = self.link.call(
-            ApiKey.SYNC_GROUP, 3, group_id=self.name, generation_id=self.generation,
-            member_id=self.member_id, assignments=[row],
-        )  # fmt: skip
+            ApiKey.SYNC_GROUP,
+            3,
+            group_id=self.name,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            assignments=[row],
+        )
         if synced.error_code not in (ErrorCode.NONE, *MUST_JOIN):
             raise Broken(f"SyncGroup was refused with {ErrorCode(synced.error_code).name}")
 
@@ -73,10 +82,13 @@ class Member(Worker):
             "OffsetCommitRequestPartition", committed_offset=self.attempted, committed_metadata=""
         )
         answer = self.link.call(
-            ApiKey.OFFSET_COMMIT, 7, group_id=self.name, member_id=self.member_id,
+            ApiKey.OFFSET_COMMIT,
+            7,
+            group_id=self.name,
+            member_id=self.member_id,
             generation_id_or_member_epoch=self.generation,
             topics=[of.struct("OffsetCommitRequestTopic", name=TOPIC, partitions=[row])],
-        )  # fmt: skip
+        )
         code = ErrorCode(answer.topics[0].partitions[0].error_code)
         if code is ErrorCode.NONE:
             self.acknowledged = self.attempted

@@ -122,8 +122,13 @@ def _make_topics(station: Station) -> None:
     link = Link(station)
     link.reconnect()
     link.create_topic("appended", internal_segment_bytes="20000", index_interval_bytes="500")
-    link.create_topic("compacted", internal_segment_bytes="4000", cleanup_policy="compact",
-                      min_cleanable_dirty_ratio="0.01", delete_retention_ms="500")  # fmt: skip
+    link.create_topic(
+        "compacted",
+        internal_segment_bytes="4000",
+        cleanup_policy="compact",
+        min_cleanable_dirty_ratio="0.01",
+        delete_retention_ms="500",
+    )
     link.create_topic(transactions.TOPIC, 2, internal_segment_bytes="20000")
     link.create_topic(member.TOPIC)
     for key_type, topic in enumerate(("__consumer_offsets", "__transaction_state")):

@@ -18,13 +18,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import answers
 from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL
-from reference_impl.core.groups.consumer import (
-    conversion,
-    membership,
-    regexes,
-    targets,
-    timers,
-)
+from reference_impl.core.groups.consumer import conversion, membership, regexes, targets, timers
 from reference_impl.core.groups.consumer.draft import Draft
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.heartbeat import new_member_id, note_member

@@ -39,10 +39,7 @@ class Committer:
 
 
 def check_commit(
-    rules: Rules,
-    group: ConsumerGroup,
-    committer: Committer,
-    partitions: Iterable[TopicIdPartition],
+    rules: Rules, group: ConsumerGroup, committer: Committer, partitions: Iterable[TopicIdPartition]
 ) -> None:
     """Raise Refused, for all of them together, if these offsets may not be committed."""
     if committer.epoch < 0 and not group.members:

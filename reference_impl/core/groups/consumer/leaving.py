@@ -52,10 +52,7 @@ def _go_for_now(
     """Keep the member's place, until it comes back or its session is over."""
     draft = Draft(group)
     gone = replace(
-        member,
-        epoch=LEAVE_STATIC_EPOCH,
-        assigned=dict.fromkeys(member.assigned, 0),
-        revoking={},
+        member, epoch=LEAVE_STATIC_EPOCH, assigned=dict.fromkeys(member.assigned, 0), revoking={}
     )
     draft.write(records.current_record(group.group_id, gone))
     draft.then(timers.revocation_is_over(group.group_id, member.member_id))

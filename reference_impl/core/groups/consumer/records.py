@@ -117,9 +117,7 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> K
     if resolved is None:
         return key, None
     return key, definition("ConsumerGroupRegularExpressionValue").new(
-        topics=sorted(resolved.topics),
-        version=resolved.version,
-        timestamp=resolved.timestamp_ms,
+        topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms
     )
 
 

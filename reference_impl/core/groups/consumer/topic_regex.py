@@ -22,11 +22,7 @@ Positions = int
 """Bit n: before letter n of the text; the highest one: at its end."""
 
 REPEAT_MAX, DEPTH_MAX = 1000, 100
-_CLASSES = {
-    "d": string.digits,
-    "w": string.ascii_letters + string.digits + "_",
-    "s": "\t\n\f\r ",
-}
+_CLASSES = {"d": string.digits, "w": string.ascii_letters + string.digits + "_", "s": "\t\n\f\r "}
 _NAMED = {
     "alnum": string.ascii_letters + string.digits,
     "alpha": string.ascii_letters,

@@ -116,10 +116,7 @@ def test_the_dump_tool_reads_the_transaction_index(oracle: Oracle) -> None:
 @pytest.mark.parametrize("clean_shutdown", [True, False])
 def test_we_read_the_log_that_java_wrote(oracle: Oracle, clean_shutdown: bool) -> None:
     theirs = open_log(
-        Disk(),
-        CONFIG,
-        data_directory=str(oracle.theirs.parent),
-        clean_shutdown=clean_shutdown,
+        Disk(), CONFIG, data_directory=str(oracle.theirs.parent), clean_shutdown=clean_shutdown
     )
     ours = open_log(
         Disk(), CONFIG, data_directory=str(oracle.ours.parent), clean_shutdown=clean_shutdown

@@ -36,9 +36,17 @@ def test_a_missing_checkpoint_says_nothing(storage: MemoryStorage) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"1\n0\n", b"0\n", b"0\nx\n", b"0\n2\norders 0 17\n", b"0\n1\norders 17\n",
-     b"0\n1\norders zero 17\n", b"\xff\xfe"],
-)  # fmt: skip
+    [
+        b"",
+        b"1\n0\n",
+        b"0\n",
+        b"0\nx\n",
+        b"0\n2\norders 0 17\n",
+        b"0\n1\norders 17\n",
+        b"0\n1\norders zero 17\n",
+        b"\xff\xfe",
+    ],
+)
 def test_a_bad_checkpoint_is_refused_with_its_path(content: bytes) -> None:
     with pytest.raises(BadCheckpoint, match="data/x"):
         decode_lines("data/x", content, 3)

@@ -35,8 +35,14 @@ def mark(log: PartitionLog, kind: ControlRecordType) -> None:
 
 
 def transaction(log: PartitionLog, sequence: int, *pairs: KeyValue) -> None:
-    put(log, *pairs, producer_id=1, producer_epoch=0, base_sequence=sequence,
-        attributes=TRANSACTIONAL_BIT)  # fmt: skip
+    put(
+        log,
+        *pairs,
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=sequence,
+        attributes=TRANSACTIONAL_BIT,
+    )
 
 
 @pytest.mark.parametrize("in_one_batch", [True, False])

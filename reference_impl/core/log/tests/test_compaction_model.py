@@ -56,9 +56,15 @@ class Model:
         if end == "plain":
             base = put(self.log, *pairs, at_ms=self.now_ms)
         else:
-            base = put(self.log, *pairs, at_ms=self.now_ms, producer_id=PRODUCER,
-                       producer_epoch=0, base_sequence=self.sequence,
-                       attributes=TRANSACTIONAL_BIT)  # fmt: skip
+            base = put(
+                self.log,
+                *pairs,
+                at_ms=self.now_ms,
+                producer_id=PRODUCER,
+                producer_epoch=0,
+                base_sequence=self.sequence,
+                attributes=TRANSACTIONAL_BIT,
+            )
             self.sequence += len(pairs)
         for number, (key, value) in enumerate(pairs):
             self.written[base + number] = (key, value, end != "abort")

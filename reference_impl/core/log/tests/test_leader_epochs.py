@@ -72,9 +72,13 @@ def test_cutting_the_end_forgets_epochs_that_wrote_nothing_before(
 
 @pytest.mark.parametrize(
     ("start", "left"),
-    [(5, [(1, 10), (3, 20), (4, 35)]), (15, [(1, 15), (3, 20), (4, 35)]), (20, [(3, 20), (4, 35)]),
-     (60, [(4, 60)])],
-)  # fmt: skip
+    [
+        (5, [(1, 10), (3, 20), (4, 35)]),
+        (15, [(1, 15), (3, 20), (4, 35)]),
+        (20, [(3, 20), (4, 35)]),
+        (60, [(4, 60)]),
+    ],
+)
 def test_cutting_the_start_keeps_the_epoch_of_the_first_offset(
     epochs: LeaderEpochs, start: int, left: list[tuple[int, int]]
 ) -> None:

@@ -89,9 +89,7 @@ def test_a_full_disk_leaves_the_log_as_it_was(storage: MemoryStorage) -> None:
     assert values(open_log(storage)) == [b"0", b"1", b"2", b"3"]
 
 
-def test_a_disk_that_fills_up_at_the_index_leaves_the_log_as_it_was(
-    storage: MemoryStorage,
-) -> None:
+def test_a_disk_that_fills_up_at_the_index_leaves_the_log_as_it_was(storage: MemoryStorage) -> None:
     log = filled(storage, 2, LogConfig(index_interval_bytes=0))
     size = len(batch(b"x"))
     used = sum(len(storage.read_file(p)) for p in storage.paths())

@@ -179,10 +179,18 @@ def test_only_idle_producers_without_a_transaction_expire() -> None:
 ENTRY = ProducerEntry(PRODUCER, 2, 9, 1002, 77)
 ENTRY.batches.append(BatchMetadata(5, 105, 2, 1002))
 GOLDEN = bytes.fromhex(
-    "0001" "5bcc365b" "00000001"  # version, CRC, one entry
-    "0000000000000fa0" "0002" "00000005" "0000000000000069"  # id, epoch, sequence, offset
-    "00000002" "00000000000003ea" "00000009" "000000000000004d"  # delta, time, coordinator, txn
-)  # fmt: skip
+    "0001"
+    "5bcc365b"
+    "00000001"  # version, CRC, one entry
+    "0000000000000fa0"
+    "0002"
+    "00000005"
+    "0000000000000069"  # id, epoch, sequence, offset
+    "00000002"
+    "00000000000003ea"
+    "00000009"
+    "000000000000004d"  # delta, time, coordinator, txn
+)
 
 
 def test_a_snapshot_has_the_bytes_that_the_schema_says() -> None:

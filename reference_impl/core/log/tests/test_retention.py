@@ -26,8 +26,7 @@ def one_a_segment(storage: MemoryStorage, *times_ms: int, **config: object) -> P
 
 
 @pytest.mark.parametrize(
-    ("now_ms", "start"),
-    [(1100, 0), (1101, 1), (1200, 1), (1201, 2), (1300, 2), (1301, 3)],
+    ("now_ms", "start"), [(1100, 0), (1101, 1), (1200, 1), (1201, 2), (1300, 2), (1301, 3)]
 )
 def test_segments_go_when_their_newest_record_is_too_old(now_ms: int, start: int) -> None:
     log = one_a_segment(MemoryStorage(), 1000, 1100, 1200, retention_ms=100)

@@ -222,9 +222,15 @@ def test_connect_writes_each_number_once_though_its_worker_is_killed(
 def mirror_settings(source: str, target: str) -> dict[str, object]:
     """Return settings of MirrorMaker 2 from a to b, with the positions of groups, in its dedicated
     mode."""
-    factors = ("replication", "checkpoints.topic.replication", "heartbeats.topic.replication",
-               "offset-syncs.topic.replication", "offset.storage.replication",
-               "status.storage.replication", "config.storage.replication")  # fmt: skip
+    factors = (
+        "replication",
+        "checkpoints.topic.replication",
+        "heartbeats.topic.replication",
+        "offset-syncs.topic.replication",
+        "offset.storage.replication",
+        "status.storage.replication",
+        "config.storage.replication",
+    )
     return {
         "clusters": "a, b",
         "a.bootstrap.servers": source,

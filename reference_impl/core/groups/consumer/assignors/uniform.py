@@ -11,11 +11,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from reference_impl.core.groups.consumer.assignors import uniform_mixed
-from reference_impl.core.groups.consumer.assignors.spec import (
-    Assignment,
-    MemberSpec,
-    by_member_id,
-)
+from reference_impl.core.groups.consumer.assignors.spec import Assignment, MemberSpec, by_member_id
 from reference_impl.core.groups.consumer.member import TopicIdPartition
 
 NAME = "uniform"
