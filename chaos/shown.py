@@ -29,6 +29,7 @@ class Sight(StrEnum):
     READS = "records polled during the attack"
     UNDER_FAULT = "sends acknowledged that a fault met"
     REBALANCES = "changes of a group's generation"
+    GIVEN = "records given to members of groups"
     TAKEN_OVER = "positions taken over from the group"
     ABORTS = "transactions aborted"
     FENCED = "producers fenced by their successors"
@@ -56,15 +57,15 @@ MUST_SHOW: Mapping[str, tuple[Sight, ...]] = {
     "zombies": (Sight.ABORTS, Sight.FENCED, Sight.REFUSED),
     "sequences": (Sight.WRAPPED,),
     "seeks": (Sight.SEEKS, Sight.LOOK_UPS),
-    "groups": (Sight.REBALANCES,),
-    "groups-cooperative": (Sight.REBALANCES,),
-    "groups-consumer": (Sight.REBALANCES,),
-    "groups-static": (Sight.TAKEN_OVER,),
-    "groups-consumer-static": (Sight.TAKEN_OVER,),
-    "groups-positions": (Sight.REBALANCES, Sight.POSITIONS),
-    "groups-static-positions": (Sight.TAKEN_OVER, Sight.POSITIONS),
-    "groups-consumer-positions": (Sight.REBALANCES, Sight.POSITIONS),
-    "transform": (Sight.REBALANCES, Sight.ABORTS),
+    "groups": (Sight.GIVEN, Sight.REBALANCES),
+    "groups-cooperative": (Sight.GIVEN, Sight.REBALANCES),
+    "groups-consumer": (Sight.GIVEN, Sight.REBALANCES),
+    "groups-static": (Sight.GIVEN, Sight.TAKEN_OVER),
+    "groups-consumer-static": (Sight.GIVEN, Sight.TAKEN_OVER),
+    "groups-positions": (Sight.GIVEN, Sight.REBALANCES, Sight.POSITIONS),
+    "groups-static-positions": (Sight.GIVEN, Sight.TAKEN_OVER, Sight.POSITIONS),
+    "groups-consumer-positions": (Sight.GIVEN, Sight.REBALANCES, Sight.POSITIONS),
+    "transform": (Sight.GIVEN, Sight.REBALANCES, Sight.ABORTS),
     "compaction": (Sight.CLEANED,),
     "compaction-transactions": (Sight.CLEANED, Sight.ABORTS),
     "register": (Sight.LATEST,),
@@ -126,6 +127,13 @@ _OK = pl.col("type") == Type.OK.value
 _ASKED = pl.col("asked")
 _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.READS: _is(F.POLL) & pl.col("offset").is_not_null() & ~pl.col("final"),
+    Sight.GIVEN: (
+        _is(F.POLL)
+        & _OK
+        & pl.col("group").is_not_null()
+        & pl.col("member_id").is_not_null()
+        & pl.col("offset").is_not_null()
+    ),
     Sight.TAKEN_OVER: (
         _is(F.POSITION) & (_ASKED == "committed") & pl.col("asked_offset").is_not_null()
     ),

@@ -90,6 +90,11 @@ def state_of(process: subprocess.Popen[bytes]) -> str:
     return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+def states_of_threads(pid: int) -> list[str]:
+    stats = Path(f"/proc/{pid}/task").glob("*/stat")
+    return [path.read_text().rpartition(")")[2].split()[0] for path in stats]
+
+
 def test_a_write_to_a_frozen_disk_hangs_until_the_thaw(disk: Disk) -> None:
     file = disk.mount_point / "file"
     disk.freeze()
@@ -117,6 +122,7 @@ def test_a_process_is_halted_only_when_its_last_system_call_has_ended(
     )
     try:
         wait_until(lambda: counted.exists() and counted.stat().st_size > 0, "it counts")
+        wait_until(lambda: "D" in states_of_threads(child.pid), "a thread waits for the disk")
         with monkeypatch.context() as short:
             short.setattr(processes, "HALT_TIMEOUT_S", 0.5)
             with pytest.raises(TimeoutError, match=r"has not stopped .* it waits in the kernel"):

@@ -25,6 +25,7 @@ RAW: Row = {**PLACE, "f": "poll", "client": "raw", "final": True, "producer_id":
 WHOLE: Row = {**PLACE, "f": "read_all", "client": "raw", "final": True}
 KILL: Row = {"f": "nemesis", "detail": '{"fault": "Kill"}', "t_invoke_ns": 5, "t_complete_ns": 6}
 HEAL: Row = {"f": "nemesis", "detail": '{"fault": "Heal"}', "t_invoke_ns": 8, "t_complete_ns": 9}
+GIVEN: Row = {**PLACE, "f": "poll", "offset": 1, "group": "g", "member_id": "m"}
 SEND: Row = {**PLACE, "f": "send", "value": 1}
 
 
@@ -44,6 +45,7 @@ EXAMPLES: tuple[tuple[Sight, list[Row], list[Row]], ...] = (
         [{"f": "owned", "group": "g", "generation": n} for n in (1, 2)],
         [{"f": "owned", "group": g, "generation": 1} for g in "gh"],
     ),
+    (Sight.GIVEN, [GIVEN], [{**GIVEN, "member_id": None}, {**GIVEN, "offset": None}]),
     (
         Sight.TAKEN_OVER,
         [{**PLACE, "f": "position", "asked": "committed", "asked_offset": 3, "offset": 3}],
@@ -111,8 +113,12 @@ def test_every_sight_has_an_example_and_every_workload_something_to_show() -> No
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     nothing = counts(tmp_path, [SEND])
-    assert nothing.missing("groups", under_faults=False) == (Sight.REBALANCES,)
-    assert nothing.missing("groups", under_faults=True) == (Sight.REBALANCES, Sight.UNDER_FAULT)
+    assert nothing.missing("groups", under_faults=False) == (Sight.GIVEN, Sight.REBALANCES)
+    assert nothing.missing("groups", under_faults=True) == (
+        Sight.GIVEN,
+        Sight.REBALANCES,
+        Sight.UNDER_FAULT,
+    )
     assert nothing.missing("somebody else's", under_faults=True) == ()
     assert "the run shows nothing of it" in shown.problem(Sight.REBALANCES)
     seen = counts(tmp_path, [{"f": "abort"}])
