@@ -1,13 +1,12 @@
 """Validate a batch before a leader appends it, in the order in which Kafka checks.
 
-Source: ProduceRequest.java (validateRecords), UnifiedLog.java (analyzeAndValidateRecords), and
-LogValidator.java (validateBatch, validateRecord, and the two ways to assign offsets); KIP-724 (only
-magic 2), KIP-110 (zstd), KIP-32 and KIP-937 (timestamps), KIP-467 (which record is wrong).
+Source: UnifiedLog.java (analyzeAndValidateRecords) and LogValidator.java (validateBatch,
+validateRecord, and the two ways to assign offsets); KIP-110 (zstd), KIP-32 and KIP-937
+(timestamps), KIP-467 (which record is wrong).
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -41,14 +40,9 @@ from reference_impl.wire.compression import PIECE_BYTES, compress_pieces, expand
 
 Result = TypeVar("Result")
 
-_MAGIC_END = 17  # a batch must reach this far before its magic can be read
-_SMALLEST_RECORD = 14  # LegacyRecord.RECORD_OVERHEAD_V0: no length may be below it
-_LENGTH = struct.Struct(">i")
 SMALL_BYTES = 1024
 RECORD_ERRORS_MAX = 10_000
 """A client learns no more from more of them, and an answer has an end."""
-ZSTD_SINCE = 7
-"""First version of Produce which may carry zstd (KIP-110)."""
 _CODECS = {
     "uncompressed": Compression.NONE,
     "gzip": Compression.GZIP,
@@ -139,67 +133,6 @@ def drained(steps: Generator[None, None, Result]) -> Result:
         except StopIteration as end:
             result: Result = end.value
             return result
-
-
-def the_only_batch(
-    records: memoryview | bytearray | None, api_version: int
-) -> memoryview | bytearray:
-    """Return the one batch of magic 2 that a Produce must hold, without what follows it, or raise
-    Refused (ProduceRequest.validateRecords)."""
-    found = None if records is None else _bounds(records, 0)
-    if records is None or found is None:
-        raise Refused(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {api_version} must have at least one record batch per"
-            " partition",
-        )
-    end, magic = found
-    if magic != 2:
-        raise Refused(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {api_version} are only allowed to contain record"
-            " batches with magic version 2",
-        )
-    if end < HEADER_BYTES:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, "The record batch is shorter than its header.")
-    if api_version < ZSTD_SINCE and read_header(records).attributes & 7 == Compression.ZSTD:
-        raise Refused(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"Produce requests with version {api_version} are not allowed to use ZStandard"
-            " compression",
-        )
-    if end < len(records) and _bounds(records, end) is not None:
-        raise Refused(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {api_version} are only allowed to contain exactly one"
-            " record batch per partition",
-        )
-    return records[:end] if end < len(records) else records
-
-
-def _bounds(records: memoryview | bytearray, start: int) -> tuple[int, int] | None:
-    """Return (end, magic) of the batch that begins here (ByteBufferLogInputStream.nextBatch).
-
-    Bytes which are too few for a batch are none; a length or magic which no batch can have is
-    corruption.
-    """
-    left = len(records) - start
-    if left < LOG_OVERHEAD:
-        return None
-    (length,) = _LENGTH.unpack_from(records, start + 8)
-    if length < _SMALLEST_RECORD:
-        raise Refused(
-            ErrorCode.CORRUPT_MESSAGE,
-            f"Record size {length} is less than the minimum record overhead ({_SMALLEST_RECORD})",
-        )
-    if left < _MAGIC_END:
-        return None
-    magic = records[start + _MAGIC_END - 1]
-    if magic > 2:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
-    if LOG_OVERHEAD + length > left:
-        return None
-    return start + LOG_OVERHEAD + length, magic
 
 
 def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHeader:

@@ -10,7 +10,7 @@ from conformance.case import case, expect
 from conformance.members import group_connection
 from conformance.transactions import Producer
 from conformance.wire import Topic, Wire, batch, eventually, part, request
-from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, Struct
+from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, Struct, patched
 
 
 def to_partitions(topic: Topic, contents: dict[int, bytes], acks: int = -1) -> Struct:
@@ -70,6 +70,30 @@ def test_partitions_of_one_request_succeed_and_fail_alone(wire: Wire, version: i
     errors = {p.index: p.error_code for p in answer.partition_responses}
     expect(errors, {0: 0, 7: int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 1: 0}, "errors")
     expect((wire.values(topic), wire.values(topic, partition=1)), ([b"a"], [b"c"]), "records")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"crc": 1}, {"base_offset": 5}, {"magic": 3}, {"batch_length": 10}, {"attributes": 0x10}],
+    ids=lambda fields: next(iter(fields)),
+)
+@case("PROD-09", "Produce", versions=(3, 13), spec="class KafkaApis, handleProduceRequest")
+def test_beside_a_batch_that_is_refused_each_answer_is_true(
+    wire: Wire, version: int, wrong: dict[str, int]
+) -> None:
+    """Where one partition's batch cannot be appended, the other one's is appended and answered
+    without error, or neither is."""
+    # Kafka refuses a request as a whole if a batch begins with what cannot be one, or if it may not
+    # write in a transaction; a wrong batch otherwise is its partition's affair.
+    topic = wire.create_topic(partitions=2, on_one_broker=True)
+    good = batch(b"a").encode()
+    body = to_partitions(topic, {0: good, 1: patched(good, **wrong)})
+    answer = wire.leader(topic).call("Produce", version, body).responses[0]
+    accepted = {p.index: p.error_code == ErrorCode.NONE for p in answer.partition_responses}
+    expect(accepted[1], False, "the wrong batch is accepted")
+    for index in (0, 1):
+        written = wire.values(topic, partition=index)
+        expect(written, [b"a"] if accepted[index] else [], f"records of partition {index}")
 
 
 @case(

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from reference_impl.core.batch_validation import SurveyedBatch, is_large, survey, the_only_batch
+from reference_impl.core.batch_framing import NOBODY, the_only_batch, writers_in_transactions
+from reference_impl.core.batch_validation import SurveyedBatch, is_large, survey
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Release
 from reference_impl.core.events import Request
@@ -18,14 +19,7 @@ from reference_impl.core.security.permissions import WRITE_TOPIC, WRITE_TRANSACT
 from reference_impl.core.storage import StorageError
 from reference_impl.core.topic_names import is_internal
 from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
-from reference_impl.wire import (
-    HEADER_BYTES,
-    BatchHeader,
-    ErrorCode,
-    Struct,
-    definition,
-    read_header,
-)
+from reference_impl.wire import BatchHeader, ErrorCode, Struct, definition, read_header
 
 RESPONSE = definition("ProduceResponse")
 TopicProduceResponse = RESPONSE.struct_class("TopicProduceResponse")
@@ -52,12 +46,15 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
     """Append the batches of one request to the partitions that this broker leads."""
     pending = PendingProduce(broker, request)
     pause = GiveWay(request)
+    refused_as_a_whole = yield from why_nothing_is_appended(broker, request)
     for topic in request.body.topic_data:
         yield pause
         answers = pending.add_topic(topic)
         # A partition that is named twice counts once, its last time (KafkaApis: a map).
         for wanted in {row.index: row for row in topic.partition_data}.values():
             try:
+                if refused_as_a_whole is not None:
+                    raise refused_as_a_whole
                 partition, appended = yield from append_one(broker, request, topic, wanted)
             except Refused as refused:
                 answers.append(refusal(wanted.index, refused))
@@ -79,6 +76,33 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
         yield from broker.parking.park(pending, request.body.timeout_ms)
         if broker.parking.changes != changes:
             yield from broker.parking.ask(request.connection)
+
+
+def why_nothing_is_appended(
+    broker: Broker, request: Request
+) -> Generator[Effect, None, Refused | None]:
+    """Return the error of every partition if one of them begins with what cannot be a batch, or if
+    the client writes in a transaction that is not its own (KafkaApis.handleProduceRequest and
+    ReplicaManager.handleProduceAppend ask this before they look at any partition)."""
+    producers: frozenset[tuple[int, int]] = frozenset()
+    try:
+        for topic in request.body.topic_data:
+            for wanted in topic.partition_data:
+                producers |= writers_in_transactions(wanted.records)
+            yield GiveWay(request)
+        if producers:
+            transactional_id = request.body.transactional_id
+            if transactional_id is None:
+                raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            broker.access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)
+        if len(producers - {NOBODY}) > 1:
+            raise Refused(
+                ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+                "Transactional records contained more than one producer ID",
+            )
+    except Refused as refused:
+        return refused
+    return None
 
 
 def append_one(
@@ -121,7 +145,7 @@ def check_request(
     """Return the partition, the batch and its header; raise Refused unless this producer may write
     it there now."""
     if broker.access.is_controlled:
-        check_access(broker, request, topic, wanted)
+        check_access(broker, request, topic)
     partition = broker.led_partition(topic.name, topic.topic_id, wanted.index)
     data = the_only_batch(wanted.records, request.api_version)
     if request.body.acks not in ACKS:
@@ -134,12 +158,8 @@ def check_request(
     return partition, data, header
 
 
-def check_access(broker: Broker, request: Request, topic: Struct, wanted: Struct) -> None:
-    """Raise Refused unless the producer may write this here."""
-    data = wanted.records or b""
-    transactional_id = request.body.transactional_id
-    if len(data) >= HEADER_BYTES and read_header(data).is_transactional and transactional_id:
-        broker.access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)
+def check_access(broker: Broker, request: Request, topic: Struct) -> None:
+    """Raise Refused unless the producer may write to this topic."""
     image = broker.image.topic_of(topic.name, topic.topic_id)
     name = topic.name or (image.name if image is not None else None)
     if name:  # who asks for an id that is unknown hears so
@@ -166,11 +186,10 @@ def check_transaction(
     broker: Broker, request: Request, partition: Partition, header: BatchHeader
 ) -> None:
     """Raise Refused unless the partition is part of the transaction that the batch belongs to."""
-    if not header.is_transactional:
-        return
     transactional_id = request.body.transactional_id
-    if transactional_id is None:
-        raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    # A batch of no producer belongs to nobody's transaction (Kafka appends it).
+    if not (header.is_transactional and header.has_producer_id) or transactional_id is None:
+        return
     writer = Writer(
         transactional_id,
         header.producer_id,

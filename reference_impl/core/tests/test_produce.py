@@ -94,6 +94,29 @@ def test_records_which_are_no_batch_are_refused(world: World) -> None:
     assert world.read_all("t") == []
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"batch_length": 10}, ErrorCode.CORRUPT_MESSAGE),
+        ({"batch_length": 0x7FFF_FFFF}, ErrorCode.UNKNOWN_SERVER_ERROR),
+        ({"magic": 3}, ErrorCode.CORRUPT_MESSAGE),
+        ({"attributes": 0x10}, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    ],
+    ids=str,
+)
+def test_what_no_request_may_hold_keeps_its_other_partitions_out_too(
+    world: World, change: dict[str, int], code: ErrorCode
+) -> None:
+    world.create_topic("two", 2)
+    good = world.batch("a")
+    body = world.produce_body("two", good)
+    bad = world.produce_body("two", patched(good, **change), partition=1)
+    body.topic_data[0].partition_data += bad.topic_data[0].partition_data
+    rows = world.ask(ApiKey.PRODUCE, 9, body).responses[0].partition_responses
+    assert [ErrorCode(row.error_code) for row in rows] == [code, code]
+    assert world.read_all("two") == []
+
+
 @pytest.mark.parametrize("codec", list(Compression))
 def test_every_codec_is_stored_as_it_was_sent(world: World, codec: Compression) -> None:
     sent = world.batch("a", "b", attributes=codec)

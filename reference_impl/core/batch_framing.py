@@ -1,0 +1,109 @@
+"""Find the one batch that a Produce holds for a partition.
+
+Source: ProduceRequest.java (validateRecords), RequestUtils.java (hasTransactionalRecords), and
+ByteBufferLogInputStream.java (nextBatch); KIP-724 (only magic 2).
+"""
+
+from __future__ import annotations
+
+import struct
+
+from reference_impl.core.refused import Refused
+from reference_impl.wire import Compression, ErrorCode, read_header
+from reference_impl.wire.batch_header import HEADER_BYTES, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_BIT
+
+ZSTD_SINCE = 7
+"""First version of Produce which may carry zstd (KIP-110)."""
+_MAGIC_END = 17  # a batch must reach this far before its magic can be read
+_ATTRIBUTES_END = 23  # the smallest batch is longer
+_SMALLEST_RECORD = 14  # LegacyRecord.RECORD_OVERHEAD_V0: no length may be below it
+_LENGTH = struct.Struct(">i")
+_INT_MAX = 0x7FFF_FFFF
+NOBODY = (-1, -1)
+"""The producer of a transactional batch that names none."""
+_NO_WRITERS: frozenset[tuple[int, int]] = frozenset()
+_UNNAMED = frozenset([NOBODY])
+
+
+def writers_in_transactions(records: memoryview | bytearray | None) -> frozenset[tuple[int, int]]:
+    """Return id and epoch of the first batch's producer if the batch is transactional.
+
+    Raise Refused if no batch begins as these bytes do.
+    """
+    found = None if records is None else _bounds(records, 0)
+    if records is None or found is None or found[1] != MAGIC:
+        return _NO_WRITERS
+    if not records[_ATTRIBUTES_END - 1] & TRANSACTIONAL_BIT:
+        return _NO_WRITERS
+    if found[0] < HEADER_BYTES:
+        return _UNNAMED
+    header = read_header(records)
+    return (
+        frozenset([(header.producer_id, header.producer_epoch)])
+        if header.has_producer_id
+        else _UNNAMED
+    )
+
+
+def the_only_batch(
+    records: memoryview | bytearray | None, api_version: int
+) -> memoryview | bytearray:
+    """Return the one batch of magic 2 that a Produce must hold, without what follows it, or raise
+    Refused (ProduceRequest.validateRecords)."""
+    found = None if records is None else _bounds(records, 0)
+    if records is None or found is None:
+        raise Refused(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {api_version} must have at least one record batch per"
+            " partition",
+        )
+    end, magic = found
+    if magic != MAGIC:
+        raise Refused(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {api_version} are only allowed to contain record"
+            " batches with magic version 2",
+        )
+    if end < HEADER_BYTES:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, "The record batch is shorter than its header.")
+    if api_version < ZSTD_SINCE and read_header(records).attributes & 7 == Compression.ZSTD:
+        raise Refused(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"Produce requests with version {api_version} are not allowed to use ZStandard"
+            " compression",
+        )
+    if end < len(records) and _bounds(records, end) is not None:
+        raise Refused(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {api_version} are only allowed to contain exactly one"
+            " record batch per partition",
+        )
+    return records[:end] if end < len(records) else records
+
+
+def _bounds(records: memoryview | bytearray, start: int) -> tuple[int, int] | None:
+    """Return (end, magic) of the batch that begins here (ByteBufferLogInputStream.nextBatch).
+
+    Bytes which are too few for a batch are none; a length or magic which no batch can have is
+    corruption.
+    """
+    left = len(records) - start
+    if left < LOG_OVERHEAD:
+        return None
+    (length,) = _LENGTH.unpack_from(records, start + 8)
+    if length < _SMALLEST_RECORD:
+        raise Refused(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"Record size {length} is less than the minimum record overhead ({_SMALLEST_RECORD})",
+        )
+    if length > _INT_MAX - LOG_OVERHEAD:
+        # Kafka's own sum overflows, and an unexpected exception ends the request.
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"Record size {length} is too large")
+    if left < _MAGIC_END:
+        return None
+    magic = records[start + _MAGIC_END - 1]
+    if magic > MAGIC:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    if LOG_OVERHEAD + length > left:
+        return None
+    return start + LOG_OVERHEAD + length, magic
