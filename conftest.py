@@ -1,16 +1,24 @@
-"""What every test of every package shares: the markers `needs` and `nightly`, and the time budget.
+"""What every test of every package shares: the markers `needs`, `nightly` and `seeds`, what random
+tests draw, and the time budget.
 
 A test whose component is missing is not skipped in silence: it is left out and listed at the end,
 under "not run (component missing)", with the command that brings the component.
 
 `make test` runs three workers (pytest-xdist), a file at a time; `pytest PATH` runs in one process.
+
+Tests that draw at random draw the same in every `make test`, on every machine: a red is the
+change's.
+`--nightly` draws anew, and more; the seed stands in the header and in the summary.
 """
 
+import secrets
 import time
 from collections import Counter
 from typing import Any
+from unittest import TestCase
 
 import pytest
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from ci import doctor
 
@@ -21,19 +29,97 @@ ATTACKS = ("chaos/", "ci/")
 """Their tests run in one worker: an attack removes what a killed one left behind, and must not
 remove it before the test that looks for it."""
 
+EXAMPLES_TIMES_NIGHTLY = 20
+"""`--nightly` draws as many times more than `make test`."""
+
+settings.register_profile(
+    "same",
+    derandomize=True,
+    deadline=None,
+    print_blob=True,
+    # A busy machine is no finding.
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("anew", settings.get_profile("same"), derandomize=False)
+
 _left_out: pytest.StashKey[list[tuple[str, tuple[str, ...]]]] = pytest.StashKey()
 _nightly: pytest.StashKey[int] = pytest.StashKey()
 _started: pytest.StashKey[float] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--nightly", action="store_true", help="also run the tests marked nightly")
+    parser.addoption(
+        "--nightly",
+        action="store_true",
+        help="also run the tests marked nightly, and let random tests draw anew "
+        f"({EXAMPLES_TIMES_NIGHTLY} times as many; --hypothesis-seed draws the same again)",
+    )
+    parser.addoption(
+        "--examples-times",
+        type=int,
+        metavar="N",
+        help="draw N times as many examples and seeds as usual (1; with --nightly "
+        f"{EXAMPLES_TIMES_NIGHTLY})",
+    )
 
 
+@pytest.hookimpl(tryfirst=True)  # before hypothesis reads its own options
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.nightly and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(secrets.randbelow(10**9))
+    seed = config.option.hypothesis_seed
+    if seed is not None and not (seed.isascii() and seed.isdecimal()):
+        raise pytest.UsageError(f"--hypothesis-seed takes a whole number, not {seed!r}")
+    if examples_times(config) < 1:
+        raise pytest.UsageError("--examples-times takes a whole number from 1 on")
+    settings.load_profile("same" if seed is None else "anew")
     config.stash[_left_out] = []
     config.stash[_nightly] = 0
     config.stash[_started] = time.monotonic()
+
+
+def examples_times(config: pytest.Config) -> int:
+    """Return how many times as much as usual random tests draw."""
+    wanted: int | None = config.option.examples_times
+    usual = EXAMPLES_TIMES_NIGHTLY if config.option.nightly else 1
+    return usual if wanted is None else wanted
+
+
+def drawn_anew(config: pytest.Config) -> str:
+    """Return how random tests draw the same again, or "" where they draw what they always do."""
+    seed, times = config.option.hypothesis_seed, examples_times(config)
+    if seed is None:
+        return ""
+    options = f"--hypothesis-seed={seed} --examples-times={times}"
+    return f"random tests draw by seed {seed}; again: pytest {options}"
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return [line] if (line := drawn_anew(config)) else []
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test that is marked `seeds(N)` its argument `seed`: 0 to N-1, or by night others."""
+    for marker in metafunc.definition.iter_markers("seeds"):
+        first = int(metafunc.config.option.hypothesis_seed or 0)
+        wanted = marker.args[0] * examples_times(metafunc.config)
+        metafunc.parametrize("seed", range(first, first + wanted))
+
+
+def draw_more(items: list[pytest.Item], times: int) -> None:
+    """Let tests of hypothesis draw as many times more examples, in as many times more time."""
+    done: set[Any] = set()
+    for item in items:
+        if not (isinstance(item, pytest.Function) and is_hypothesis_test(item.function)):
+            continue
+        item.add_marker(pytest.mark.timeout(300 * times), append=False)
+        is_machine = item.cls is not None and issubclass(item.cls, TestCase)
+        holder: Any = item.cls if is_machine else item.function
+        name = "settings" if is_machine else "_hypothesis_internal_use_settings"
+        if holder not in done:  # the cases of a parametrized test share it
+            usual = getattr(holder, name)
+            setattr(holder, name, settings(usual, max_examples=usual.max_examples * times))
+            done.add(holder)
 
 
 def missing_components(item: pytest.Item) -> tuple[str, ...]:
@@ -57,6 +143,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left_out.append(item)
         else:
             run.append(item)
+    if (times := examples_times(config)) > 1:
+        draw_more(run, times)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = run
@@ -103,6 +191,8 @@ def pytest_terminal_summary(
             write(f"  {test} needs {', '.join(names)}")
     if nightly := config.stash[_nightly]:
         write(f"{nightly} tests are nightly; --nightly runs them too")
+    if line := drawn_anew(config):
+        write(line)
     took_s = time.monotonic() - config.stash[_started]
     if took_s > BUDGET_S and not config.getoption("--nightly"):
         write(f"took {took_s / 60:.0f} min: over the budget of {BUDGET_S // 60} (see --durations)")

@@ -1,8 +1,11 @@
 """The markers of the root conftest.py, seen from outside: a pytest of its own in a folder."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from ci import places
 
@@ -24,7 +27,7 @@ def run_pytest(folder: Path, tests: str, *arguments: str) -> tuple[int, str]:
     (folder / "conftest.py").write_text(
         (places.ROOT / "conftest.py").read_text() + DOCTOR_WITHOUT_GO
     )
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  needs: x\n  nightly: x\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  needs: x\n  nightly: x\n seeds: x\n")
     (folder / "test_sample.py").write_text("import pytest\n" + tests)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
@@ -65,3 +68,63 @@ def test_nightly_tests_run_on_request_only(tmp_path: Path) -> None:
     assert "1 passed, 1 deselected" in usual and "1 tests are nightly" in usual
     _, nightly = run_pytest(tmp_path, tests, "--nightly")
     assert "2 passed" in nightly and "are nightly" not in nightly
+
+
+DRAWING = """
+from hypothesis import given, settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+def tell(what):
+    with open("drawn", "a") as file:
+        print(what, file=file)
+
+@settings(max_examples=5)
+@given(st.integers())
+def test_numbers(number): tell(number)
+
+class Machine(RuleBasedStateMachine):
+    @rule(number=st.integers())
+    def step(self, number): tell(number)
+
+Machine.TestCase.settings = settings(max_examples=5, stateful_step_count=3)
+TestMachine = Machine.TestCase
+
+@pytest.mark.seeds(3)
+def test_seeds(seed): tell(seed)
+"""
+
+
+def drawn(folder: Path, *arguments: str) -> tuple[list[str], str]:
+    """Return what three random tests draw, and what pytest says."""
+    file = folder / "drawn"
+    file.unlink(missing_ok=True)
+    status, output = run_pytest(folder, DRAWING, *arguments)
+    assert status == 0, output
+    return file.read_text().split(), output
+
+
+def test_random_tests_draw_the_same_every_day_and_anew_by_night(tmp_path: Path) -> None:
+    usual, said = drawn(tmp_path)
+    assert drawn(tmp_path)[0] == usual
+    assert usual[-3:] == ["0", "1", "2"]
+    assert "--hypothesis-seed" not in said
+
+    night, said = drawn(tmp_path, "--nightly")
+    assert len(night) > 10 * len(usual)
+    assert not set(usual[-3:]) & set(night[-60:])
+    (again,) = set(re.findall(r"again: pytest (--hypothesis-seed=\d+ --examples-times=20)", said))
+    assert drawn(tmp_path, *again.split())[0] == night
+    assert drawn(tmp_path, "--nightly")[0] != night
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--examples-times=0", "--examples-times takes a whole number from 1 on"),
+        ("--hypothesis-seed=x", "--hypothesis-seed takes a whole number, not 'x'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(tmp_path: Path, option: str, told: str) -> None:
+    status, output = run_pytest(tmp_path, DRAWING, option)
+    assert status == pytest.ExitCode.USAGE_ERROR
+    assert told in output and "Traceback" not in output

@@ -104,7 +104,7 @@ def test_it_tells_gaps_errors_and_recoveries() -> None:
     assert found.as_dict()["longest_gap_s"] == 12.0
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_on_the_model_only_a_cluster_that_stays_dead_is_reported(seed: int) -> None:
     rows = valid_rows(seed, turns=300)
     last = max(row["t_complete_ns"] or 0 for row in rows) // SECOND + 1
@@ -195,7 +195,7 @@ def single() -> st.SearchStrategy[Row]:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(single(), st.integers(0, 3), st.integers(0, 2)), max_size=10))
 def test_it_measures_what_its_twin_measures(drawn: list[tuple[Row, int, int]]) -> None:
     now, rows = 0, []

@@ -39,7 +39,7 @@ def frame(rows: list[tuple[int, str, str, float, float]]) -> pl.DataFrame:
 
 
 @given(operations, st.floats(0.001, 3), st.integers(12, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_bars_hold_every_operation_once_and_join_only_what_is_near(
     rows: list[tuple[int, str, str, float, float]], gap_s: float, bars_max: int
 ) -> None:

@@ -313,7 +313,7 @@ def histories(draw: st.DrawFn) -> list[Row]:
 
 
 @pytest.mark.timeout(900)  # every kernel's plan is made anew for each history: long under load
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=90)
 @given(histories())
 def test_kernels_find_what_their_twins_find(rows: list[Row]) -> None:
     events = resolved(frame(rows).lazy()).sort("op_id", "record_index")

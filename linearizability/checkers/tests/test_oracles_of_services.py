@@ -116,7 +116,7 @@ def histories(draw: st.DrawFn) -> list[Row]:
     return frame(rows).rows(named=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(histories())
 def test_kernels_find_what_their_twins_find(rows: list[Row]) -> None:
     events = resolved(frame(rows).lazy())

@@ -80,7 +80,7 @@ def expected(graph: Graph) -> dict[frozenset[int], int]:
     return answer
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(graphs())
 def test_each_component_is_told_by_one_of_its_shortest_cycles(graph: Graph) -> None:
     cycles = shortest_cycles(graph)

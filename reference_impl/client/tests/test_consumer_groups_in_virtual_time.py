@@ -17,7 +17,6 @@ from reference_impl.client.values import ProducerRecord, TopicPartition
 from reference_impl.core.rules import Rules
 from reference_impl.wire import ApiKey
 
-SEEDS = range(3)
 CONFIG = {
     "group.consumer.min.session.timeout.ms": "6000",
     "group.consumer.session.timeout.ms": "6000",
@@ -100,7 +99,7 @@ def have_all(members: list[Member]) -> Callable[[], bool]:
     )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.seeds(3)
 def test_a_group_reads_everything_while_members_come_and_go(seed: int) -> None:
     world = VirtualWorld(seed, loss=0.03, config=CONFIG)
     fill(world, 200)
@@ -156,7 +155,7 @@ def shared_partitions(seed: int, rules: type[Rules] = Rules) -> set[TopicPartiti
     return {each for member in members for each in member.shared}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.seeds(3)
 def test_no_partition_is_held_by_two(seed: int) -> None:
     assert not shared_partitions(seed)
 

@@ -20,7 +20,6 @@ from reference_impl.client.values import (
 )
 from reference_impl.core.rules import Rules
 
-SEEDS = range(6)
 ALL = frozenset(TopicPartition("t", index) for index in range(3))
 
 
@@ -56,7 +55,7 @@ def values(records: list[ConsumerRecord], partition: int) -> list[int]:
     return [int(record.value or b"") for record in records if record.partition == partition]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.seeds(6)
 def test_an_idempotent_producer_writes_each_record_once_and_in_order(seed: int) -> None:
     world = VirtualWorld(seed, loss=0.2)
     sender = producer(world, batch_size=200, linger_ms=1)
@@ -99,7 +98,7 @@ def test_a_broker_that_forgets_retries_is_found_out() -> None:
     assert len(values(read_all(world), 0)) > 100
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.seeds(6)
 @pytest.mark.parametrize("version", [1, 2], ids="transaction.version={}".format)
 def test_committed_transactions_are_read_and_aborted_ones_are_not(seed: int, version: int) -> None:
     world = VirtualWorld(seed, loss=0.1)
@@ -147,7 +146,7 @@ def pin_transaction_version_1(machine: Producer) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["RangeAssignor", "CooperativeStickyAssignor"])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.seeds(6)
 def test_a_group_reads_everything_while_members_come_and_go(seed: int, strategy: str) -> None:
     world = VirtualWorld(seed, loss=0.03)
     sender = producer(world)

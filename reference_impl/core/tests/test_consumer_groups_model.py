@@ -8,7 +8,7 @@ the same.
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -173,12 +173,7 @@ class Groups(RuleBasedStateMachine):
         assert self.world.reports == []
 
 
-Groups.TestCase.settings = settings(
-    max_examples=40,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+Groups.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
 TestGroups = Groups.TestCase
 
 

@@ -84,7 +84,7 @@ def test_a_final_message_that_cannot_be_is_denied(change: tuple[bytes, bytes]) -
     assert exchange.user is None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     name=NAMES,
     password=st.text(max_size=20),

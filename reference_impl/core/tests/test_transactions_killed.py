@@ -178,7 +178,7 @@ def step(life: Life, random: Random) -> None:
         life.begin_again()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.seeds(12)
 def test_all_of_a_transaction_or_none(seed: int) -> None:
     random = Random(f"{seed}:transactions")
     world = transactional_world()

@@ -44,7 +44,7 @@ def write_until_killed(directory: Path, acknowledgements: int) -> int:
     return int(lines[-1]) if lines else acknowledged
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.seeds(2)
 def test_no_acknowledged_record_is_lost_by_kill_9(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(2):

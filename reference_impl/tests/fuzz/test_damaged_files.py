@@ -19,7 +19,6 @@ from reference_impl.core.tests.world import World
 from reference_impl.host.serve import CANNOT_START
 from reference_impl.wire import ApiKey, CorruptRecord, ErrorCode
 
-SEEDS = range(60)
 RECORDS = [str(number) for number in range(60)]
 DERIVED = (".index", ".timeindex", ".txnindex", ".snapshot", "leader-epoch-checkpoint")
 """Files that the log itself can give back."""
@@ -106,7 +105,7 @@ def disks() -> dict[bool, Files]:
     return {clean: files_of_a_broker(clean=clean) for clean in (True, False)}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.seeds(60)
 def test_one_damaged_file_costs_its_partition_at_most(seed: int, disks: dict[bool, Files]) -> None:
     random = Random(seed)
     files = dict(disks[random.random() < 0.5])

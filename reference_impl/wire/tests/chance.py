@@ -7,13 +7,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-
 from reference_impl.wire.fields import Field, Struct, StructType
 from reference_impl.wire.schema import Definition
 
-GENEROUS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""A busy machine is no finding."""
 WIDTH = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from reference_impl.wire.compression import Compression, compress, decompress, expand
 from reference_impl.wire.malformed import CorruptRecord
-from reference_impl.wire.tests.chance import GENEROUS
 from reference_impl.wire.tests.memory import peak_memory
 
 REAL = [kind for kind in Compression if kind is not Compression.NONE]
 KINDS = pytest.mark.parametrize("kind", REAL, ids=lambda kind: kind.name)
 
 
-@settings(GENEROUS, max_examples=100)
+@settings(max_examples=100)
 @given(st.sampled_from(Compression), st.binary(max_size=500), st.integers(1, 300))
 def test_data_comes_back(kind: Compression, data: bytes, times: int) -> None:
     assert decompress(kind, compress(kind, data * times)) == data * times
@@ -105,7 +104,7 @@ def test_a_compression_which_does_not_exist_is_refused(kind: int) -> None:
             call(kind, b"")
 
 
-@settings(GENEROUS, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from(REAL), st.binary(max_size=60), st.data())
 def test_a_broken_stream_is_data_or_refused(
     kind: Compression, plain: bytes, data: st.DataObject

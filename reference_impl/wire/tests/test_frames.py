@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_impl.wire import (
@@ -23,7 +23,6 @@ from reference_impl.wire import (
     response_header_version,
 )
 from reference_impl.wire.messages import KAFKA_VERSIONS, api_keys, request_definition
-from reference_impl.wire.tests.chance import GENEROUS
 
 # size 20 | api key 3, version 4, correlation 7 | client id "ab" | 1 topic "t" | auto-create yes
 METADATA_4 = bytes.fromhex("00000014 0003 0004 00000007 0002 6162 00000001 0001 74 01")
@@ -135,7 +134,6 @@ def test_a_header_which_is_none_says_why(frame: str, problem: str) -> None:
         decode_request_header(bytes.fromhex(frame))
 
 
-@settings(GENEROUS)
 @given(st.lists(st.binary(max_size=40), max_size=6), st.data())
 def test_frames_come_whole_however_the_bytes_are_cut(
     frames: list[bytes], data: st.DataObject

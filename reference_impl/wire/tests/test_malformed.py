@@ -20,7 +20,6 @@ from reference_impl.wire import (
 )
 from reference_impl.wire.messages import api_keys, names, request_definition
 from reference_impl.wire.tests import chance
-from reference_impl.wire.tests.chance import GENEROUS
 from reference_impl.wire.tests.memory import peak_memory
 
 BYTES_PER_BYTE = 64
@@ -41,7 +40,7 @@ def decodes_or_is_malformed(name: str, version: int, data: bytes) -> bool:
     return True
 
 
-@settings(GENEROUS, max_examples=400)
+@settings(max_examples=400)
 @given(st.sampled_from(EVERY_VERSION), st.integers(0, 1 << 32), st.data())
 def test_a_message_cut_short_is_malformed(
     which: tuple[str, int], seed: int, data: st.DataObject
@@ -55,7 +54,7 @@ def test_a_message_cut_short_is_malformed(
         assert not decodes_or_is_malformed(name, version, encoded[:cut])
 
 
-@settings(GENEROUS, max_examples=600)
+@settings(max_examples=600)
 @given(st.sampled_from(EVERY_VERSION), st.integers(0, 1 << 32), st.data())
 def test_flipped_bits_are_a_message_or_malformed(
     which: tuple[str, int], seed: int, data: st.DataObject
@@ -72,7 +71,7 @@ def test_flipped_bits_are_a_message_or_malformed(
     decodes_or_is_malformed(name, version, bytes(encoded))
 
 
-@settings(GENEROUS, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from(api_keys()), st.data())
 def test_a_frame_of_junk_is_a_request_or_malformed(key: int, data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(request_definition(key).valid_versions))
@@ -83,7 +82,7 @@ def test_a_frame_of_junk_is_a_request_or_malformed(key: int, data: st.DataObject
         assert error.problem
 
 
-@settings(GENEROUS, max_examples=300)
+@settings(max_examples=300)
 @given(st.binary(max_size=80))
 def test_junk_in_a_log_is_malformed(junk: bytes) -> None:
     for read in (decode_metadata_record, lambda raw: decode_record(raw, raw)):
@@ -133,7 +132,7 @@ def test_a_claimed_count_allocates_nothing(count: int) -> None:
         assert peak() < ROOM
 
 
-@settings(GENEROUS, max_examples=300)
+@settings(max_examples=300)
 @given(st.binary(max_size=200), st.booleans())
 def test_junk_is_no_record_batch(junk: bytes, with_magic: bool) -> None:
     if with_magic and len(junk) > 16:

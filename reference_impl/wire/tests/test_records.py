@@ -28,7 +28,6 @@ from reference_impl.wire.records import (
     set_timestamps,
     varint,
 )
-from reference_impl.wire.tests.chance import GENEROUS
 
 # Written down by hand from the documentation of the record batch.
 AFTER_THE_CRC = bytes.fromhex(
@@ -236,7 +235,6 @@ def test_a_record_without_a_timestamp_has_none() -> None:
     assert read_header(batch.encode()).max_timestamp == NO_TIMESTAMP
 
 
-@settings(GENEROUS)
 @given(st.integers(-(1 << 63), (1 << 63) - 1))
 def test_varints_come_back(number: int) -> None:
     raw = varint(number)
@@ -256,7 +254,7 @@ RECORDS = st.builds(
 )
 
 
-@settings(GENEROUS, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(RECORDS, max_size=4), st.sampled_from(Compression), st.integers(0, 1 << 62))
 def test_any_batch_comes_back(
     records: list[Record], compression: Compression, base_offset: int
@@ -267,7 +265,7 @@ def test_any_batch_comes_back(
     assert RecordBatch.decode(batch.encode()) == (batch, len(batch.encode()))
 
 
-@settings(GENEROUS, max_examples=300)
+@settings(max_examples=300)
 @given(st.integers(0, len(GOLDEN) * 8 - 1), st.sampled_from(Compression))
 def test_a_flipped_bit_never_goes_unnoticed(bit: int, compression: Compression) -> None:
     raw = bytearray(two_records(compression).encode())

@@ -11,7 +11,7 @@ from typing import Literal
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_impl.core.log.cleaner import Cleaner
@@ -174,9 +174,7 @@ WORK = st.lists(
 )
 
 
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+@settings(max_examples=80)
 @given(work=WORK)
 def test_cleaning_changes_nothing_that_a_reader_relies_on(
     work: list[tuple[list[tuple[list[KeyValue], End]], bool, tuple[int, Stop | None]]],

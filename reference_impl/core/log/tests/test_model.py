@@ -5,7 +5,7 @@ restarts.
 import shutil
 import tempfile
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -211,10 +211,6 @@ class OnDisk(LogAgainstList):
 
 
 TestInMemory = InMemory.TestCase
-TestInMemory.settings = settings(
-    max_examples=50, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestInMemory.settings = settings(max_examples=50, stateful_step_count=40)
 TestOnDisk = OnDisk.TestCase
-TestOnDisk.settings = settings(
-    max_examples=15, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestOnDisk.settings = settings(max_examples=15, stateful_step_count=30)

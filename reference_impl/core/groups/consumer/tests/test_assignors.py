@@ -51,7 +51,7 @@ def check_complete(members: list[MemberSpec], counts: dict[UUID, int], parts: As
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases(), st.data())
 def test_every_partition_has_one_reader_whatever_happened_before(
     name: str, case: Case, data: st.DataObject
@@ -67,7 +67,7 @@ def test_every_partition_has_one_reader_whatever_happened_before(
     check_complete(later, counts, ASSIGNORS[name](later, counts))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases(alike=True))
 def test_uniform_is_balanced_and_moves_no_more_than_it_must(case: Case) -> None:
     members, counts = case
@@ -81,7 +81,7 @@ def test_uniform_is_balanced_and_moves_no_more_than_it_must(case: Case) -> None:
     assert moved == len(now["zz-new"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases())
 def test_uniform_changes_nothing_when_asked_again(case: Case) -> None:
     members, counts = case
@@ -101,7 +101,7 @@ def test_range_gives_runs_and_the_remainder_to_the_first() -> None:
     assert runs == {"a": [0, 1, 2], "b": [3, 4], "c": [5, 6]}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases(alike=True))
 def test_range_co_partitions_topics_of_equal_size(case: Case) -> None:
     members, _ = case

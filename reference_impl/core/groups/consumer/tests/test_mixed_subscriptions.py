@@ -30,7 +30,7 @@ def group_by_chance(random: Random) -> tuple[list[MemberSpec], dict[UUID, int]]:
     return members, counts
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.seeds(200)
 def test_every_wanted_partition_is_in_the_part_of_one_member_who_wants_it(seed: int) -> None:
     members, counts = group_by_chance(Random(seed))
     assignment = assign(members, counts)

@@ -31,7 +31,7 @@ PATTERNS = st.recursive(ATOMS, joined, max_leaves=8)
 NAMES = st.text("abcd.-_1", max_size=12)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(PATTERNS, st.lists(NAMES, min_size=1, max_size=8))
 def test_a_pattern_matches_what_it_matches_in_python(pattern: str, names: list[str]) -> None:
     regex = TopicRegex.compile(pattern)
