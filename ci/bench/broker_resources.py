@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ci.bench.table import Ratio, Table
-from reference_impl.host.tests.process import BrokerProcess, RawClient
+from reference_impl.robustness.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, request_definition
 
 STARTS = 5

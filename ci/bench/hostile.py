@@ -24,9 +24,9 @@ from ci.bench.table import Ratio, Table
 from ci.errors import UsageError
 from ci.places import KAFKA_VERSION
 from reference_impl.core.broker_configs import STANDARD_AUTHORIZER
-from reference_impl.host.tests.process import Address, BrokerProcess, RawClient
-from reference_impl.tests.hostile import attacks
-from reference_impl.tests.hostile.witness import Place, Witness
+from reference_impl.robustness.hostile import attacks
+from reference_impl.robustness.hostile.witness import Place, Witness
+from reference_impl.robustness.process import Address, BrokerProcess, RawClient
 
 CONFIG = {"authorizer.class.name": STANDARD_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 TOPIC = "hostile"

@@ -19,6 +19,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reference_impl.client": ("reference_impl.wire",),
     "reference_impl.bugs": ("reference_impl.core", "reference_impl.client", "reference_impl.wire"),
     "reference_impl.host": ("reference_impl",),
+    "reference_impl.robustness": ("reference_impl",),
     "linearizability": (),
     # The truth of the self-test comes from its model: a judge that is blind would blind its own
     # test. The runner alone asks the judges.

@@ -49,7 +49,7 @@ def fuzz(
     """Fuzz the reference broker with the message schemas; exit 1 if it dies, leaks, or disturbs a
     good client."""
     from chaos import leftovers
-    from reference_impl.tests.fuzz.run import fuzz as run_fuzz
+    from reference_impl.robustness.fuzz.run import fuzz as run_fuzz
 
     check_above_zero(seconds=seconds, cases=cases)
     leftovers.remove_and_mark_children()
@@ -66,7 +66,7 @@ def kills(
     """Kill -9 the reference broker under load; exit 1 if anything is lost, or happens twice."""
     from chaos import leftovers
     from reference_impl.bugs import BUGS
-    from reference_impl.tests.kills.run import run_kills
+    from reference_impl.robustness.kills.run import run_kills
 
     if bug is not None and bug not in BUGS:
         raise UsageError(f"kills: there is no bug {bug!r}; there are {', '.join(sorted(BUGS))}")

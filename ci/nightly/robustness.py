@@ -6,8 +6,8 @@ import os
 
 from linearizability.fuzz.runner import run_fuzz
 from linearizability.verdict import Validity
-from reference_impl.tests.fuzz.run import fuzz
-from reference_impl.tests.kills.run import run_kills
+from reference_impl.robustness.fuzz.run import fuzz
+from reference_impl.robustness.kills.run import run_kills
 
 SHARE = 1 / 8
 """Of the whole time; it is taken from no scenario's."""

@@ -35,8 +35,6 @@ MORE_FILES = (
     "requirements-node.lock",
 )
 """Files beside the packages which the program reads or a package index shows."""
-KEPT_TESTS = ("reference_impl/tests/fuzz", "reference_impl/tests/kills")
-"""`touchstone fuzz` and `touchstone kills` run these; all other tests stay out of the wheel."""
 IGNORED = ("__pycache__", "*.pyc", ".*_cache")
 _MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")
 """A text that is the whole name of a module, such as the argument of `python -m`."""
@@ -103,12 +101,6 @@ def stage(folder: Path) -> None:
     package.mkdir()
     for name in PACKAGES:
         shutil.copytree(ROOT / name, package / name, ignore=_left_out)
-    for name in KEPT_TESTS:
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name, package / name, ignore=shutil.ignore_patterns(*IGNORED, "test_*.py")
-            )
-            (package / name).with_name("__init__.py").touch()
     for name in MORE_FILES:
         shutil.copy2(ROOT / name, package / name)
     (package / "__init__.py").write_text('"""Tells you whether a Kafka is a Kafka."""\n')

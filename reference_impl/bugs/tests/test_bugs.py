@@ -11,8 +11,9 @@ import reference_impl.bugs as package
 from reference_impl.bugs import BUGS, CONFORMANCE, WITHOUT_BUG, Kind
 from reference_impl.bugs.acknowledge_before_append import DELAY_MS
 from reference_impl.core.rules import CHAPTERS, Rules
-from reference_impl.core.tests.transactional import Producer, read_committed, transactional_world
+from reference_impl.core.tests.transactional import Producer, transactional_world
 from reference_impl.core.tests.world import World
+from reference_impl.robustness.transactional_client import read_committed
 
 LOG = f"data/t-0/{0:020d}.log"
 IDEMPOTENT: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}

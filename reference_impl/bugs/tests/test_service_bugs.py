@@ -13,8 +13,9 @@ from reference_impl.bugs.drop_unawaited_batches import EVERY
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.consumer_client import Consumer, settle
 from reference_impl.core.tests.group_client import Client, committed, stable_pair
-from reference_impl.core.tests.transactional import Producer, read_committed, transactional_world
+from reference_impl.core.tests.transactional import Producer, transactional_world
 from reference_impl.core.tests.world import World
+from reference_impl.robustness.transactional_client import read_committed
 from reference_impl.wire import (
     TRANSACTIONAL_BIT,
     ApiKey,

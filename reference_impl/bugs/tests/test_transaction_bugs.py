@@ -14,13 +14,9 @@ from reference_impl.bugs.tests.test_service_bugs import parts_of_two, world_of_g
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.consumer_client import Consumer, settle
 from reference_impl.core.tests.group_client import SESSION_MS, stable_pair
-from reference_impl.core.tests.transactional import (
-    Producer,
-    committed_offset,
-    read_committed,
-    transactional_world,
-)
+from reference_impl.core.tests.transactional import Producer, transactional_world
 from reference_impl.core.tests.world import World
+from reference_impl.robustness.transactional_client import committed_offset, read_committed
 from reference_impl.wire import ErrorCode
 
 FIVE: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}

@@ -8,8 +8,9 @@ from reference_impl.core.groups.consumer.conversion import SUBSCRIPTION
 from reference_impl.core.tests import consumer_client, group_client
 from reference_impl.core.tests.consumer_client import Consumer, topic_id
 from reference_impl.core.tests.group_client import Client, committed
-from reference_impl.core.tests.transactional import TransactionalClient, transactional_world
+from reference_impl.core.tests.transactional import transactional_world
 from reference_impl.core.tests.world import World
+from reference_impl.robustness.transactional_client import TransactionalClient
 from reference_impl.wire import ErrorCode, encode_versioned
 
 MINUTE_MS = 60_000

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from reference_impl.core.tests.transactional import (
     BOTH,
-    PER_TRANSACTION,
     Producer,
     begun,
     open_transaction,
-    read_committed,
     transactional_world,
 )
+from reference_impl.robustness.transactional_client import PER_TRANSACTION, read_committed
 from reference_impl.wire import ApiKey, ErrorCode, RecordBatch, request_definition
 
 # --- what readers see -----------------------------------------------------------------------------

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.tests.transactional import (
-    CLASSIC,
-    PER_TRANSACTION,
-    Producer,
-    begun,
-    open_transaction,
-    read_committed,
-)
+from reference_impl.core.tests.transactional import Producer, begun, open_transaction
+from reference_impl.robustness.transactional_client import CLASSIC, PER_TRANSACTION, read_committed
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
 

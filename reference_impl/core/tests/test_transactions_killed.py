@@ -12,15 +12,14 @@ from random import Random
 
 import pytest
 
-from reference_impl.core.tests.transactional import (
+from reference_impl.core.tests.transactional import Producer, transactional_world
+from reference_impl.core.tests.world import World
+from reference_impl.robustness.transactional_client import (
     CLASSIC,
     PER_TRANSACTION,
-    Producer,
     committed_offset,
     read_committed,
-    transactional_world,
 )
-from reference_impl.core.tests.world import World
 from reference_impl.wire import ErrorCode
 
 PARTITIONS = (0, 1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.tests.transactional import BOTH, CLASSIC, Producer, begun, committed_offset
+from reference_impl.core.tests.transactional import BOTH, Producer, begun
+from reference_impl.robustness.transactional_client import CLASSIC, committed_offset
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
 

@@ -12,10 +12,10 @@ from reference_impl.core.tests.transactional import (
     Producer,
     begun,
     open_transaction,
-    read_committed,
     transactional_world,
 )
 from reference_impl.core.tests.world import World
+from reference_impl.robustness.transactional_client import read_committed
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
 # --- what a crash does not change -----------------------------------------------------------------

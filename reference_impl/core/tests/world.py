@@ -38,7 +38,7 @@ from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
-from reference_impl.core.tests.conversation import Conversation, end_of, values_in
+from reference_impl.robustness.conversation import Conversation, end_of, values_in
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 __all__ = ["NOTHING", "SETTINGS", "START_MS", "World", "end_of", "values_in"]

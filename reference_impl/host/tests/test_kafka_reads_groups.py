@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.host.tests.process import BrokerProcess, RawClient
 from reference_impl.host.tests.test_kafka_reads_it import DUMP
+from reference_impl.robustness.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey
 from reference_impl.wire.tests.java_oracle import launch
 

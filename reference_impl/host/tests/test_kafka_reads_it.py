@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.host.tests.process import BrokerProcess, RawClient
+from reference_impl.robustness.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, request_definition
 from reference_impl.wire.tests.java_oracle import launch
 

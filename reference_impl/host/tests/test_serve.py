@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
+from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.wire import (
     ApiKey,
     BatchHeader,

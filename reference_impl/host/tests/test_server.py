@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reference_impl.core.handlers import HANDLERS
-from reference_impl.host.tests.process import BrokerProcess, RawClient
+from reference_impl.robustness.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, decode_response, encode_request, request_definition
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reference_impl.host.tests.process import BrokerProcess
+from reference_impl.robustness.process import BrokerProcess
 
 
 @pytest.fixture(scope="session")

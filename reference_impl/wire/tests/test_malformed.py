@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference_impl.robustness.fuzz import chance
 from reference_impl.wire import (
     Malformed,
     RecordBatch,
@@ -19,7 +20,6 @@ from reference_impl.wire import (
     definition,
 )
 from reference_impl.wire.messages import api_keys, names, request_definition
-from reference_impl.wire.tests import chance
 from reference_impl.wire.tests.memory import peak_memory
 
 BYTES_PER_BYTE = 64

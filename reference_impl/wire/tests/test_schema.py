@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
+from reference_impl.robustness.fuzz import chance
 from reference_impl.wire import Malformed, definition
 from reference_impl.wire.messages import KAFKA_VERSIONS, names
 from reference_impl.wire.primitives import read_uvarint, uvarint
-from reference_impl.wire.tests import chance
 
 PRODUCE = definition("ProduceRequest")
 FETCH_RESPONSE = definition("FetchResponse")

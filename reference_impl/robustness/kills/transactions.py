@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from random import Random
 
-from reference_impl.core.tests.transactional import (
+from reference_impl.robustness.kills.station import Broken, Link, Station
+from reference_impl.robustness.kills.worker import Worker
+from reference_impl.robustness.transactional_client import (
     TransactionalClient,
     committed_offset,
     read_committed,
 )
-from reference_impl.tests.kills.station import Broken, Link, Station
-from reference_impl.tests.kills.worker import Worker
 from reference_impl.wire import ApiKey, ErrorCode
 
 TOPIC = "t"

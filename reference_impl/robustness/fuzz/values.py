@@ -13,10 +13,10 @@ from typing import Any
 from uuid import UUID
 
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
-from reference_impl.tests.fuzz.batches import Batches
+from reference_impl.robustness.fuzz.batches import Batches
+from reference_impl.robustness.fuzz.chance import BY_CHANCE
 from reference_impl.wire import ZERO_UUID, Struct, definition
 from reference_impl.wire.fields import Field, StructType
-from reference_impl.wire.tests.chance import BY_CHANCE
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 TOPICS = tuple(f"fuzz-{number}" for number in range(8))

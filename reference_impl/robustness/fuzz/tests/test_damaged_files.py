@@ -13,10 +13,10 @@ import pytest
 
 from reference_impl.core.events import Stopping
 from reference_impl.core.storage import MemoryStorage, StorageError
-from reference_impl.core.tests.conversation import end_of, values_in
 from reference_impl.core.tests.transactional import CONFIG, Producer, transactional_world
 from reference_impl.core.tests.world import World
 from reference_impl.host.serve import CANNOT_START
+from reference_impl.robustness.conversation import end_of, values_in
 from reference_impl.wire import ApiKey, CorruptRecord, ErrorCode
 
 RECORDS = [str(number) for number in range(60)]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from random import Random
 from typing import TypeVar
 
-from reference_impl.host.tests.process import PATIENCE_S
-from reference_impl.tests.kills.station import Broken, Gone, Link, Station
+from reference_impl.robustness.kills.station import Broken, Gone, Link, Station
+from reference_impl.robustness.process import PATIENCE_S
 from reference_impl.wire import ErrorCode
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ asks after a restart; members and their generation are read back with it.
 
 from __future__ import annotations
 
-from reference_impl.tests.kills.station import Broken, Gone, Link
-from reference_impl.tests.kills.worker import Worker
+from reference_impl.robustness.kills.station import Broken, Gone, Link
+from reference_impl.robustness.kills.worker import Worker
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
 TOPIC = "committed"

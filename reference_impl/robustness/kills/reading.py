@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reference_impl.core.tests.conversation import Conversation
-from reference_impl.tests.kills.station import Broken
+from reference_impl.robustness.conversation import Conversation
+from reference_impl.robustness.kills.station import Broken
 from reference_impl.wire import ErrorCode, RecordBatch
 
 

@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable
 from random import Random
 
-from reference_impl.host.tests.process import RawClient
-from reference_impl.tests.fuzz.broker import MAX_FRAME_BYTES
-from reference_impl.tests.fuzz.frames import Frame, Frames, garbage
-from reference_impl.tests.fuzz.judge import Judge
-from reference_impl.tests.fuzz.values import TOPICS, Values
+from reference_impl.robustness.fuzz.broker import MAX_FRAME_BYTES
+from reference_impl.robustness.fuzz.frames import Frame, Frames, garbage
+from reference_impl.robustness.fuzz.judge import Judge
+from reference_impl.robustness.fuzz.values import TOPICS, Values
+from reference_impl.robustness.process import RawClient
 from reference_impl.wire import ApiKey, encode_request, request_definition
 
 STORIES: tuple[tuple[ApiKey, ...], ...] = (

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
+from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, request_definition
 
 MAX_FRAME_BYTES = 4 << 20

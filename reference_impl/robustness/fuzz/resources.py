@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from reference_impl.host.tests.process import PATIENCE_S
-from reference_impl.tests.fuzz.broker import Broker, Violation
-from reference_impl.tests.fuzz.world import remove_everything
-from reference_impl.tests.hostile.witness import TOPIC
+from reference_impl.robustness.fuzz.broker import Broker, Violation
+from reference_impl.robustness.fuzz.world import remove_everything
+from reference_impl.robustness.hostile.witness import TOPIC
+from reference_impl.robustness.process import PATIENCE_S
 
 GROWTH_BYTES_MAX = 48 << 20
 """Beyond the largest step: the first large request may leave some memory behind, but once."""

@@ -16,13 +16,19 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from reference_impl.tests.fuzz.broker import Broker, Violation
-from reference_impl.tests.fuzz.cases import KINDS, LINGERING_MAX, SLOW_SENDERS, Case, SlowSender
-from reference_impl.tests.fuzz.judge import Judge
-from reference_impl.tests.fuzz.resources import Resources
-from reference_impl.tests.fuzz.values import Values
-from reference_impl.tests.fuzz.world import make_internal_topics, make_topics
-from reference_impl.tests.hostile.witness import Witness
+from reference_impl.robustness.fuzz.broker import Broker, Violation
+from reference_impl.robustness.fuzz.cases import (
+    KINDS,
+    LINGERING_MAX,
+    SLOW_SENDERS,
+    Case,
+    SlowSender,
+)
+from reference_impl.robustness.fuzz.judge import Judge
+from reference_impl.robustness.fuzz.resources import Resources
+from reference_impl.robustness.fuzz.values import Values
+from reference_impl.robustness.fuzz.world import make_internal_topics, make_topics
+from reference_impl.robustness.hostile.witness import Witness
 
 VIOLATIONS_MAX = 20
 WAIT_CPU_S_MAX = 1.0

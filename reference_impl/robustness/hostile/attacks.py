@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 
-from reference_impl.host.tests.process import PATIENCE_S, Address, RawClient
+from reference_impl.robustness.process import PATIENCE_S, Address, RawClient
 from reference_impl.wire import (
     HEADER_BYTES,
     LOG_OVERHEAD,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from uuid import UUID
 
-from reference_impl.host.tests.process import PATIENCE_S
-from reference_impl.tests.fuzz.broker import Broker, Violation
-from reference_impl.tests.fuzz.values import TOPICS
+from reference_impl.robustness.fuzz.broker import Broker, Violation
+from reference_impl.robustness.fuzz.values import TOPICS
+from reference_impl.robustness.process import PATIENCE_S
 from reference_impl.wire import ApiKey, request_definition
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")

@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
-from reference_impl.tests.fuzz.broker import Violation, check_lines
-from reference_impl.tests.fuzz.frames import Frames
-from reference_impl.tests.fuzz.judge import MAY_WAIT
-from reference_impl.tests.fuzz.resources import growth_and_step
-from reference_impl.tests.fuzz.run import fuzz
-from reference_impl.tests.fuzz.values import Values
+from reference_impl.robustness.fuzz.broker import Violation, check_lines
+from reference_impl.robustness.fuzz.frames import Frames
+from reference_impl.robustness.fuzz.judge import MAY_WAIT
+from reference_impl.robustness.fuzz.resources import growth_and_step
+from reference_impl.robustness.fuzz.run import fuzz
+from reference_impl.robustness.fuzz.values import Values
 from reference_impl.wire import api_keys, request_definition
 
 SECONDS = 45

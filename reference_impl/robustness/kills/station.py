@@ -8,8 +8,8 @@ import threading
 import time
 from pathlib import Path
 
-from reference_impl.core.tests.conversation import Conversation
-from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
+from reference_impl.robustness.conversation import Conversation
+from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, Struct, decode_response, encode_request
 
 HOST = "127.0.0.1"

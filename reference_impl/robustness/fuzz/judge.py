@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reference_impl.host.tests.process import PATIENCE_S, RawClient
-from reference_impl.tests.fuzz.broker import MAX_FRAME_BYTES, Broker, Violation
-from reference_impl.tests.fuzz.frames import Frame
+from reference_impl.robustness.fuzz.broker import MAX_FRAME_BYTES, Broker, Violation
+from reference_impl.robustness.fuzz.frames import Frame
+from reference_impl.robustness.process import PATIENCE_S, RawClient
 from reference_impl.wire import (
     API_NAMES,
     ApiKey,

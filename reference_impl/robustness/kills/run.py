@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from reference_impl.core.tests.transactional import CLASSIC, PER_TRANSACTION
-from reference_impl.tests.kills import member, transactions
-from reference_impl.tests.kills.appender import Appender, KeyedAppender
-from reference_impl.tests.kills.station import Broken, Link, Station
-from reference_impl.tests.kills.worker import Worker
+from reference_impl.robustness.kills import member, transactions
+from reference_impl.robustness.kills.appender import Appender, KeyedAppender
+from reference_impl.robustness.kills.station import Broken, Link, Station
+from reference_impl.robustness.kills.worker import Worker
+from reference_impl.robustness.transactional_client import CLASSIC, PER_TRANSACTION
 from reference_impl.wire import ApiKey, request_definition
 
 LIVES_S = (0.02, 0.6)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from reference_impl.tests.kills.reading import Stored, read_partition
-from reference_impl.tests.kills.station import Broken, Gone, Link
-from reference_impl.tests.kills.worker import Worker
+from reference_impl.robustness.kills.reading import Stored, read_partition
+from reference_impl.robustness.kills.station import Broken, Gone, Link
+from reference_impl.robustness.kills.worker import Worker
 from reference_impl.wire import ApiKey, ErrorCode, Record, RecordBatch, Struct, request_definition
 
 IN_FLIGHT_MAX = 5

@@ -1,6 +1,6 @@
 """A well-behaved client in a process of its own: it writes, reads what it wrote, and times both.
 
-    python -m reference_impl.tests.hostile.witness HOST PORT TOPIC [PID]
+    python -m reference_impl.robustness.hostile.witness HOST PORT TOPIC [PID]
 
 With the broker's process id it also says how much of the broker's CPU time went by during each
 wait: on a busy machine that, and not the clock, tells how long others were preferred.
@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from reference_impl.host.tests.process import PATIENCE_S, Address, RawClient
+from reference_impl.robustness.process import PATIENCE_S, Address, RawClient
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 TOPIC = "canary"

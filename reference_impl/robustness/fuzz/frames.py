@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from reference_impl.tests.fuzz.values import Values
+from reference_impl.robustness.fuzz import chance
+from reference_impl.robustness.fuzz.values import Values
 from reference_impl.wire import Malformed, Piece, Struct, encode_request_header, request_definition
 from reference_impl.wire.primitives import uvarint
 from reference_impl.wire.schema import Definition
-from reference_impl.wire.tests import chance
 
 CLIENT_IDS = ("fuzz", "fuzz-client", "", None, "x" * 300)
 LENGTHS = (-1, -2, -(2**31), 0, 1, 2, 127, 128, 1000, 0x7FFF, 0x8000, 10**6, 2**31 - 1)

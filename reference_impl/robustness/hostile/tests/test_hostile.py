@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.host.tests.process import Address, BrokerProcess, RawClient
-from reference_impl.tests.hostile import attacks
-from reference_impl.tests.hostile.witness import Witness
+from reference_impl.robustness.hostile import attacks
+from reference_impl.robustness.hostile.witness import Witness
+from reference_impl.robustness.process import Address, BrokerProcess, RawClient
 from reference_impl.wire import Compression, ErrorCode
 
 SECONDS = 4

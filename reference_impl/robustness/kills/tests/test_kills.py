@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.tests.kills.run import run_kills
+from reference_impl.robustness.kills.run import run_kills
 
 
 def test_what_was_acknowledged_survives_kills_and_happens_once() -> None:

@@ -19,7 +19,12 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.tests.transactional import CONFIG
 from reference_impl.core.tests.world import World
 from reference_impl.host.serve import CANNOT_START
-from reference_impl.tests.fuzz.test_damaged_files import Files, files_in, served, started_over
+from reference_impl.robustness.fuzz.tests.test_damaged_files import (
+    Files,
+    files_in,
+    served,
+    started_over,
+)
 from reference_impl.wire import HEADER_BYTES, ApiKey, ErrorCode, request_definition
 
 VALUES = [str(n) for n in range(40)]

@@ -12,7 +12,7 @@ import cramjam
 import lz4.frame
 from crc32c import crc32c
 
-from reference_impl.tests.hostile import attacks
+from reference_impl.robustness.hostile import attacks
 from reference_impl.wire import (
     CONTROL_BIT,
     HEADER_BYTES,
