@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from reference_impl.core.broker_configs import KNOWN_CONFIGS
 from reference_impl.core.client_metrics import CLIENT_METRICS_CONFIGS
 from reference_impl.core.config_documentation import DOCUMENTATION
-from reference_impl.core.config_keys import ConfigKey, ConfigType
-from reference_impl.core.dynamic_configs import ALL_BROKERS, DYNAMIC
+from reference_impl.core.config_keys import SECRETS, ConfigKey
+from reference_impl.core.dynamic_configs import ALL_BROKERS, DYNAMIC, key_of_broker
 from reference_impl.core.group_configs import GROUP_CONFIGS
 from reference_impl.core.idle_broker_configs import NOTE, WITHOUT_EFFECT
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
@@ -60,8 +60,8 @@ class ConfigEntry:
 
     @property
     def is_sensitive(self) -> bool:
-        """Return whether the value must not be shown (a password)."""
-        return self.key.type is ConfigType.PASSWORD
+        """Return whether the value must not be shown (a password, or what Kafka does not know)."""
+        return self.key.type in SECRETS
 
     @property
     def documentation(self) -> str | None:
@@ -99,10 +99,27 @@ def client_metrics_entries(overrides: Mapping[str, str]) -> Iterator[ConfigEntry
         yield ConfigEntry(key, key.default if own is None else own, (found,) if own else ())
 
 
+INTERNAL = frozenset(
+    {
+        "allow.everyone.if.no.acl.found",
+        "group.consumer.assignor.offload.enable",
+        "group.consumer.regex.refresh.interval.ms",
+        "log.initial.task.delay.ms",
+        "producer.id.expiration.check.interval.ms",
+        "super.users",
+    }
+)
+"""Keys that Kafka describes only where they are set: for its tests, or the authorizer's."""
+
+
 def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
-    """Yield every key of the broker, by name."""
-    for key in KNOWN_CONFIGS.values():
-        value = broker.config.given.get(key.name, key.default)
+    """Yield every key of the broker, by name: Kafka's internal ones only where they are set."""
+    given = broker.config.given
+    for name in sorted({*KNOWN_CONFIGS, *given}):
+        if name in INTERNAL and name not in given:
+            continue
+        key = key_of_broker(name)
+        value = given.get(name, key.default)
         synonyms = tuple(broker_synonyms(broker, key.name))
         yield ConfigEntry(key, value, synonyms, key.name not in DYNAMIC)
 
@@ -110,10 +127,8 @@ def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
 def entries_for_all_brokers(broker: Broker) -> Iterator[ConfigEntry]:
     """Yield the keys that were set for all brokers while they ran, and no others."""
     for name, value in sorted(broker.image.configs_of_broker(ALL_BROKERS).items()):
-        if name not in KNOWN_CONFIGS:
-            continue  # set by another Kafka, of which this is the data directory
         synonym = Synonym(name, value, ConfigSource.ALL_BROKERS)
-        yield ConfigEntry(KNOWN_CONFIGS[name], value, (synonym,), name not in DYNAMIC)
+        yield ConfigEntry(key_of_broker(name), value, (synonym,), name not in DYNAMIC)
 
 
 _FAMILIES = (

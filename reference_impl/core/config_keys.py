@@ -18,6 +18,8 @@ INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 class ConfigType(IntEnum):
     """Values as DescribeConfigs sends them (DescribeConfigsResponse.ConfigType)."""
 
+    UNKNOWN = 0
+    """Of a key that Kafka does not know, which may be a secret as well."""
     BOOLEAN = 1
     STRING = 2
     INT = 3
@@ -30,7 +32,8 @@ class ConfigType(IntEnum):
     """A secret: DescribeConfigs answers null for its value (KIP-226)."""
 
 
-_TEXTS = (ConfigType.STRING, ConfigType.CLASS, ConfigType.PASSWORD)
+SECRETS = (ConfigType.PASSWORD, ConfigType.UNKNOWN)
+_TEXTS = (ConfigType.STRING, ConfigType.CLASS, *SECRETS)
 
 _RANGES = {
     ConfigType.SHORT: (-(2**15), 2**15 - 1),

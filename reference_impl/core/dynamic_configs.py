@@ -8,11 +8,13 @@ certificates; here they are read at the start.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from reference_impl.core.broker_configs import KNOWN_CONFIGS
-from reference_impl.core.config_keys import BadConfig, check_all
-from reference_impl.core.idle_broker_configs import ALTERABLE
+from reference_impl.core.broker_configs import KNOWN_CONFIGS, BrokerConfig
+from reference_impl.core.config_keys import BadConfig, ConfigKey, ConfigType, split_list
+from reference_impl.core.idle_broker_configs import ALTERABLE, THROTTLES
+from reference_impl.core.security.listeners import PREFIX
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
@@ -40,12 +42,55 @@ _OF_THE_BROKER = frozenset(
         "transaction.partition.verification.enable",
     }
 )
-DYNAMIC = (_DEFAULTS_OF_TOPICS | _OF_THE_BROKER | ALTERABLE) & KNOWN_CONFIGS.keys()
+DYNAMIC = (
+    (_DEFAULTS_OF_TOPICS | _OF_THE_BROKER | ALTERABLE) & KNOWN_CONFIGS.keys()
+) | THROTTLES.keys()
+_THREADS = (
+    "background.threads",
+    "log.cleaner.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+)
+"""The sizes of pools, each of which may grow to the double or shrink to the half at once
+(DynamicThreadPool.java)."""
 
 
-def check_dynamic(overrides: Mapping[str, str]) -> None:
+def key_of_broker(name: str) -> ConfigKey:
+    """Return the key of this name; one that Kafka does not know may belong to a plugin."""
+    known = KNOWN_CONFIGS.get(name) or THROTTLES.get(name)
+    return known or ConfigKey(name, ConfigType.UNKNOWN, None)
+
+
+def check_dynamic(overrides: Mapping[str, str], in_force: BrokerConfig) -> None:
     """Raise BadConfig unless a running broker may have these."""
-    fixed = sorted(name for name in overrides if name in KNOWN_CONFIGS and name not in DYNAMIC)
+    fixed = sorted(
+        name
+        for name in overrides
+        if name.startswith(PREFIX) or (name in KNOWN_CONFIGS and name not in DYNAMIC)
+    )
     if fixed:
         raise BadConfig(f"Cannot update these configs dynamically: {fixed}; restart the broker")
-    check_all(KNOWN_CONFIGS, overrides, "broker")
+    for name, text in overrides.items():
+        key_of_broker(name).check(text)
+    for name in _THREADS:
+        if name in overrides:
+            _check_threads(name, int(overrides[name]), in_force.number(name))
+    _check_addresses(overrides.get("max.connections.per.ip.overrides", ""))
+
+
+def _check_threads(name: str, wanted: int, current: int) -> None:
+    """Raise BadConfig unless a pool of threads may change its size so far at once."""
+    if wanted != current and (wanted < 1 or not current // 2 <= wanted <= current * 2):
+        raise BadConfig(
+            f"Dynamic thread count update validation failed for {name}={wanted}: it must be at"
+            f" least 1, and between half and double the current value {current}"
+        )
+
+
+def _check_addresses(text: str) -> None:
+    """Raise BadConfig unless each item is an address and a number of connections."""
+    for item in split_list(text):
+        if not re.fullmatch(r".+:\s*\d+", item):
+            raise BadConfig(f"{item!r} in max.connections.per.ip.overrides is not ADDRESS:NUMBER")

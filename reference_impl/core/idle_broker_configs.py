@@ -7,7 +7,7 @@ start with one, because a setting that is given at the start should do something
 
 from __future__ import annotations
 
-from reference_impl.core.config_keys import ConfigKey, ConfigType, table
+from reference_impl.core.config_keys import LONG_MAX, ConfigKey, ConfigType, table
 
 _B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 _SHORT, _D, _LIST = ConfigType.SHORT, ConfigType.DOUBLE, ConfigType.LIST
@@ -92,9 +92,9 @@ WITHOUT_EFFECT = table(
     ConfigKey("log.cleaner.io.max.bytes.per.second", _D, "1.7976931348623157E308"),
     ConfigKey("log.dir.failure.timeout.ms", _L, "30000"),
     ConfigKey("log.flush.start.offset.checkpoint.interval.ms", _I, "60000"),
-    ConfigKey("max.connection.creation.rate", _I, "2147483647"),
-    ConfigKey("max.connections", _I, "2147483647"),
-    ConfigKey("max.connections.per.ip", _I, "2147483647"),
+    ConfigKey("max.connection.creation.rate", _I, "2147483647", 0),
+    ConfigKey("max.connections", _I, "2147483647", 0),
+    ConfigKey("max.connections.per.ip", _I, "2147483647", 0),
     ConfigKey("max.connections.per.ip.overrides", _S, ""),
     ConfigKey("max.request.partition.size.limit", _I, "2000"),
     ConfigKey("metadata.log.dir", _S, None),
@@ -280,3 +280,10 @@ ALTERABLE = frozenset(
 )
 """Those which may be changed while a broker runs (KIP-226), but for security: to accept a keystore
 without using it would deceive."""
+
+THROTTLES = table(
+    ConfigKey("follower.replication.throttled.rate", _L, str(LONG_MAX), 0),
+    ConfigKey("leader.replication.throttled.rate", _L, str(LONG_MAX), 0),
+    ConfigKey("replica.alter.log.dirs.io.max.bytes.per.second", _L, str(LONG_MAX), 0),
+)
+"""Limits that tools set while they move replicas (KIP-73), described only where they are set."""

@@ -222,3 +222,35 @@ def test_every_key_of_a_broker_has_type_and_documentation(wire: Wire, version: i
     expect(silent, [], "keys without documentation")
     typed = [c.name for c in found.configs if c.config_type != Type.UNKNOWN]
     expect_that(len(typed) > 0, "keys with a type", "some", typed)
+
+
+@case("CONF-06", "IncrementalAlterConfigs", spec="KIP-226; class ConfigHelper", priority="P1")
+def test_what_is_set_for_a_plugin_is_never_told(wire: Wire, version: int) -> None:
+    """A broker's key that the broker does not know is refused with INVALID_REQUEST (42), or it is
+    described as sensitive, without its value."""
+    # Kafka keeps such keys for plugins, and cannot know which of them are secrets.
+    broker, key = a_broker(wire), wire.new_name("plugin.secret")
+    errors = alter(wire, version, {broker: [change(key, "hidden?")]}, resource_type=BROKER)
+    expect(errors[broker], {ErrorCode.NONE, ErrorCode.INVALID_REQUEST}, "error")
+    if errors[broker] == ErrorCode.NONE:
+
+        def told() -> list[tuple[bool, str | None]]:
+            found = describe(wire, broker, [key], resource_type=BROKER)
+            return [(c.is_sensitive, c.value) for c in found.configs]
+
+        eventually(told, lambda found: found == [(True, None)], "(sensitive, value) as described")
+        removal = change(key, None, Operation.DELETE)
+        expect(alter(wire, version, {broker: [removal]}, resource_type=BROKER), {broker: 0})
+
+
+@case("CONF-16", "IncrementalAlterConfigs", spec="KIP-73; class QuotaConfig", priority="P2")
+def test_replication_is_throttled_by_a_broker_configuration(wire: Wire, version: int) -> None:
+    """The rates that tools set while they move replicas are accepted, and in force until they are
+    taken back; a negative one gets INVALID_REQUEST (42)."""
+    broker, key = a_broker(wire), "leader.replication.throttled.rate"
+    errors = alter(wire, version, {broker: [change(key, "-1")]}, resource_type=BROKER)
+    expect(errors, {broker: ErrorCode.INVALID_REQUEST}, "errors of a negative rate")
+    with altered(wire, version, key, {broker: "1000000"}):
+        row = (key, "1000000", int(Source.DYNAMIC_BROKER))
+        eventually(lambda: described(wire, broker), lambda found: row in found, f"{key} is set")
+    eventually(lambda: described(wire, broker), lambda found: row not in found, f"{key} is gone")

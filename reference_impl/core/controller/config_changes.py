@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reference_impl.core.broker_configs import KNOWN_CONFIGS
-from reference_impl.core.client_metrics import CLIENT_METRICS_CONFIGS, check_client_metrics
+from reference_impl.core.client_metrics import check_client_metrics
 from reference_impl.core.config_keys import BadConfig, ConfigKey
 from reference_impl.core.controller.metadata_image import (
     BROKER_RESOURCE,
@@ -22,7 +22,7 @@ from reference_impl.core.controller.metadata_image import (
 )
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.dynamic_configs import ALL_BROKERS, check_dynamic
-from reference_impl.core.group_configs import GROUP_CONFIGS, check_group_configs
+from reference_impl.core.group_configs import check_group_configs
 from reference_impl.core.refused import Refused
 from reference_impl.core.topic_configs import TOPIC_CONFIGS, check_topic_configs
 from reference_impl.core.topic_names import problem_with
@@ -44,7 +44,8 @@ class Configured:
     resource_type: int
     name: str
     overrides: Mapping[str, str]
-    keys: Mapping[str, ConfigKey]
+    lists: Mapping[str, ConfigKey]
+    """The keys to which may be appended (KafkaConfigSchema.java: of topics and brokers alone)."""
     check: Callable[[Mapping[str, str]], None]
     """Raises BadConfig unless the resource may have these overrides."""
     code_of_bad_value: ErrorCode
@@ -127,7 +128,7 @@ def _broker(broker: Broker, name: str) -> Configured:
         name,
         broker.image.configs_of_broker(name),
         KNOWN_CONFIGS,
-        check_dynamic,
+        lambda overrides: check_dynamic(overrides, broker.config),
         ErrorCode.INVALID_REQUEST,  # not INVALID_CONFIG, for compatibility (KAFKA-13609)
     )
 
@@ -139,7 +140,7 @@ def _group(broker: Broker, name: str) -> Configured:
         GROUP_RESOURCE,
         name,
         broker.image.group_configs.get(name, {}),
-        GROUP_CONFIGS,
+        {},
         lambda overrides: check_group_configs(broker.config, overrides),
         ErrorCode.INVALID_CONFIG,
     )
@@ -152,7 +153,7 @@ def _client_metrics(broker: Broker, name: str) -> Configured:
         CLIENT_METRICS_RESOURCE,
         name,
         broker.image.client_metrics.get(name, {}),
-        CLIENT_METRICS_CONFIGS,
+        {},
         check_client_metrics,
         ErrorCode.INVALID_CONFIG,
     )

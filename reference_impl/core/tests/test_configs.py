@@ -11,7 +11,6 @@ from reference_impl.core.client_metrics import CLIENT_METRICS_CONFIGS
 from reference_impl.core.config_documentation import DOCUMENTATION
 from reference_impl.core.config_entries import ConfigSource
 from reference_impl.core.config_keys import BadConfig
-from reference_impl.core.controller.records import config_record
 from reference_impl.core.group_configs import GROUP_CONFIGS
 from reference_impl.core.idle_broker_configs import WITHOUT_EFFECT
 from reference_impl.core.tests.world import World
@@ -119,7 +118,12 @@ def test_of_one_setting_in_several_units_the_finest_goes_before() -> None:
         ("1", (KEY, "many", SET), ErrorCode.INVALID_REQUEST),
         ("1", (KEY, None, SET), ErrorCode.INVALID_REQUEST),
         ("1", (KEY, "1", 9), ErrorCode.INVALID_REQUEST),
-        ("1", ("no.such.key", "1", SET), ErrorCode.INVALID_REQUEST),
+        ("1", ("listener.name.out.ssl.keystore.location", "1", SET), ErrorCode.INVALID_REQUEST),
+        ("1", ("num.io.threads", "17", SET), ErrorCode.INVALID_REQUEST),
+        ("1", ("num.io.threads", "3", SET), ErrorCode.INVALID_REQUEST),
+        ("1", ("max.connections.per.ip", "-1", SET), ErrorCode.INVALID_REQUEST),
+        ("1", ("max.connections.per.ip.overrides", "host:many", SET), ErrorCode.INVALID_REQUEST),
+        ("1", ("leader.replication.throttled.rate", "-1", SET), ErrorCode.INVALID_REQUEST),
         ("1", (KEY, "1", APPEND), ErrorCode.INVALID_CONFIG),
         ("2", (KEY, "1", SET), ErrorCode.INVALID_REQUEST),
         ("one", (KEY, "1", SET), ErrorCode.INVALID_REQUEST),
@@ -134,6 +138,22 @@ def test_what_a_running_broker_cannot_change_is_refused(
     before = world.node.broker.metadata.end_offset
     assert alter(world, BROKER, name, row, ("log.retention.ms", "1", SET)) is code
     assert world.node.broker.metadata.end_offset == before
+
+
+def test_a_key_of_a_plugin_is_kept_and_not_told() -> None:
+    world = World()
+    for name in ("1", ""):
+        assert alter(world, BROKER, name, ("plugin.secret", "hidden", SET)) is ErrorCode.NONE
+        assert shown(world, BROKER, name, "plugin.secret")[0] is None
+    world.kill()
+    assert shown(world, BROKER, "1", "plugin.secret")[0] is None
+    assert alter(world, BROKER, "1", ("plugin.secret", None, DELETE)) is ErrorCode.NONE
+
+
+def test_a_pool_of_threads_may_double_each_time() -> None:
+    world = World()
+    for number in ("16", "32", "16"):
+        assert alter(world, BROKER, "1", ("num.io.threads", number, SET)) is ErrorCode.NONE
 
 
 def test_a_list_of_the_broker_is_appended_to() -> None:
@@ -164,17 +184,6 @@ def test_a_replacement_takes_away_what_it_does_not_name() -> None:
     assert world.node.broker.image.topics["t"].configs == {"retention.ms": "5000"}
     answer = world.call(ApiKey.ALTER_CONFIGS, 2, resources=[resource, resource])
     assert [r.error_code for r in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
-
-
-def test_keys_that_another_kafka_has_set_do_no_harm() -> None:
-    world = World()
-    world.node.broker.publish_configs(
-        [config_record(BROKER, "", "leader.replication.throttled.rate", "1")]
-    )
-    for _ in range(2):
-        assert describe(world, BROKER, "", "leader.replication.throttled.rate") is None
-        assert shown(world, BROKER, "1", KEY)[0] == "1048588"
-        world.kill()
 
 
 def test_a_password_is_never_told() -> None:
