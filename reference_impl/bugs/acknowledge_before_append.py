@@ -68,7 +68,7 @@ class AcknowledgeBeforeAppend(Rules):
         for partition, batch, now_ms in late.values():
             if broker.replicas.get(partition.topic, partition.index) is partition:
                 super().append(partition, batch, now_ms)
-                broker.parking.note_change(partition.topic, partition.index)
+                broker.purgatory.note_change(partition.topic, partition.index)
 
 
 class LateNode(Node):

@@ -24,7 +24,7 @@ TOPIC_REGEX_SINCE = 1
 """The version of ConsumerGroupHeartbeat from which on a pattern may be subscribed to."""
 
 HELD, REGEX = "topic_partitions", "subscribed_topic_regex"
-Wishes = Mapping[str, Any]
+HeartbeatFields = Mapping[str, Any]
 """A member's own facts, by the request's fields; none is sent twice. The partitions that it holds
 (HELD) are a set of pairs: topic id, partition."""
 
@@ -41,9 +41,9 @@ class ConsumerHeartbeats:
         self._key = key
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self._interval_ms = 0
-        self._told: Wishes = {}
+        self._told: HeartbeatFields = {}
         """The fields that the coordinator has certainly received; none, once an answer was lost."""
-        self._under_way: Wishes | None = None
+        self._under_way: HeartbeatFields | None = None
         """The news in the heartbeat that is not answered yet; none while it is not sent."""
         self._has_news = False
         self._series = 0
@@ -52,14 +52,14 @@ class ConsumerHeartbeats:
     def attach(
         self,
         identity: Callable[[], ConsumerGroupMetadata],
-        wishes: Callable[[], Wishes],
+        heartbeat_fields: Callable[[], HeartbeatFields],
         on_answer: Callable[[Struct], None],
         on_refusal: Callable[[int, str], None],
         give_up: Callable[[ClientError], None],
     ) -> None:
         """Connect the heartbeats to the member that sends them."""
         self._identity = identity
-        self._wishes = wishes
+        self._heartbeat_fields = heartbeat_fields
         self._on_answer = on_answer
         self._on_refusal = on_refusal
         self._give_up = give_up
@@ -124,8 +124,12 @@ class ConsumerHeartbeats:
         self._coordinators.find(self._key, found, not_found)
 
     def _send(self) -> None:
-        wishes = dict(self._wishes())
-        news = {field: value for field, value in wishes.items() if not self.has_told(field, value)}
+        heartbeat_fields = dict(self._heartbeat_fields())
+        news = {
+            field: value
+            for field, value in heartbeat_fields.items()
+            if not self.has_told(field, value)
+        }
         self._under_way, self._has_news = news, False
         series, sent_ms = self._series, self._kernel.monotonic_ms
 
@@ -136,7 +140,7 @@ class ConsumerHeartbeats:
             if answer.error_code != ErrorCode.NONE:
                 self._refused(answer)
                 return
-            self._told = wishes
+            self._told = heartbeat_fields
             self._backoff.succeed()
             self._interval_ms = answer.heartbeat_interval_ms
             due_ms = sent_ms + (0 if self._has_news else self._interval_ms)
@@ -181,7 +185,7 @@ class ConsumerHeartbeats:
             self._on_refusal(code, answer.error_message or "")
 
 
-def heartbeat(member: ConsumerGroupMetadata, news: Wishes) -> Struct:
+def heartbeat(member: ConsumerGroupMetadata, news: HeartbeatFields) -> Struct:
     """Return one heartbeat of this member; the epoch stands where the generation would."""
     of = request_definition(ApiKey.CONSUMER_GROUP_HEARTBEAT)
     told = dict(news)

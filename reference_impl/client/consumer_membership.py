@@ -17,7 +17,12 @@ from base64 import urlsafe_b64encode
 from uuid import UUID
 
 from reference_impl.client.config import Config
-from reference_impl.client.consumer_heartbeats import HELD, REGEX, ConsumerHeartbeats, Wishes
+from reference_impl.client.consumer_heartbeats import (
+    HELD,
+    REGEX,
+    ConsumerHeartbeats,
+    HeartbeatFields,
+)
 from reference_impl.client.consumer_membership_states import KNOWN, Move, State, next_state
 from reference_impl.client.coordinators import Coordinators
 from reference_impl.client.errors import ClientError, Refusal
@@ -66,7 +71,7 @@ class ConsumerMembership(GroupMember):
         self._topic_ids = TopicIds(kernel, network, config, metadata)
         self._heartbeats = ConsumerHeartbeats(kernel, network, config, coordinators, self._key)
         self._heartbeats.attach(
-            self._identity, self._wishes, self._answered, self._refused, self._fail
+            self._identity, self._heartbeat_fields, self._answered, self._refused, self._fail
         )
         self.state = State.UNSUBSCRIBED
         # The same as long as the consumer lives, so that a join whose answer was lost leaves no
@@ -91,18 +96,18 @@ class ConsumerMembership(GroupMember):
         """Return our identity for heartbeats, also while we are about to join."""
         return ConsumerGroupMetadata(self._key[1], self._epoch, self._member_id, self._instance_id)
 
-    def _wishes(self) -> Wishes:
+    def _heartbeat_fields(self) -> HeartbeatFields:
         """Return the fields of our heartbeat. The owned partitions include those that we are just
         taking; otherwise the coordinator could give them to others."""
-        wishes: dict[str, object] = {
+        heartbeat_fields: dict[str, object] = {
             "rebalance_timeout_ms": self._config["max.poll.interval.ms"],
             "subscribed_topic_names": sorted(self._subscription.topics),
             "server_assignor": self._config["group.remote.assignor"],
             HELD: self._told_of({**self._held, **(self._incoming or {})}),
         }
         if self._subscription.pattern is not None:
-            wishes[REGEX] = self._subscription.pattern
-        return wishes
+            heartbeat_fields[REGEX] = self._subscription.pattern
+        return heartbeat_fields
 
     @staticmethod
     def _told_of(held: Held) -> set[tuple[UUID, int]]:

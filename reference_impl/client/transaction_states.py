@@ -45,11 +45,11 @@ class Move(StrEnum):
     """After an abort, a new epoch is needed to start the sequences over (KIP-360)."""
     PROBLEM = auto()
     """Something went wrong that an abort mends."""
-    CATASTROPHE = auto()
+    FATAL_ERROR = auto()
     """Something went wrong that nothing mends."""
 
 
-_ANYWHERE = {Move.CATASTROPHE: State.FATAL_ERROR}
+_ANYWHERE = {Move.FATAL_ERROR: State.FATAL_ERROR}
 
 PRODUCER: dict[State, dict[Move, State]] = {
     State.UNINITIALIZED: {Move.INIT: State.INITIALIZING, **_ANYWHERE},

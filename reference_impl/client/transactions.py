@@ -177,7 +177,7 @@ class Transactions:
         """Note an error that an abort repairs. Sequence numbers are in doubt, so they start over
         after it."""
         if error.fatal:
-            self.catastrophe(error)
+            self.fail_for_good(error)
             return
         self._is_epoch_spent = self._is_epoch_spent or spends_epoch
         if self.state in (State.IN_TRANSACTION, State.COMMITTING_TRANSACTION):
@@ -186,11 +186,11 @@ class Transactions:
             self._drop_offsets(error)
             self._fail_calls(error)
 
-    def catastrophe(self, error: ClientError) -> None:
+    def fail_for_good(self, error: ClientError) -> None:
         """Note an error that nothing repairs."""
         if self.state == State.FATAL_ERROR:
             return
-        self.state = next_state(self.state, Move.CATASTROPHE)
+        self.state = next_state(self.state, Move.FATAL_ERROR)
         error.fatal = True
         self.error = error
         self._drop_offsets(error)
@@ -232,7 +232,7 @@ class Transactions:
 
     def _not_found(self, key: Key, error: ClientError) -> None:
         if key == self._key or error.fatal:
-            self.catastrophe(error)
+            self.fail_for_good(error)
         else:
             self.problem(error, spends_epoch=False)
 
@@ -246,7 +246,7 @@ class Transactions:
         elif is_retriable(code) or code == ErrorCode.CONCURRENT_TRANSACTIONS:
             self._questions.pause(self._questions.backoff.fail())
         elif code in FATAL or self.state in (State.INITIALIZING, State.ABORTING_TRANSACTION):
-            self.catastrophe(Refusal(code, doing, fatal=True))
+            self.fail_for_good(Refusal(code, doing, fatal=True))
         else:
             self.problem(Refusal(code, doing))
         return False

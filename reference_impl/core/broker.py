@@ -31,15 +31,15 @@ from reference_impl.core.fetch_sessions import FetchSessions
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.log.cleaner import Cleaner
 from reference_impl.core.log.log_directory import LogDirectory
-from reference_impl.core.parking import Parking
 from reference_impl.core.partition import Partition
 from reference_impl.core.producer_ids import ProducerIds
+from reference_impl.core.purgatory import Purgatory
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.replicas import Replicas
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.access import Access
 from reference_impl.core.security.authentication import Authentication
-from reference_impl.core.security.doors import Doors
+from reference_impl.core.security.connection_listeners import ConnectionListeners
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.principals import Principals
 from reference_impl.core.security.tokens import Tokens
@@ -65,23 +65,25 @@ class Broker:
     ) -> None:
         self.started_with = self.config = config
         self.node_id = config.node_id
-        self.doors = Doors(config.listeners(), also_advertised or {}, advertised)
+        self.connection_listeners = ConnectionListeners(
+            config.listeners(), also_advertised or {}, advertised
+        )
         self.rules = rules
         self.apis = apis
         self.enter(moment)
         self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
         self.logs = LogDirectory(storage, directory)
         self.sends_from_files = storage.sends_from_files
-        self.cleaner = Cleaner(storage, self.logs, rules.care())
+        self.cleaner = Cleaner(storage, self.logs, rules.cleaner_options())
         self.metadata = MetadataLog(self.logs, self.now_ms)
         if self.metadata.end_offset == 0:
             self._begin_history()
         self.config = self._config_in_force()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
         self.replicas = Replicas(
-            self.logs, self.config.topic_defaults, rules.beliefs(), lambda: self.now_ms
+            self.logs, self.config.topic_defaults, rules.recovery_options(), lambda: self.now_ms
         )
-        self.parking = Parking()
+        self.purgatory = Purgatory()
         self.principals = Principals()
         self.authentication = Authentication(self)
         self.tokens = Tokens(self)
@@ -123,7 +125,7 @@ class Broker:
     def advertised_to(self, request: Request) -> Endpoint:
         """Return this broker's address for the sender of the request: that of the listener it
         connected to (KIP-103)."""
-        return self.doors.advertised_to(request.connection)
+        return self.connection_listeners.advertised_to(request.connection)
 
     # --- metadata -----------------------------------------------------------------------------
 
@@ -193,7 +195,7 @@ class Broker:
         self.replicas.forget_topic(topic)
         self.groups.forget_topic(topic.name)
         for index in topic.partitions:
-            self.parking.note_change(topic.name, index)
+            self.purgatory.note_change(topic.name, index)
 
     def _lead_all_partitions(self) -> None:
         """Begin to lead. Each start is a new leadership with its own epoch, so that records seen

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from reference_impl.core import housekeeping, parking
+from reference_impl.core import housekeeping, purgatory
 from reference_impl.core.api import Api
 from reference_impl.core.broker import Broker
 from reference_impl.core.broker_configs import BrokerConfig
@@ -100,7 +100,7 @@ class Node:
                     yield from self._run(rest)
             case ConnectionOpened(connection=connection, listener=listener, client_port=port):
                 broker.telemetry.opened(connection, port)
-                sasl = broker.doors.opened(connection, listener).sasl
+                sasl = broker.connection_listeners.opened(connection, listener).sasl
                 if sasl is not None:
                     broker.authentication.opened(connection, sasl)
             case TokenArrived(connection=connection, token=token):
@@ -108,12 +108,12 @@ class Node:
             case ConnectionClosed(connection=connection):
                 self._unfinished.pop(connection, None)
                 broker.principals.forget(connection)
-                broker.doors.closed(connection)
+                broker.connection_listeners.closed(connection)
                 broker.telemetry.closed(connection)
                 yield from broker.authentication.closed(connection)
-                yield from broker.parking.drop(connection)
-            case TimerFired(key=key) if key[0] == parking.TIMER:
-                yield from self._run(broker.parking.expire(key))
+                yield from broker.purgatory.drop(connection)
+            case TimerFired(key=key) if key[0] == purgatory.TIMER:
+                yield from self._run(broker.purgatory.expire(key))
             case TimerFired(key=key) if key[0] == coordinator.TIMER:
                 yield from broker.groups.timer_fired(key)
             case TimerFired(key=key) if key[0] == transactions.TIMER:
@@ -130,7 +130,7 @@ class Node:
 
     def answer_waiting(self) -> Iterator[Effect]:
         """Answer the parked requests which may be answered now."""
-        for handler in self.broker.parking.woken():
+        for handler in self.broker.purgatory.woken():
             yield from self._run(handler)
 
     def _request(self, request: Request) -> Iterator[Effect]:

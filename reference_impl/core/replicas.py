@@ -16,9 +16,9 @@ from uuid import UUID
 from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
-from reference_impl.core.log.recovery import Beliefs
-from reference_impl.core.parking import PartitionKey
+from reference_impl.core.log.recovery import RecoveryOptions
 from reference_impl.core.partition import Partition
+from reference_impl.core.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import ErrorCode
@@ -31,12 +31,12 @@ class Replicas:
         self,
         directory: LogDirectory,
         topic_defaults: dict[str, str],
-        beliefs: Beliefs,
+        recovery_options: RecoveryOptions,
         now_ms: Callable[[], int],
     ) -> None:
         self.directory = directory
         self.topic_defaults = topic_defaults
-        self._beliefs = beliefs
+        self._recovery_options = recovery_options
         self._now_ms = now_ms
         self._by_name: dict[PartitionKey, Partition] = {}
         self._unopened: dict[PartitionKey, TopicImage] = {}
@@ -83,7 +83,7 @@ class Replicas:
                 topic.topic_id,
                 self.config_of(topic),
                 self._now_ms(),
-                beliefs=self._beliefs,
+                recovery_options=self._recovery_options,
             )
             # Partition.makeLeader: the epoch begins here, even if nothing is written in it.
             log.leader_epochs.begin(state.leader_epoch, log.log_end_offset)

@@ -248,10 +248,10 @@ def test_calls_out_of_order_are_refused() -> None:
         plain.ok(calls.InitTransactions())
 
 
-def test_every_state_but_the_last_can_end_in_a_catastrophe() -> None:
+def test_every_state_but_the_last_can_end_in_a_fatal_error() -> None:
     for state in State:
         if state is not State.FATAL_ERROR:
-            assert next_state(state, Move.CATASTROPHE) is State.FATAL_ERROR
+            assert next_state(state, Move.FATAL_ERROR) is State.FATAL_ERROR
     assert PRODUCER[State.FATAL_ERROR] == {}
     with pytest.raises(IllegalState, match="begin_transaction cannot be called"):
         next_state(State.UNINITIALIZED, Move.BEGIN)

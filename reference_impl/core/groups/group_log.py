@@ -107,7 +107,7 @@ class GroupLog:
         except StorageError as error:
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
         partition.advance_high_watermark()
-        self._broker.parking.note_change(partition.topic, partition.index)
+        self._broker.purgatory.note_change(partition.topic, partition.index)
         return appended.base_offset
 
     def replay(self) -> Iterator[tuple[int, RecordBatch]]:

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.parking import PartitionKey
+from reference_impl.core.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
     CLUSTER_ACTION,

@@ -65,5 +65,5 @@ def delete_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> 
             start = broker.rules.delete_records(partition, before)
     except OffsetOutOfRange:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE) from None
-    broker.parking.note_change(partition.topic, partition.index)
+    broker.purgatory.note_change(partition.topic, partition.index)
     return start

@@ -15,8 +15,8 @@ from reference_impl.core.events import Request
 from reference_impl.core.fetch_sessions import NO_SESSION, FetchContext, Row, Wanted, WantedKey
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.log.segment import Slice
-from reference_impl.core.parking import PartitionKey, answered
 from reference_impl.core.partition import Partition
+from reference_impl.core.purgatory import PartitionKey, answered
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import READ_COMMITTED, Rules
 from reference_impl.core.security.permissions import CLUSTER_ACTION, READ_TOPIC
@@ -47,15 +47,15 @@ def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
     # APPLY: nothing.
     # RESPOND: now, or when there is enough to read, or when the client's patience ends.
     fetch = PendingFetch(broker, request, context)
-    changes = broker.parking.changes
+    changes = broker.purgatory.changes
     body = yield from fetch.answer(expired=request.body.max_wait_ms <= 0 or not context.wanted)
     if body is not None:
         yield answered(request, body)
         return
-    yield from broker.parking.park(fetch, request.body.max_wait_ms)
-    if broker.parking.changes != changes:
+    yield from broker.purgatory.park(fetch, request.body.max_wait_ms)
+    if broker.purgatory.changes != changes:
         # Others had their turn: what was read first may have changed before it was watched.
-        yield from broker.parking.ask(request.connection)
+        yield from broker.purgatory.ask(request.connection)
 
 
 @dataclass(slots=True)

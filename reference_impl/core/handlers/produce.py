@@ -12,8 +12,8 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Release
 from reference_impl.core.events import Request
 from reference_impl.core.log import AppendResult
-from reference_impl.core.parking import PartitionKey, answered
 from reference_impl.core.partition import Partition
+from reference_impl.core.purgatory import PartitionKey, answered
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 from reference_impl.core.storage import StorageError
@@ -62,20 +62,20 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
             else:
                 answers.append(acceptance(wanted.index, appended))
                 pending.appended.append((partition, appended.last_offset))
-                broker.parking.note_change(partition.topic, partition.index)
+                broker.purgatory.note_change(partition.topic, partition.index)
             yield pause
     # RESPOND: never (acks=0), now, or when the ISR of every partition has its last record.
     throttle_ms = broker.throttles.produced.spend(request, request.size_bytes, broker.now_ms)
     pending.throttle(throttle_ms)
-    changes = broker.parking.changes
+    changes = broker.purgatory.changes
     if request.body.acks == 0:
         yield from release(request, pending.refused, throttle_ms)
     elif (body := (yield from pending.answer(expired=False))) is not None:
         yield answered(request, body)
     else:
-        yield from broker.parking.park(pending, request.body.timeout_ms)
-        if broker.parking.changes != changes:
-            yield from broker.parking.ask(request.connection)
+        yield from broker.purgatory.park(pending, request.body.timeout_ms)
+        if broker.purgatory.changes != changes:
+            yield from broker.purgatory.ask(request.connection)
 
 
 def why_nothing_is_appended(

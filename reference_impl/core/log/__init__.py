@@ -1,5 +1,5 @@
-"""The log of a partition in Kafka's own files. README.md is the tour; `PartitionLog` is the
-door.
+"""The log of a partition in Kafka's own files. README.md is the tour; `PartitionLog` is what the
+rest of the broker uses.
 """
 
 from reference_impl.core.log.batch_scan import CorruptLog

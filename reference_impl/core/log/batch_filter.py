@@ -50,7 +50,7 @@ def moved(record: Record, moved_ms: int) -> Record:
 
 
 @dataclass(frozen=True)
-class Care:
+class CleanerOptions:
     """The precautions that the cleaner takes: `core/rules`, where each has its source."""
 
     keeps_newest: bool = True
@@ -60,7 +60,7 @@ class Care:
     cleaned: Callable[[Record, int], Record] = moved
 
 
-CAREFUL = Care()
+SAFE_CLEANING = CleanerOptions()
 
 
 @dataclass
@@ -75,7 +75,7 @@ class BatchFilter:
     producers: Mapping[int, LastOfProducer]
     now_ms: int
     delete_retention_ms: int
-    care: Care = CAREFUL
+    cleaner_options: CleanerOptions = SAFE_CLEANING
 
     def kept(self, header: BatchHeader, data: Buffer) -> Buffer | None:
         """Return the part of a batch that stays: all of it, fewer records, or None."""
@@ -102,7 +102,7 @@ class BatchFilter:
         if len(records) == header.records_count and not needs_horizon:
             return data
         horizon_ms = self.now_ms + self.delete_retention_ms if needs_horizon else None
-        return _rewritten(batch, records, horizon_ms, self.care.cleaned)
+        return _rewritten(batch, records, horizon_ms, self.cleaner_options.cleaned)
 
     def _horizon_has_passed(self, header: BatchHeader) -> bool:
         """Return whether the batch's delete horizon (KIP-534), stored in its base timestamp, has
@@ -115,12 +115,12 @@ class BatchFilter:
         if record.key is None:
             return False
         newest = self.newest.get(record.key, -1)
-        if offset < newest or (offset == newest and not self.care.keeps_newest):
+        if offset < newest or (offset == newest and not self.cleaner_options.keeps_newest):
             return False
         return record.value is not None or not self._tombstone_may_go(header)
 
     def _tombstone_may_go(self, header: BatchHeader) -> bool:
-        return self._horizon_has_passed(header) or not self.care.waits_for_delete_horizon
+        return self._horizon_has_passed(header) or not self.cleaner_options.waits_for_delete_horizon
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
         """Return a header without records for a producer's last batch, and None for others."""

@@ -30,7 +30,7 @@ from reference_impl.core.log.checkpoints import (
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_directory import DELETE_SUFFIX, deleted_directory
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.log.recovery import RIGHT, Beliefs
+from reference_impl.core.log.recovery import SAFE_RECOVERY, RecoveryOptions
 from reference_impl.core.storage import Storage, StorageError
 
 DELETED_AT_ONCE = 20
@@ -72,7 +72,7 @@ class LogDirectory:
         config: LogConfig,
         now_ms: int,
         *,
-        beliefs: Beliefs = RIGHT,
+        recovery_options: RecoveryOptions = SAFE_RECOVERY,
     ) -> PartitionLog:
         """Create the partition, or open it from where its checkpoints say."""
         key = (topic, partition)
@@ -87,7 +87,7 @@ class LogDirectory:
             config,
             now_ms,
             clean_shutdown=self.clean_shutdown,
-            beliefs=beliefs,
+            recovery_options=recovery_options,
             recovery_point=self._offsets[RECOVERY_POINT_FILE].get(key, 0),
             log_start_offset=self._offsets[LOG_START_FILE].get(key, 0),
             high_watermark=self._offsets[HIGH_WATERMARK_FILE].get(key, 0),

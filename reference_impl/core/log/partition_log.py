@@ -18,19 +18,19 @@ from collections.abc import Sequence
 
 from reference_impl.core.log import segment_swap
 from reference_impl.core.log.checkpoints import TopicPartition
+from reference_impl.core.log.flush_state import FlushState
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_directory import claim_directory, deleted_directory
 from reference_impl.core.log.producer_recovery import restore_producers
 from reference_impl.core.log.producer_snapshot import Snapshots
 from reference_impl.core.log.producer_state import CompletedTransaction, ProducerStateManager
 from reference_impl.core.log.readable_log import ReadableLog
-from reference_impl.core.log.recovery import RIGHT, Beliefs, Loaded, Opening, load
+from reference_impl.core.log.recovery import SAFE_RECOVERY, Loaded, Opening, RecoveryOptions, load
 from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
 from reference_impl.core.log.retired_segments import RetiredSegments
 from reference_impl.core.log.segment import BrokenSegment, Segment
 from reference_impl.core.log.segments import Segments
 from reference_impl.core.log.transaction_index import AbortedTransaction
-from reference_impl.core.log.trust import Trust
 from reference_impl.core.storage import Buffer, Storage
 from reference_impl.wire.records import (
     NO_TIMESTAMP,
@@ -58,10 +58,12 @@ class PartitionLog(ReadableLog):
         self.config = opening.config
         self.recovery_notes: tuple[str, ...] = tuple(loaded.notes)
         """Sentences for the host's log: what recovery has cut off or rebuilt."""
-        self._trust = Trust(
-            min(opening.recovery_point, loaded.log_end_offset), opening.now_ms, opening.beliefs
+        self._flush_state = FlushState(
+            min(opening.recovery_point, loaded.log_end_offset),
+            opening.now_ms,
+            opening.recovery_options,
         )
-        self._beliefs = opening.beliefs
+        self._recovery_options = opening.recovery_options
         self._storage = opening.storage
         self._snapshots = Snapshots(opening.storage, opening.directory)
         self._now_ms = opening.now_ms
@@ -80,7 +82,7 @@ class PartitionLog(ReadableLog):
         now_ms: int,
         *,
         clean_shutdown: bool,
-        beliefs: Beliefs = RIGHT,
+        recovery_options: RecoveryOptions = SAFE_RECOVERY,
         recovery_point: int = 0,
         log_start_offset: int = 0,
         high_watermark: int = 0,
@@ -101,23 +103,23 @@ class PartitionLog(ReadableLog):
             clean_shutdown,
             recovery_point,
             log_start_offset,
-            beliefs,
+            recovery_options,
         )
         log = cls(opening, (topic, partition), topic_id, load(opening))
-        if beliefs.restores_producer_state:
-            log._restore_producers(beliefs)
+        if recovery_options.restores_producer_state:
+            log._restore_producers(recovery_options)
         log.high_watermark = high_watermark
         return log
 
     @property
     def is_trusted(self) -> bool:
         """Whether no failure has happened that only a restart, with recovery, repairs."""
-        return self._trust.failure is None
+        return self._flush_state.failure is None
 
     @property
     def recovery_point(self) -> int:
         """The offset below which everything would survive a loss of power."""
-        return self._trust.recovery_point
+        return self._flush_state.recovery_point
 
     # -- appending -----------------------------------------------------------------------------
 
@@ -153,7 +155,7 @@ class PartitionLog(ReadableLog):
 
     def _append(self, data: Buffer, headers: Sequence[BatchHeader], now_ms: int) -> None:
         """Roll if it is time, write, and let epochs and producer state follow."""
-        self._trust.check()
+        self._flush_state.check()
         self._now_ms = now_ms
         # Kafka, too, notes the epoch first: an epoch without records does no harm.
         for header in headers:
@@ -161,7 +163,7 @@ class PartitionLog(ReadableLog):
         try:
             self._segment_for(headers, len(data)).append(data, headers)
         except BrokenSegment as error:
-            self._trust.failure = error
+            self._flush_state.failure = error
             raise
         self._log_end_offset = headers[-1].last_offset + 1
         start = 0
@@ -172,7 +174,7 @@ class PartitionLog(ReadableLog):
                 if completed is not None and completed.is_aborted:
                     self._note_aborted(completed)
             start += header.size
-        unflushed = self._log_end_offset - self._trust.recovery_point
+        unflushed = self._log_end_offset - self._flush_state.recovery_point
         if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
             self.flush()
 
@@ -183,7 +185,9 @@ class PartitionLog(ReadableLog):
         entry = AbortedTransaction(
             completed.producer_id, completed.first_offset, completed.last_offset, stable
         )
-        with self._trust.lost_by_failure():  # the marker is in the log, and the index lacks it
+        with (
+            self._flush_state.lost_by_failure()
+        ):  # the marker is in the log, and the index lacks it
             self._segments.note_aborted(entry)
 
     def _segment_for(self, batches: Sequence[BatchHeader], size_bytes: int) -> Segment:
@@ -205,7 +209,7 @@ class PartitionLog(ReadableLog):
 
     def _new_segment(self, base_offset: int) -> Segment:
         """Create an empty segment, emptying files that a failed deletion left under its name."""
-        self._trust.directory_is_synced = False
+        self._flush_state.directory_is_synced = False
         segment = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
         if segment.size > 0:
             segment.log.truncate(0)
@@ -243,7 +247,7 @@ class PartitionLog(ReadableLog):
         for segment in old:
             segment.close()
         bases = [segment.base_offset for segment in old]
-        with self._trust.lost_by_failure():  # some files have new names, some the old ones
+        with self._flush_state.lost_by_failure():  # some files have new names, some the old ones
             segment_swap.commit(self._storage, self.directory, base_offset, bases)
             new = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
         self._segments.replace(old, new)
@@ -270,12 +274,12 @@ class PartitionLog(ReadableLog):
     def _after_cut(self, log_end_offset: int) -> None:
         self._log_end_offset = log_end_offset
         self._log_start_offset = min(self._log_start_offset, log_end_offset)
-        self._trust.recovery_point = min(self.recovery_point, log_end_offset)
+        self._flush_state.recovery_point = min(self.recovery_point, log_end_offset)
         self.leader_epochs.truncate_from_end(log_end_offset)
         self._restore_producers()
         self.high_watermark = min(self._high_watermark, log_end_offset)
 
-    def _restore_producers(self, beliefs: Beliefs = RIGHT) -> None:
+    def _restore_producers(self, recovery_options: RecoveryOptions = SAFE_RECOVERY) -> None:
         self.producer_state = ProducerStateManager()
         restore_producers(
             self.producer_state,
@@ -284,20 +288,20 @@ class PartitionLog(ReadableLog):
             self._log_start_offset,
             self._log_end_offset,
             self._note_aborted,
-            replay=beliefs.replays_after_snapshot,
-            check=beliefs.checks_batches_after_crash,
+            replay=recovery_options.replays_after_snapshot,
+            check=recovery_options.checks_batches_after_crash,
         )
 
     # -- keeping -------------------------------------------------------------------------------
 
     def flush_is_due(self, now_ms: int) -> bool:
         """Return whether unsynced records are older than `flush.ms`."""
-        waited_ms = now_ms - self._trust.last_flush_ms
+        waited_ms = now_ms - self._flush_state.last_flush_ms
         return waited_ms >= self.config.flush_ms and self.recovery_point < self._log_end_offset
 
     def flush(self) -> None:
         """Sync everything appended so far, and move the recovery point to the log end."""
-        trust = self._trust
+        trust = self._flush_state
         trust.check()
         # After a failed fsync nobody knows what is on the medium, and asking again may say "fine".
         with trust.lost_by_failure():
@@ -322,7 +326,7 @@ class PartitionLog(ReadableLog):
         self.is_closed = True
         if clean and self.is_trusted:
             self._segments.active.become_inactive()
-            if self._beliefs.syncs_at_shutdown:
+            if self._recovery_options.syncs_at_shutdown:
                 self.flush()
             if len(self.producer_state) and self._log_end_offset not in self._snapshots.offsets():
                 self._snapshots.write(self._log_end_offset, self.producer_state.entries())

@@ -31,7 +31,7 @@ _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 
 
 @dataclass(frozen=True)
-class Beliefs:
+class RecoveryOptions:
     """How far a log trusts its files: `core/rules/recovering.py`, where each field has its
     source."""
 
@@ -43,7 +43,7 @@ class Beliefs:
     distrusts_failed_syncs: bool = True
 
 
-RIGHT = Beliefs()
+SAFE_RECOVERY = RecoveryOptions()
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Opening:
     clean_shutdown: bool
     recovery_point: int
     log_start_offset: int
-    beliefs: Beliefs = Beliefs()
+    recovery_options: RecoveryOptions = RecoveryOptions()
 
 
 @dataclass
@@ -132,7 +132,7 @@ def _load_segment(
         following is None or following > opening.recovery_point
     )
     problem = segment.index_problem()
-    if may_be_unsynced and not opening.beliefs.rebuilds_indexes_after_crash:
+    if may_be_unsynced and not opening.recovery_options.rebuilds_indexes_after_crash:
         problem = None
         next_offset = following if following is not None else segment.read_next_offset()
     elif may_be_unsynced:
@@ -163,7 +163,9 @@ def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_la
     last batch."""
     segment.reset_indexes()
     next_offset, valid_bytes, size = segment.base_offset, 0, segment.size
-    batches = scan_batches(segment.log, 0, size, check=opening.beliefs.checks_batches_after_crash)
+    batches = scan_batches(
+        segment.log, 0, size, check=opening.recovery_options.checks_batches_after_crash
+    )
     try:
         for header, position, _ in batches:
             _check_place(opening, segment, header, next_offset, is_last=is_last)
@@ -211,7 +213,7 @@ def _why_no_torn_tail(
     """Return what shows that no crash has left this behind, or None."""
     if not is_last or next_offset < opening.recovery_point:
         return "which was synced before the crash"
-    if not opening.beliefs.checks_batches_after_crash:
+    if not opening.recovery_options.checks_batches_after_crash:
         return None
     if isinstance(error, Misplaced):
         return "where a whole batch stands that belongs elsewhere"

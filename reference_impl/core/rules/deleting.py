@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.batch_filter import Care, moved
+from reference_impl.core.log.batch_filter import CleanerOptions, moved
 from reference_impl.core.log.segment import Segment
 from reference_impl.core.partition import Partition
 from reference_impl.wire.records import Record
@@ -74,9 +74,9 @@ class Deleting:
         """
         return moved(record, moved_ms)
 
-    def care(self) -> Care:
+    def cleaner_options(self) -> CleanerOptions:
         """Return what the cleaner heeds (`core/log/compaction.py`)."""
-        return Care(
+        return CleanerOptions(
             self.keeps_newest_of_key(),
             self.waits_for_delete_horizon(),
             self.spares_open_transactions(),

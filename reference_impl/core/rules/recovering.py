@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.recovery import Beliefs
+from reference_impl.core.log.recovery import RecoveryOptions
 
 
 class Recovering:
@@ -44,9 +44,9 @@ class Recovering:
         """
         return True
 
-    def beliefs(self) -> Beliefs:
+    def recovery_options(self) -> RecoveryOptions:
         """Return what a log asks when it is opened, and later (`core/log/recovery.py`)."""
-        return Beliefs(
+        return RecoveryOptions(
             self.restores_producer_state(),
             self.replays_after_snapshot(),
             self.checks_batches_after_crash(),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
-from reference_impl.core.parking import PartitionKey
 from reference_impl.core.partition import Partition
+from reference_impl.core.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.ending import check_ending_producer
 from reference_impl.core.transactions.markers import Marker

@@ -84,7 +84,7 @@ class Tls:
 
 @dataclass(frozen=True)
 class Listener:
-    """One of the doors of a broker."""
+    """A socket on which a broker listens, with its security protocol."""
 
     name: str
     endpoint: Endpoint

@@ -38,19 +38,19 @@ def group_in(world: World) -> ConsumerGroup:
 class Consumer:
     """One member, and what it knows."""
 
-    def __init__(self, world: World, number: int, *topics: str, **wishes: Any) -> None:
+    def __init__(self, world: World, number: int, *topics: str, **heartbeat_fields: Any) -> None:
         self.world, self.number = world, number
         self.member_id = f"member-{number}"
         self.epoch = 0
         self.owned: set[TopicIdPartition] = set()
         self.target: set[TopicIdPartition] = set()
         """What it was told to read."""
-        self.wishes: dict[str, Any] = {
+        self.heartbeat_fields: dict[str, Any] = {
             "rebalance_timeout_ms": REBALANCE_MS,
             "subscribed_topic_names": list(topics),
-            **wishes,
+            **heartbeat_fields,
         }
-        self.instance_id: str | None = self.wishes.pop("instance_id", None)
+        self.instance_id: str | None = self.heartbeat_fields.pop("instance_id", None)
 
     def ask(self, version: int = 1, **fields: Any) -> Struct:
         """Send one heartbeat with exactly these fields besides the identity."""
@@ -76,7 +76,7 @@ class Consumer:
     def join(self, **fields: Any) -> Struct:
         """Send the first heartbeat, which names every field."""
         self.epoch, self.owned, self.target = 0, set(), set()
-        answer = self.take(self.ask(topic_partitions=[], **self.wishes, **fields))
+        answer = self.take(self.ask(topic_partitions=[], **self.heartbeat_fields, **fields))
         assert answer.error_code == ErrorCode.NONE, answer
         return answer
 

@@ -69,7 +69,7 @@ def test_an_assignment_is_told_once_or_when_everything_is_said(world: World) -> 
     one.join()
     one.obey()
     assert one.heartbeat().assignment is None
-    again = one.heartbeat(**one.wishes)
+    again = one.heartbeat(**one.heartbeat_fields)
     assert again.assignment is not None
     assert again.member_epoch == 2
 
@@ -176,7 +176,7 @@ def test_a_pattern_is_resolved_after_the_answer_and_again_for_new_topics(world: 
 
 def test_a_pattern_that_is_none_is_refused(world: World) -> None:
     one = Consumer(world, 1, subscribed_topic_names=None, subscribed_topic_regex="(")
-    answer = one.ask(topic_partitions=[], **one.wishes)
+    answer = one.ask(topic_partitions=[], **one.heartbeat_fields)
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert "g" not in world.node.broker.groups.groups
 
@@ -188,7 +188,7 @@ def test_a_static_member_that_says_it_will_be_back_keeps_its_part(world: World) 
     settle(one, two)
     mine, epoch = set(one.owned), group_in(world).epoch
     early = Consumer(world, 3, "a", instance_id="i")
-    refused = early.ask(topic_partitions=[], **early.wishes)
+    refused = early.ask(topic_partitions=[], **early.heartbeat_fields)
     assert refused.error_code == ErrorCode.UNRELEASED_INSTANCE_ID
     assert one.leave(-2).member_epoch == -2
     back = Consumer(world, 4, "a", instance_id="i")
@@ -221,7 +221,7 @@ def test_the_group_is_limited_in_size() -> None:
     world = new_world(group_consumer_max_size="1")
     one, two = Consumer(world, 1, "a"), Consumer(world, 2, "a")
     one.join()
-    answer = two.ask(topic_partitions=[], **two.wishes)
+    answer = two.ask(topic_partitions=[], **two.heartbeat_fields)
     assert answer.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert one.heartbeat().error_code == ErrorCode.NONE
 
@@ -294,7 +294,7 @@ def test_a_failing_disk_leaves_the_group_as_it_was(
     before = kept(group_in(world))
     partition = world.node.broker.groups.log.partition_of("g")
     monkeypatch.setattr(partition.log, "append", fail)
-    refused = two.ask(topic_partitions=[], **two.wishes)
+    refused = two.ask(topic_partitions=[], **two.heartbeat_fields)
     assert refused.error_code == ErrorCode.NOT_COORDINATOR
     assert kept(group_in(world)) == before
     world.wait(SESSION_MS)
@@ -321,7 +321,7 @@ def test_a_group_is_deleted_with_everything_once_it_is_empty(world: World) -> No
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "heartbeat_fields",
     [
         {"subscribed_topic_names": ["t" * 40_000]},
         {"subscribed_topic_names": None, "subscribed_topic_regex": "x" * 40_000},
@@ -329,15 +329,19 @@ def test_a_group_is_deleted_with_everything_once_it_is_empty(world: World) -> No
     ],
     ids=", ".join,
 )
-def test_what_does_not_fit_into_a_record_is_refused(world: World, wishes: dict[str, Any]) -> None:
+def test_what_does_not_fit_into_a_record_is_refused(
+    world: World, heartbeat_fields: dict[str, Any]
+) -> None:
     """Strings of a flexible request may be longer than those of a record's key."""
-    one = Consumer(world, 1, "a", **wishes)
-    answer = one.ask(topic_partitions=[], **one.wishes)
+    one = Consumer(world, 1, "a", **heartbeat_fields)
+    answer = one.ask(topic_partitions=[], **one.heartbeat_fields)
     assert answer.error_code == ErrorCode.INVALID_REQUEST
     assert "40000 bytes are over the limit" in answer.error_message
     one = Consumer(world, 1, "a")
     one.member_id = "m" * 40_000
-    assert one.ask(topic_partitions=[], **one.wishes).error_code == ErrorCode.INVALID_REQUEST
+    assert (
+        one.ask(topic_partitions=[], **one.heartbeat_fields).error_code == ErrorCode.INVALID_REQUEST
+    )
     assert "g" not in world.node.broker.groups.groups
 
 

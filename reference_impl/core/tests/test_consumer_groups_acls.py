@@ -38,11 +38,11 @@ def describe(world: World, client: int) -> Struct:
 def test_a_member_needs_the_group_and_its_topics() -> None:
     world = world_for_alice()
     stranger, alice = Consumer(world, 9, "a"), Consumer(world, ALICE, "a", "ab")
-    refused = stranger.ask(topic_partitions=[], **stranger.wishes)
+    refused = stranger.ask(topic_partitions=[], **stranger.heartbeat_fields)
     assert refused.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
-    refused = alice.ask(topic_partitions=[], **alice.wishes)
+    refused = alice.ask(topic_partitions=[], **alice.heartbeat_fields)
     assert refused.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    alice.wishes["subscribed_topic_names"] = ["a"]
+    alice.heartbeat_fields["subscribed_topic_names"] = ["a"]
     alice.join()
     assert len(alice.target) == 2
 

@@ -60,8 +60,10 @@ class Groups(RuleBasedStateMachine):
     def join(self, number: int, topics: tuple[str, ...]) -> None:
         member = self.members[number]
         member.epoch, member.owned, member.target = 0, set(), set()
-        member.wishes["subscribed_topic_names"] = list(topics)
-        self.check(member.take(member.ask(topic_partitions=[], **member.wishes)).error_code)
+        member.heartbeat_fields["subscribed_topic_names"] = list(topics)
+        self.check(
+            member.take(member.ask(topic_partitions=[], **member.heartbeat_fields)).error_code
+        )
 
     @rule(number=MEMBERS, obeys=st.booleans())
     def report(self, number: int, obeys: bool) -> None:
@@ -154,7 +156,7 @@ class Groups(RuleBasedStateMachine):
             return
         self.world.wait(46_000)
         for member in self.members[:2]:
-            member.wishes["subscribed_topic_names"] = ["a"]
+            member.heartbeat_fields["subscribed_topic_names"] = ["a"]
             member.join()
         for _ in range(6):
             for member in self.members[:2]:

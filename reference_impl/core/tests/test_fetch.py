@@ -52,7 +52,7 @@ def test_min_bytes_is_waited_for(world: World) -> None:
 def test_a_fetch_of_a_client_that_left_is_forgotten(world: World) -> None:
     number = world.send(FETCH, 12, world.fetch_body("t", max_wait_ms=500), client=2)
     world.disconnect(2)
-    assert len(world.node.broker.parking) == 0
+    assert len(world.node.broker.purgatory) == 0
     world.produce("t", "a")
     world.wait(1000)
     assert world.answer_to(number) is None

@@ -227,7 +227,7 @@ def test_the_policy_may_forbid_to_upgrade(policy: str) -> None:
     world = new_world(group_consumer_migration_policy=policy)
     stable_classic(world)
     new = Consumer(world, 2, "a")
-    answer = new.ask(topic_partitions=[], **new.wishes)
+    answer = new.ask(topic_partitions=[], **new.heartbeat_fields)
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert answer.error_message.endswith("because online upgrade is disabled.")
 
@@ -246,7 +246,7 @@ def test_a_subscription_that_cannot_be_read_keeps_the_group_classic(world: World
     odd.take()
     odd.send_sync({odd.member_id: b""})
     new = Consumer(world, 2, "a")
-    answer = new.ask(topic_partitions=[], **new.wishes)
+    answer = new.ask(topic_partitions=[], **new.heartbeat_fields)
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert "malformed" in answer.error_message
     assert classic_group(world).state is State.STABLE

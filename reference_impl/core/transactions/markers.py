@@ -45,4 +45,4 @@ def write_marker(broker: Broker, partition: Partition, marker: Marker) -> None:
     if partition.topic == group_log.TOPIC:
         # Offsets that were committed in the transaction count from now on, or never.
         broker.groups.transaction_ended(partition.index, marker.producer_id, marker.committed)
-    broker.parking.note_change(partition.topic, partition.index)
+    broker.purgatory.note_change(partition.topic, partition.index)

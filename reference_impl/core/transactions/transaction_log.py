@@ -65,7 +65,7 @@ class TransactionLog:
         except StorageError as error:
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
         partition.advance_high_watermark()
-        self._broker.parking.note_change(partition.topic, partition.index)
+        self._broker.purgatory.note_change(partition.topic, partition.index)
 
     def replay(self) -> Iterator[tuple[str, Transaction | None]]:
         """Yield every record of every partition, in log order."""

@@ -47,9 +47,9 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
     reported = None
     if body.topic_partitions is not None:
         reported = set(records.partitions_in(body.topic_partitions))
-    # 1. Who is it, and what does it want? New wishes bump the group epoch.
+    # 1. Who is it, and what does it want? New heartbeat_fields bump the group epoch.
     old = membership.speaker(coordinator, draft, body, member_id, reported)
-    new = with_wishes(old, request)
+    new = with_requested_fields(old, request)
     names_changed = note_member(draft, old, new)
     regex_is_known = regexes.note_change(draft, old, new)
     targets.update_epoch(coordinator, draft, bump=names_changed or regex_is_known)
@@ -77,7 +77,7 @@ def new_member_id(coordinator: GroupCoordinator) -> str:
     return base64.urlsafe_b64encode(coordinator.random_uuid().bytes).rstrip(b"=").decode()
 
 
-def with_wishes(member: ConsumerMember, request: Request) -> ConsumerMember:
+def with_requested_fields(member: ConsumerMember, request: Request) -> ConsumerMember:
     """Return the member with the fields of the request; a null field keeps its value."""
     body = request.body
     told = {

@@ -4,7 +4,7 @@ import pytest
 
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.recovery import Beliefs
+from reference_impl.core.log.recovery import RecoveryOptions
 from reference_impl.core.log.tests.helpers import (
     DIRECTORY,
     ONE,
@@ -106,7 +106,10 @@ def test_segments_below_the_recovery_point_are_not_read(storage: MemoryStorage) 
     filled(storage, 7, config)
     storage.corrupt(LOG_0, ONE + 30, b"\xff")
     again = open_log(
-        storage, config, recovery_point=6, beliefs=Beliefs(restores_producer_state=False)
+        storage,
+        config,
+        recovery_point=6,
+        recovery_options=RecoveryOptions(restores_producer_state=False),
     )
     assert again.log_end_offset == 7
 
@@ -252,7 +255,12 @@ def test_producers_can_be_left_unrestored(storage: MemoryStorage) -> None:
     append(log, sent(0))
     log.close(clean=True)
     assert (
-        len(open_log(storage, beliefs=Beliefs(restores_producer_state=False)).producer_state) == 0
+        len(
+            open_log(
+                storage, recovery_options=RecoveryOptions(restores_producer_state=False)
+            ).producer_state
+        )
+        == 0
     )
 
 

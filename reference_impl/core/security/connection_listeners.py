@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from reference_impl.core.security.listeners import Endpoint, Listener
 
 
-class Doors:
-    """The listeners of one broker. A connection that is not known here came in by the first."""
+class ConnectionListeners:
+    """The listener of each connection; one that is not known here came in by the first."""
 
     def __init__(
         self, listeners: tuple[Listener, ...], advertised: Mapping[str, Endpoint], first: Endpoint

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
-from reference_impl.core.parking import Parking, PartitionKey
+from reference_impl.core.purgatory import PartitionKey, Purgatory
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 
@@ -27,11 +27,11 @@ class Fickle:
 
 
 def test_nothing_watches_for_a_request_that_is_gone_whatever_became_of_its_partitions() -> None:
-    parking, parked = Parking(), Fickle()
-    list(parking.park(parked, 1000))
+    purgatory, parked = Purgatory(), Fickle()
+    list(purgatory.park(parked, 1000))
     parked.partitions = (("other", 0),)
-    list(parking.drop(1))
-    assert len(parking) == 0
-    parking.note_change("t", 0)
-    parking.note_change("t", 1)
-    assert list(parking.woken()) == []
+    list(purgatory.drop(1))
+    assert len(purgatory) == 0
+    purgatory.note_change("t", 0)
+    purgatory.note_change("t", 1)
+    assert list(purgatory.woken()) == []

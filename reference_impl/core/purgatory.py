@@ -38,7 +38,7 @@ def answered(request: Request, body: Struct) -> Respond:
     return Respond(request, body, throttle_ms=body.throttle_time_ms)
 
 
-class Parking:
+class Purgatory:
     """All requests that wait, in the order in which they came."""
 
     def __init__(self) -> None:

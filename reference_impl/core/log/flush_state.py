@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from reference_impl.core.log.recovery import Beliefs
+from reference_impl.core.log.recovery import RecoveryOptions
 from reference_impl.core.storage import StorageError
 
 
-class Trust:
+class FlushState:
     """The state of one log's files: up to where they are synced, and what failed."""
 
-    def __init__(self, recovery_point: int, now_ms: int, beliefs: Beliefs) -> None:
+    def __init__(self, recovery_point: int, now_ms: int, recovery_options: RecoveryOptions) -> None:
         self.recovery_point = recovery_point
         """All below it is synced; recovery reads what follows."""
         self.directory_is_synced = False
         self.last_flush_ms = now_ms
         self.failure: StorageError | None = None
-        self._beliefs = beliefs
+        self._recovery_options = recovery_options
 
     def check(self) -> None:
         """Raise what has gone wrong before, if anything has."""
@@ -37,6 +37,6 @@ class Trust:
         try:
             yield
         except StorageError as error:
-            if self._beliefs.distrusts_failed_syncs:
+            if self._recovery_options.distrusts_failed_syncs:
                 self.failure = error
             raise
