@@ -89,11 +89,13 @@ def scrubbed(told: Any, secrets: Iterable[str]) -> Any:
     return told
 
 
-def scrub_files(directory: Path, settings: Mapping[str, str]) -> None:
-    """Take the secrets out of the files of a directory, as settings and logs have them."""
-    if not any(map(is_secret, settings)):
+def scrub_files(directory: Path, settings: Mapping[str, str], more: Sequence[str] = ()) -> None:
+    """Take the secrets out of the files of a directory, as settings and logs have them. more: other
+    texts that must not appear."""
+    if not any(map(is_secret, settings)) and not more:
         return
-    secrets = [form.encode() for text in secrets_of(settings) for form in (text, repr(text)[1:-1])]
+    texts = (*secrets_of(settings), *more)
+    secrets = [form.encode() for text in texts for form in (text, repr(text)[1:-1])]
     for file in sorted(path for path in directory.rglob("*") if path.is_file()):
         before = file.read_bytes()
         after = _hidden_lines(before) if file.suffix == ".properties" else before

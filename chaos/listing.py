@@ -163,6 +163,17 @@ def list_text() -> str:
     return "\n\n".join("\n".join((title, *_aligned(rows))) for title, rows in parts.items())
 
 
+def list_for(target: Target) -> str:
+    """Return, for each nemesis, whether this target can perform it, or which faults it lacks."""
+    rows = {}
+    for nemesis in NEMESES.values():
+        lacking = sorted(fault.__name__ for fault in nemesis.faults - target.faults)
+        rows[nemesis.name] = f"no: it lacks {', '.join(lacking)}" if lacking else "yes"
+    faults = ", ".join(fault.__name__ for fault in FAULTS.values() if fault in target.faults)
+    title = f"nemeses on {target.name}, whose faults are {faults}"
+    return "\n".join((title, *_aligned(rows)))
+
+
 def _aligned(rows: Mapping[str, str]) -> Iterator[str]:
     """Yield names in a column as wide as the longest of them."""
     width = max(map(len, rows))

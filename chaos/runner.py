@@ -53,6 +53,7 @@ from chaos.targets.equipment import equipped
 from chaos.threads import Threads
 from chaos.variety import drawn
 from chaos.workers import Shared, Storm, Throttle, act
+from reference_impl.access import access_of
 
 TOPICS_TIMEOUT_S = 60.0
 WARM_UP_TIMEOUT_S = 30.0
@@ -365,7 +366,7 @@ class _Run:
         """Keep the nodes' logs and settings, but for what is secret."""
         kept = self.directory / "nodes"
         cluster.collect(kept)
-        scrub_files(kept, self.scenario.config)
+        scrub_files(kept, self.scenario.config, access_of(self.shared.bootstrap).secrets)
 
     def _note_the_end(self) -> None:
         counts = self.recorder.counts.as_dict()
@@ -383,7 +384,8 @@ class _Run:
             "ended": run_directory.utc_now(),
             "costs": self.costs.as_dict(),
         }
-        self.facts = scrubbed(self.facts, secrets_of(self.scenario.config))
+        secrets = (*secrets_of(self.scenario.config), *access_of(self.shared.bootstrap).secrets)
+        self.facts = scrubbed(self.facts, secrets)
         run_directory.write(self.directory, self.facts)
 
     def _note_what_is_shown(self) -> None:

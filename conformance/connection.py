@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance import echoes, invariants
 from conformance.case import Deviation
+from reference_impl.access import PLAINTEXT, Access, Endpoint, connect
 from reference_impl.wire import (
     FRAME_BYTES_MAX,
     ApiKey,
@@ -69,11 +70,13 @@ PATIENCE = Patience()
 class Connection:
     """One TCP connection. Every answer is bounded by timeout_s, however slowly its bytes come."""
 
-    def __init__(self, host: str, port: int, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    def __init__(
+        self, host: str, port: int, timeout_s: float = ANSWER_TIMEOUT_S, access: Access = PLAINTEXT
+    ) -> None:
         self.timeout_s = timeout_s
         self._unanswered: deque[tuple[int, Struct]] = deque()
         """(correlation id, body) of what `send` has sent, in the order of the answers."""
-        self.socket = socket.create_connection((host, port), timeout=timeout_s)
+        self.socket = connect(Endpoint(host, port, access), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send_bytes(self, data: bytes) -> None:
@@ -148,10 +151,10 @@ class Connection:
             return True
 
     def is_silent(self, for_s: float) -> bool:
-        """Return True if nothing at all arrives for so long."""
+        """Return True if nothing at all arrives for so long; else a byte of it is gone."""
         try:
             self.socket.settimeout(for_s)
-            self.socket.recv(1, socket.MSG_PEEK)
+            self.socket.recv(1)  # of TLS, nothing can be peeked at
         except TimeoutError:
             return True
         except ConnectionError:

@@ -20,6 +20,7 @@ from chaos.targets.probe import listens
 from conformance.case import Case, Unsupported
 from conformance.reach import Unreachable, check, joined, reachable
 from conformance.wire import Connection, ConnectionClosed
+from reference_impl.access import Endpoint, access_of
 from reference_impl.wire import ApiKey, Malformed, request_definition
 
 QUICK_CLEANUP = {
@@ -197,7 +198,8 @@ class Examined:
         deadline = time.monotonic() + RETURN_TIMEOUT_S
         while True:
             try:
-                check(addresses(self.bootstrap)[0], ALIVE_TIMEOUT_S)
+                first_of_all = addresses(self.bootstrap)[0]
+                check(Endpoint(*first_of_all, access_of(self.bootstrap)), ALIVE_TIMEOUT_S)
                 return first
             except Unreachable as cause:
                 if time.monotonic() > deadline:
@@ -232,7 +234,7 @@ def _is_configured(target: str | None) -> bool:
 def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
     """Return API name -> (first, last) version as the address advertises (ApiVersions v0)."""
     host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
-    connection = Connection(host, int(port))
+    connection = Connection(host, int(port), access=access_of(bootstrap))
     try:
         answer = connection.call("ApiVersions", 0)
     finally:

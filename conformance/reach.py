@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.connection import api_key, request
+from reference_impl.access import access_of, enter
 from reference_impl.wire import FRAME_BYTES_MAX, Malformed, Struct, decode_response, encode_request
 
 Address = tuple[str, int]
@@ -156,7 +157,7 @@ def _connect(address: Address, timeout_s: float) -> socket.socket:
         connection.settimeout(timeout_s)
         try:
             connection.connect(at)
-            return connection
+            return enter(connection, access_of(address), address[0], timeout_s)
         except OSError as error:
             connection.close()
             problem = error

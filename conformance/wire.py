@@ -20,6 +20,7 @@ from conformance.connection import (
     part,
     request,
 )
+from reference_impl.access import access_of
 from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct, request_definition
 
 __all__ = [
@@ -75,6 +76,7 @@ class Wire:
 
     def __init__(self, bootstrap: str, advertised: Mapping[str, tuple[int, int]]) -> None:
         self.addresses = [_address(text) for text in bootstrap.split(",")]
+        self.access = access_of(bootstrap)
         self.advertised = advertised
         self._open: list[Connection] = []
         self._by_address: dict[tuple[str, int], Connection] = {}
@@ -90,13 +92,13 @@ class Wire:
         self, timeout_s: float = ANSWER_TIMEOUT_S, address: tuple[str, int] | None = None
     ) -> Connection:
         """Open a connection of the case's own, by default to the first bootstrap address."""
-        connection = Connection(*(address or self.addresses[0]), timeout_s=timeout_s)
+        connection = Connection(*(address or self.addresses[0]), timeout_s, self.access)
         self._open.append(connection)
         return connection
 
     def _cached(self, address: tuple[str, int]) -> Connection:
         if address not in self._by_address:
-            self._by_address[address] = Connection(*address)
+            self._by_address[address] = Connection(*address, access=self.access)
         return self._by_address[address]
 
     def brokers(self) -> dict[int, tuple[str, int]]:

@@ -11,8 +11,10 @@ from typing import Any
 from confluent_kafka import KafkaError
 
 from chaos.clients.membership_rows import member_times
+from chaos.clients.security import of_librdkafka
 from chaos.clients.wire_link import kafka_name
 from chaos.protocols import ClientSettings, GroupProtocol, GroupSettings
+from reference_impl.access import access_of
 
 SOCKET_TIMEOUT_MS = 5_000
 _SILENT = logging.getLogger("touchstone.librdkafka")
@@ -35,6 +37,7 @@ def common_config(bootstrap: str) -> dict[str, Any]:
         "allow.auto.create.topics": False,
         "log_level": 0,
         "logger": _SILENT,  # level 0 still prints fatal errors, into the middle of the progress
+        **of_librdkafka(access_of(bootstrap)),
     }
 
 

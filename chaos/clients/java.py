@@ -17,6 +17,7 @@ from typing import Any
 from chaos.clients import payload, whole_partitions
 from chaos.clients.java_host import Answer, HostError, JavaHost, compiled
 from chaos.clients.java_member import JavaMember, member_config
+from chaos.clients.security import of_java
 from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.whole_partitions import Readings, together
 from chaos.operations import Seek, SeekToTime
@@ -39,6 +40,7 @@ from chaos.protocols import (
     Send,
     Subscribe,
 )
+from reference_impl.access import access_of
 
 GRACE_S = 10.0
 """The client settles every record within delivery.timeout.ms; this much later it hangs."""
@@ -59,6 +61,7 @@ def common_config(bootstrap: str) -> dict[str, Any]:
         "retry.backoff.ms": 50,
         "retry.backoff.max.ms": 500,
         "metadata.max.age.ms": 5_000,
+        **of_java(access_of(bootstrap)),
     }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
+from reference_impl.access import Endpoint, access_of, connect
 from reference_impl.wire import (
     ERRORS,
     ApiKey,
@@ -52,13 +53,14 @@ class WireError(OSError):
 
 
 def parse_bootstrap(bootstrap: str) -> list[Address]:
-    """host:port[,host:port …]."""
-    addresses = []
+    """Return the addresses in host:port[,host:port …], each with the access of them all."""
+    access = access_of(bootstrap)
+    addresses: list[Address] = []
     for part in bootstrap.split(","):
         host, _, port = part.strip().rpartition(":")
         if not host or not port.isdigit():
             raise WireError(f"{part!r} is not host:port; name brokers as host:port[,host:port …]")
-        addresses.append((host.strip("[]"), int(port)))
+        addresses.append(Endpoint(host.strip("[]"), int(port), access))
     return addresses
 
 
@@ -71,7 +73,8 @@ class Connection:
         self._reader = FrameReader()
         self._versions: dict[int, tuple[int, int]] = {}
         try:
-            self._socket = socket.create_connection(address, timeout=timeout_s)
+            self._socket = connect(address, timeout_s)
+            self._socket.settimeout(timeout_s)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             raise WireError(f"{_text(address)} cannot be reached: {error}") from error
@@ -167,6 +170,7 @@ class WireCluster:
 
     def __init__(self, bootstrap: str, timeout_s: float = 5.0) -> None:
         self._bootstrap = parse_bootstrap(bootstrap)
+        self._access = access_of(bootstrap)
         self._timeout_s = timeout_s
         self._connections: dict[Address, Connection] = {}
 
@@ -182,7 +186,8 @@ class WireCluster:
 
     def _connection(self, address: Address) -> Connection:
         if address not in self._connections:
-            self._connections[address] = Connection(address, self._timeout_s)
+            endpoint = Endpoint(*address, self._access)
+            self._connections[address] = Connection(endpoint, self._timeout_s)
         return self._connections[address]
 
     def serves(self, api: ApiKey) -> bool:

@@ -69,7 +69,7 @@ def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
     missing = sorted(everybody - set(view.replicas))
     wanted = [*view.replicas, *missing] if missing else [*view.replicas[1:]] or [*view.replicas]
     struct = request_definition(ApiKey.ALTER_PARTITION_REASSIGNMENTS).struct
-    broker_ids = [number - 1 + cluster.lowest_broker_id for number in wanted]
+    broker_ids = [cluster.broker_id(number) for number in wanted]
     partition = struct("ReassignablePartition", partition_index=index, replicas=broker_ids)
     answer = _ask(
         cluster,

@@ -167,7 +167,7 @@ class LocalCluster:
 
     def _not_ready(self) -> str:
         """Return what is still missing, or the empty string."""
-        everybody = {number - 1 + self.lowest_broker_id for number in self._members}
+        everybody = {self.broker_id(number) for number in self._members}
         for number in self._members:
             try:
                 probe.check_kafka(self.direct(number), ALIVE_TIMEOUT_S)
@@ -243,12 +243,20 @@ class LocalCluster:
     def direct(self, node: int) -> Address:
         return self._members[node].direct
 
+    def broker_id(self, number: int) -> int:
+        """Return the broker id of a node."""
+        return number - 1 + self.lowest_broker_id
+
+    def number_of(self, broker_id: int) -> int:
+        """Return which node has that broker id; 0 if none has."""
+        return next((n for n in self._members if self.broker_id(n) == broker_id), 0)
+
     def controller(self) -> int | None:
         """Return Metadata's controller; clusters whose Metadata does not name it override this."""
         for node in self.reachable():
             with suppress(NoAnswer):
                 found = probe.controller(self.direct(node), roles.ASK_TIMEOUT_S)
-                return found + 1 - self.lowest_broker_id
+                return self.number_of(found) or None
         return None
 
     # --- faults -----------------------------------------------------------------------------------

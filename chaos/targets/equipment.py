@@ -29,9 +29,10 @@ def equipped(target: Target, faults: Faults) -> Target:
 
 def why_not(target: Target, faults: Faults) -> str | None:
     """Return why this machine does not have what they need, or None."""
-    if _needs_disks(target, faults) and (reason := disks.why_none()):
+    on_disks, preloaded = isinstance(target, DiskTarget), isinstance(target, PreloadTarget)
+    if on_disks and _needs_disks(target, faults) and (reason := disks.why_none()):
         return reason
-    if _needs_shim(target, faults) and (reason := shim.why_none()):
+    if preloaded and _needs_shim(target, faults) and (reason := shim.why_none()):
         return reason
     return None
 

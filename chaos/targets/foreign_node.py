@@ -16,12 +16,13 @@ from chaos.pidfd import HeldProcess
 from chaos.protocols import TargetError
 from chaos.targets import probe
 from chaos.targets.cluster import LocalNode
+from chaos.targets.commands import run
 from chaos.targets.foreign_file import ForeignNode
 
-COMMAND_TIMEOUT_S = 60.0
 GONE_TIMEOUT_S = 15.0
 START_GRACE_S = 10.0
 LOOK_TIMEOUT_S = 1.0
+ANSWER_TIMEOUT_S = 5.0
 POLL_S = 0.05
 LOG_LINES = 20
 
@@ -139,6 +140,10 @@ class ForeignProcess:
             self.resume()
         self._end(self._node.stop, signal.SIGTERM, timeout_s)
 
+    def lose_power(self) -> None:
+        """Have the owner's command take the power from it; its start brings it back."""
+        self._end(self._node.faults["lose_power"], signal.SIGKILL)
+
     def pause(self) -> None:
         resume = self._node.resume
         self._owe(
@@ -234,7 +239,7 @@ class ForeignMember(LocalNode):
     def start(self) -> None:
         first = self.child is None
         self.child = self.process
-        if first and probe.answers(self.direct, LOOK_TIMEOUT_S):
+        if first and probe.answers(self.direct, ANSWER_TIMEOUT_S):
             return
         if first:
             self.ours = True
@@ -253,31 +258,3 @@ class ForeignMember(LocalNode):
             self.process.start(self.number, ours=False)
         elif self.process.paused:
             self.process.resume()
-
-
-def run(command: Sequence[str], folder: Path) -> None:
-    """Run one of the owner's commands to its end. Raises TargetError with what it said."""
-    text = " ".join(command)
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=COMMAND_TIMEOUT_S,
-            env=plain_environment(),
-        )
-    except subprocess.TimeoutExpired as error:
-        raise TargetError(
-            f"the command {text!r} did not end within {COMMAND_TIMEOUT_S:.0f} s; mend it"
-        ) from error
-    except OSError as error:
-        raise TargetError(
-            f"the command {text!r} cannot be run: {error.strerror}; mend it"
-        ) from error
-    if done.returncode:
-        said = done.stdout.decode(errors="replace").strip().splitlines()
-        raise TargetError(
-            f"the command {text!r} ended with status {done.returncode}: {said[-1] if said else ''}"
-        )

@@ -9,6 +9,7 @@ import socket
 import time
 from dataclasses import dataclass
 
+from reference_impl.access import Endpoint, access_of, connect
 from reference_impl.wire.apis import ApiKey
 from reference_impl.wire.frames import FrameReader, decode_response, encode_request
 from reference_impl.wire.malformed import Malformed
@@ -42,10 +43,10 @@ class PartitionView:
 def ask(address: Address, request: bytes, timeout_s: float) -> bytearray:
     """Send one framed request and return the answer's frame. Raises NoAnswer."""
     try:
-        with socket.create_connection(address, timeout=timeout_s) as connection:
+        deadline = time.monotonic() + timeout_s  # of all: bytes that trickle do not extend it
+        with connect(address, timeout_s) as connection:
             connection.sendall(request)
             reader = FrameReader()
-            deadline = time.monotonic() + timeout_s  # of all: bytes that trickle do not extend it
             while True:
                 connection.settimeout(max(deadline - time.monotonic(), 0.001))
                 data = connection.recv(_READ_BYTES)
@@ -105,8 +106,8 @@ def _metadata(address: Address, topics: list[str], timeout_s: float) -> Struct:
 
 def brokers(address: Address, timeout_s: float) -> dict[int, Address]:
     """Return the brokers which one broker knows to be alive, and where clients find them."""
-    answer = _metadata(address, [], timeout_s)
-    return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+    answer, access = _metadata(address, [], timeout_s), access_of(address)
+    return {each.node_id: Endpoint(each.host, each.port, access) for each in answer.brokers}
 
 
 def controller(address: Address, timeout_s: float) -> int:

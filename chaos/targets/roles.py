@@ -21,8 +21,6 @@ class Askable(Protocol):
     nodes: int
     focus: tuple[str, int] | None
     rng: Random
-    lowest_broker_id: int
-    """The broker id of node 1."""
     turns: Iterator[int]
     """0, 1, 2 …: how often the role "next" was asked for."""
 
@@ -31,6 +29,10 @@ class Askable(Protocol):
         ...
 
     def direct(self, node: int) -> Address: ...
+
+    def number_of(self, broker_id: int) -> int:
+        """Return which node has that broker id; 0 if none has."""
+        ...
 
     def controller(self) -> int | None: ...
 
@@ -126,11 +128,10 @@ def _views(cluster: Askable, topic: str, partition: int) -> Iterable[PartitionVi
         except NoAnswer:
             continue
         if view is not None:
-            yield _in_numbers(view, cluster.lowest_broker_id)
+            yield _in_numbers(view, cluster)
 
 
-def _in_numbers(view: PartitionView, lowest_broker_id: int) -> PartitionView:
+def _in_numbers(view: PartitionView, cluster: Askable) -> PartitionView:
     """Return broker ids as node numbers; "no leader" (-1) becomes a number below 1."""
-    first = 1 - lowest_broker_id
-    replicas = tuple(broker + first for broker in view.replicas)
-    return PartitionView(view.leader + first, view.leader_epoch, replicas)
+    replicas = tuple(filter(None, map(cluster.number_of, view.replicas)))
+    return PartitionView(cluster.number_of(view.leader), view.leader_epoch, replicas)

@@ -15,6 +15,7 @@ MEANS = ("chaos.caches", "chaos.ports", "chaos.guard", "chaos.capabilities", "ch
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reference_impl": (),
     "reference_impl.wire": (),
+    "reference_impl.access": ("reference_impl.wire",),
     "reference_impl.core": ("reference_impl.wire",),
     "reference_impl.client": ("reference_impl.wire",),
     "reference_impl.bugs": ("reference_impl.core", "reference_impl.client", "reference_impl.wire"),
@@ -84,6 +85,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "chaos.protocols",
         "chaos.outcomes",
         "linearizability.history",
+        "reference_impl.access",
         "reference_impl.wire",
         "reference_impl.client",
         "reference_impl.host",
@@ -102,6 +104,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "chaos.clocks",
         *MEANS,
         "chaos.sim",
+        "reference_impl.access",
         "reference_impl.wire",
     ),
     "chaos.sim": (
@@ -120,8 +123,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.listing": ("chaos",),
     "chaos.probes": ("chaos", "reference_impl.wire"),
     "chaos.scenarios": ("chaos", "linearizability"),
-    "chaos.runner": ("chaos", "linearizability"),
-    "conformance": ("reference_impl.wire", "chaos", "linearizability"),
+    "chaos.runner": ("chaos", "linearizability", "reference_impl.access"),
+    "conformance": ("reference_impl.access", "reference_impl.wire", "chaos", "linearizability"),
     "ci": PACKAGES,
 }
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ci.commands.options import (
+    ClusterOption,
     ConfigFileOption,
     ConfigOption,
     EngineOption,
@@ -17,6 +18,7 @@ from ci.commands.options import (
     check_above_zero,
     check_directory,
     check_judges,
+    chosen_target,
     settings,
     typed,
 )
@@ -27,12 +29,14 @@ chaos_app = typer.Typer(help="Attack a target and judge the history that its cli
 
 @chaos_app.command("run")
 def chaos_run(
-    target: Annotated[
-        str, typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache, FILE.toml …")
-    ],
     workload: Annotated[
         str, typer.Option(help="The workload of the clients (touchstone chaos list).")
     ],
+    target: Annotated[
+        str | None,
+        typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache, FILE.toml …"),
+    ] = None,
+    cluster: ClusterOption = None,
     nemesis: Annotated[
         str, typer.Option(help="The nemesis: which faults happen (touchstone chaos list).")
     ] = "none",
@@ -66,10 +70,10 @@ def chaos_run(
     check_judges(engine, spark_master)
     check_directory("--runs", runs)
     check_above_zero(nodes=nodes, seconds=seconds, rate=rate)
-    target = f"netns:{target}" if network == "netns" else target
+    chosen = chosen_target(target, cluster)
 
     outcome = attack(
-        target=target,
+        target=f"netns:{chosen}" if network == "netns" else chosen,
         workload=workload,
         nemesis=nemesis,
         nodes=nodes,
@@ -91,11 +95,21 @@ def chaos_run(
 
 
 @chaos_app.command("list")
-def chaos_list(markdown: Annotated[bool, typer.Option(help="As Markdown tables.")] = False) -> None:
-    """List workloads, nemeses, targets, and which target can perform which fault."""
-    from chaos.listing import list_markdown, list_text
+def chaos_list(
+    cluster: ClusterOption = None,
+    markdown: Annotated[bool, typer.Option(help="As Markdown tables.")] = False,
+) -> None:
+    """List workloads, nemeses, targets, and which target can perform which fault; and which nemeses
+    your own cluster allows."""
+    from chaos.listing import list_for, list_markdown, list_text
+    from chaos.targets import parse_target
+    from chaos.targets.foreign import usual_file
 
+    described = cluster or usual_file(Path.cwd())
+    own = list_for(parse_target(chosen_target(None, cluster))) if described else ""
     print(list_markdown() if markdown else list_text())
+    if own:
+        print(f"\n{own}")
 
 
 @chaos_app.command("probe")

@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import BootstrapOption, JsonOption, TargetOption, check_above_zero
+from ci.commands.options import (
+    BootstrapOption,
+    ClusterOption,
+    JsonOption,
+    TargetOption,
+    check_above_zero,
+    chosen_target,
+)
 from ci.errors import UsageError
 
 conform_app = typer.Typer(help="Examine a target case by case.", invoke_without_command=True)
@@ -19,6 +26,7 @@ def conform(
     context: typer.Context,
     target: TargetOption = None,
     bootstrap: BootstrapOption = None,
+    cluster: ClusterOption = None,
     nodes: Annotated[int, typer.Option(help="How many brokers --target starts: 1 or 3.")] = 1,
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     keyword: Annotated[str | None, typer.Option("-k", help="Only cases matching (pytest -k).")] = (
@@ -45,14 +53,15 @@ def conform(
     """Examine a target: pass, fail or unsupported for every case."""
     if context.invoked_subcommand is not None:
         return
-    if bool(target) == bool(bootstrap):
-        raise UsageError("conform: give one of --target NAME or --bootstrap host:port")
+    if bootstrap and (target or cluster):
+        raise UsageError("conform: give one of --target, --cluster and --bootstrap")
     from ci.conform import check_writable, examine, exit_status
 
     check_above_zero(max_time=max_time, max_failures=max_failures)
     check_writable("--out", out)
     check_writable("--junit", junit)
-    options = ["--target", target] if target else ["--bootstrap", str(bootstrap)]
+    chosen = ["--bootstrap", bootstrap] if bootstrap else []
+    options = chosen or ["--target", chosen_target(target, cluster)]
     options += ["--priority", priority]
     options += ["--nodes", str(nodes)] if nodes != 1 else []
     options += ["--bug", bug] if bug else []

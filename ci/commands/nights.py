@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ci.commands.options import (
+    ClusterOption,
     EngineOption,
     MoreTargets,
     RunsOption,
@@ -15,6 +16,7 @@ from ci.commands.options import (
     check_above_zero,
     check_directory,
     check_judges,
+    chosen_target,
 )
 from ci.errors import UsageError
 
@@ -23,6 +25,7 @@ def nightly(
     more: MoreTargets = None,
     minutes: Annotated[float, typer.Option(help="Stop starting new scenarios after this.")] = 45,
     targets: TargetsOption = None,
+    cluster: ClusterOption = None,
     seed: Annotated[int, typer.Option(help="Chooses the seeds of the scenarios.")] = 1,
     runs: RunsOption = Path("runs"),
     seconds: Annotated[
@@ -42,7 +45,8 @@ def nightly(
     trend."""
     from ci.nightly import plan_text, run_nightly
 
-    named = targets_named(targets, more)
+    own = [chosen_target(None, cluster)] if cluster else None
+    named = targets_named(own, targets, more)
     check_directory("--runs", runs)
     check_above_zero(minutes=minutes, keep_gib=keep_gib, seconds=seconds)
     if plan:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +18,14 @@ TargetOption = Annotated[
 ]
 BootstrapOption = Annotated[
     str | None, typer.Option(help="Use the cluster at host:port[,host:port…].")
+]
+ClusterOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Use the cluster that FILE.toml describes (docs/foreign.md); without --target, the"
+        " touchstone.toml here or in a folder above.",
+    ),
 ]
 ConfigOption = Annotated[
     list[str] | None, typer.Option("--config", help="key=value in Kafka's own names; repeatable.")
@@ -41,6 +51,29 @@ SparkMasterOption = Annotated[
     str | None, typer.Option(help="local[*], spark://host:port or, for Connect, sc://host:port.")
 ]
 SPARK_MASTERS = ("local", "spark://", "sc://")
+
+
+def chosen_target(target: str | None, cluster: Path | None) -> str:
+    """Return the one target that the options name, or the touchstone.toml of the working folder or
+    of one above it. Raise UsageError."""
+    from chaos.targets.foreign import SUFFIX, USUAL_FILE, usual_file
+
+    if target and cluster:
+        raise UsageError(f"--target {target} and --cluster {cluster}: give one of them")
+    if target:
+        return target
+    if cluster is None:
+        found = usual_file(Path.cwd())
+        if found is None:
+            raise UsageError(
+                f"nothing names a target; give --target NAME, or --cluster FILE, or write a"
+                f" {USUAL_FILE} that describes your cluster"
+            )
+        cluster = Path(os.path.relpath(found))
+        print(f"touchstone: the cluster is that of {cluster}", file=sys.stderr)
+    if cluster.suffix != SUFFIX:
+        raise UsageError(f"--cluster {cluster}: name a file that ends in {SUFFIX}")
+    return str(cluster)
 
 
 def pairs(config: list[str] | None) -> dict[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Protocol, cast
 
+from reference_impl.access import PLAINTEXT, Access, LoginRefused, login
 from reference_impl.client.calls import Call
 from reference_impl.client.effects import (
     Ask,
@@ -47,7 +48,8 @@ class Machine(Protocol):
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection to a broker. Bytes written before it is established are sent once it is."""
+    """One connection to a broker. Bytes written before it is established, and we are logged in, are
+    sent once that is so."""
 
     def __init__(self, driver: ClientDriver, destination: Destination) -> None:
         self._driver = driver
@@ -57,6 +59,8 @@ class ClientConnection(asyncio.Protocol):
         """API and version of each request that awaits its answer."""
         self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
+        self._login = login(driver.access) if driver.access.uses_sasl else None
+        """The login, until it is done."""
         self._is_over = False
         self._opening = asyncio.get_running_loop().create_task(self._open())
 
@@ -64,7 +68,9 @@ class ClientConnection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         try:
             host, port = self._destination.host, self._destination.port
-            await loop.create_connection(lambda: self, host, port)
+            access = self._driver.access
+            tls = access.context if access.uses_tls else None
+            await loop.create_connection(lambda: self, host, port, ssl=tls)
         except OSError as error:
             self._lost(f"no connection: {error}")
 
@@ -75,7 +81,7 @@ class ClientConnection(asyncio.Protocol):
         )
         if effect.expects_answer:
             self._asked[effect.request_id] = (effect.api_key, effect.api_version)
-        if self._transport is None:
+        if self._transport is None or self._login is not None:
             self._unsent.append(frame)
         elif not self._transport.is_closing():  # else connection_lost is about to come
             self._transport.write(frame)
@@ -98,9 +104,24 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         if self._is_over:
             self._transport.abort()
-            return
+        elif self._login is not None:
+            self._transport.write(next(self._login))
+        else:
+            self._send_what_waits()
+
+    def _send_what_waits(self) -> None:
+        assert self._transport is not None
         self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
+
+    def _log_in(self, frame: bytearray) -> None:
+        """Go on with the login by the broker's answer. Raise LoginRefused."""
+        assert self._login is not None and self._transport is not None
+        try:
+            self._transport.write(self._login.send(frame))
+        except StopIteration:
+            self._login = None
+            self._send_what_waits()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost(f"the connection broke: {exc or 'closed by the broker'}")
@@ -108,8 +129,13 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for frame in self._reader.feed(data):
-                if not self._is_over:
+                if self._login is not None:
+                    self._log_in(frame)
+                elif not self._is_over:
                     self._driver.answered(*self._decode(frame))
+        except LoginRefused as error:
+            self._lost(str(error))
+            self.abandon()
         except Malformed as error:
             self._lost(f"an answer cannot be read: {error}")
             self.abandon()
@@ -130,8 +156,12 @@ class ClientDriver:
     calls."""
 
     def __init__(
-        self, machine: Machine, on_change: Callable[[PartitionsChanged], None] | None = None
+        self,
+        machine: Machine,
+        on_change: Callable[[PartitionsChanged], None] | None = None,
+        access: Access = PLAINTEXT,
     ) -> None:
+        self.access = access
         self._machine = machine
         self._on_change = on_change
         self._loop = asyncio.get_running_loop()

@@ -4,6 +4,7 @@
         metadata = await producer.send("topic", b"value", key=b"key")
 
 Configuration is by Kafka's own names (`reference_impl/client/config.py`). Errors are ClientError.
+TLS and SASL are in the bootstrap, where it is a `reference_impl.access.Bootstrap`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Protocol, Self
 
+from reference_impl.access import access_of
 from reference_impl.client import calls
 from reference_impl.client.consumer import Consumer as ConsumerMachine
 from reference_impl.client.effects import Change, PartitionsChanged
@@ -39,7 +41,7 @@ class Producer:
     ) -> None:
         settings = {"bootstrap.servers": bootstrap, **(config or {})}
         self.machine = ProducerMachine(settings, Random(seed))
-        self._driver = ClientDriver(self.machine)
+        self._driver = ClientDriver(self.machine, access=access_of(bootstrap))
 
     async def __aenter__(self) -> Self:
         return self
@@ -151,7 +153,7 @@ class Consumer:
     ) -> None:
         settings = {"bootstrap.servers": bootstrap, **(config or {})}
         self.machine = ConsumerMachine(settings, Random(seed))
-        self._driver = ClientDriver(self.machine, self._changed)
+        self._driver = ClientDriver(self.machine, self._changed, access_of(bootstrap))
         self._listener: RebalanceListener | None = None
         self._handling: set[asyncio.Task[None]] = set()
         self._has_crashed = False

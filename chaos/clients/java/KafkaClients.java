@@ -3,12 +3,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -19,6 +21,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import javax.security.auth.callback.Callback;
+import javax.security.auth.callback.UnsupportedCallbackException;
+import javax.security.auth.login.AppConfigurationEntry;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.CloseOptions.GroupMembershipOperation;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
@@ -46,6 +51,11 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.security.auth.AuthenticateCallbackHandler;
+import org.apache.kafka.common.security.auth.SaslExtensionsCallback;
+import org.apache.kafka.common.security.oauthbearer.OAuthBearerToken;
+import org.apache.kafka.common.security.oauthbearer.OAuthBearerTokenCallback;
+import org.apache.kafka.common.security.oauthbearer.internals.secured.BasicOAuthBearerToken;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -196,6 +206,56 @@ public final class KafkaClients {
             answer.set("changes", changes);
             changes = JSON.createArrayNode();
         }
+    }
+
+    /** Has a command of the cluster's owner print the token of OAUTHBEARER. */
+    public static final class TokenByCommand implements AuthenticateCallbackHandler {
+        private static final Duration UNTOLD_LIFETIME = Duration.ofMinutes(5);
+        private File folder;
+        private final List<String> command = new ArrayList<>();
+
+        @Override
+        public void configure(
+                Map<String, ?> configs, String mechanism, List<AppConfigurationEntry> entries) {
+            try {
+                JsonNode told = JSON.readTree((String) configs.get("touchstone.token.command"));
+                told.forEach(word -> command.add(word.asText()));
+                folder = new File(command.remove(0));
+            } catch (IOException impossible) {
+                throw new IllegalStateException(impossible);
+            }
+        }
+
+        @Override
+        public void handle(Callback[] callbacks) throws IOException, UnsupportedCallbackException {
+            for (Callback callback : callbacks) {
+                if (callback instanceof OAuthBearerTokenCallback wanted) {
+                    wanted.token(token());
+                } else if (!(callback instanceof SaslExtensionsCallback)) {
+                    throw new UnsupportedCallbackException(callback);
+                }
+            }
+        }
+
+        private OAuthBearerToken token() throws IOException {
+            Process process = new ProcessBuilder(command).directory(folder).start();
+            process.getOutputStream().close();
+            String value = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).trim();
+            String[] parts = value.split("\\.");
+            JsonNode claims = JSON.createObjectNode();
+            if (parts.length >= 2) {
+                claims = JSON.readTree(Base64.getUrlDecoder().decode(parts[1]));
+            }
+            long now = System.currentTimeMillis();
+            long expires = claims.has("exp")
+                    ? claims.get("exp").asLong() * 1000
+                    : now + UNTOLD_LIFETIME.toMillis();
+            return new BasicOAuthBearerToken(
+                    value, Set.of(), expires, claims.path("sub").asText("touchstone"), now);
+        }
+
+        @Override
+        public void close() {}
     }
 
     /** The producer or the consumer of one process, and the thread on which it works. */

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,23 @@ from pathlib import Path
 import pytest
 
 from chaos import guard, leftovers
-from chaos.faults import ADMIN_FAULTS, Fault, Heal, Kill, Pause, Shutdown
+from chaos.faults import (
+    ADMIN_FAULTS,
+    ClockJump,
+    CutClients,
+    CutLink,
+    DiskFull,
+    DiskStall,
+    Fault,
+    Heal,
+    Isolate,
+    Kill,
+    Pause,
+    PowerLoss,
+    Shutdown,
+    SlowLinks,
+    Split,
+)
 from chaos.links import joined
 from chaos.ports import free_ports
 from chaos.protocols import Cluster, SizedTarget, TargetError
@@ -24,6 +41,10 @@ from chaos.targets.foreign_file import ForeignNode
 from chaos.targets.foreign_node import ForeignProcess
 
 WAIT_S = 30.0
+SSL = 'security.protocol = "SSL"\n'
+SASL = 'security.protocol = "SASL_PLAINTEXT"\n'
+PLAIN = f'{SASL}sasl.mechanism = "PLAIN"\n'
+OAUTH = f'{SASL}sasl.mechanism = "OAUTHBEARER"\n'
 ALWAYS: frozenset[type[Fault]] = ADMIN_FAULTS | {Heal}
 
 
@@ -43,6 +64,17 @@ def described(tmp_path: Path, text: str) -> Path:
         ('pid_file = "p"', {Pause}),
         ('start = "s"\npid_file = "p"', {Kill, Shutdown, Pause}),
         ('pause = "p"\nresume = "r"', {Pause}),
+        ('cut = "c {peer}"\nheal_links = "h"', {CutLink, Split}),
+        ('cut_clients = "c"\nheal_links = "h"', {CutClients}),
+        (
+            'cut = "c {peer}"\ncut_clients = "c"\nheal_links = "h"',
+            {CutLink, Split, CutClients, Isolate},
+        ),
+        ('slow_links = "s {ms}"\nheal_links = "h"', {SlowLinks}),
+        ('fill_disk = "f"\nfree_disk = "e"', {DiskFull}),
+        ('stall_disk = "f"\nrelease_disk = "e"', {DiskStall}),
+        ('start = "s"\nlose_power = "l"', {PowerLoss}),
+        ('set_clock = "c {ms}"\nreset_clock = "r"', {ClockJump}),
     ],
 )
 def test_the_faults_offered_follow_from_what_is_given(
@@ -72,7 +104,9 @@ def test_a_service_of_compose_can_be_killed_shut_down_and_paused(tmp_path: Path)
     [
         ("node = 1", r"node must be \[\[…\]\] tables: write it so"),
         ("x = [", "is not TOML"),
-        ("", r"it has no \[\[node\]\]: write one for each broker"),
+        ("", r"it has no bootstrap and no \[\[node\]\]: write bootstrap = 'host:port', or"),
+        ('bootstrap = "nowhere"', r"bootstrap = 'nowhere' is not host:port\[,host:port\]"),
+        ("node = [1]", r"node must be \[\[…\]\] tables: write it so"),
         ("[[node]]", "node 1: address is missing: write address ="),
         ('[[node]]\naddress = "nowhere"', "node 1: address = 'nowhere' is not one host:port"),
         ('[[node]]\naddress = "a:1,b:1"', "node 1: address = 'a:1,b:1' is not one host:port"),
@@ -83,6 +117,37 @@ def test_a_service_of_compose_can_be_killed_shut_down_and_paused(tmp_path: Path)
         ('[[node]]\naddress = "a:1"\nstart = "\'"', "node 1: start = .* cannot be split"),
         ('[[node]]\naddress = "a:1"\nservice = "s"', r"node 1: service needs a \[compose\] table"),
         ('[compose]\nfile = "gone.yml"\n[[node]]\naddress = "a:1"', "compose: file = 'gone.yml'"),
+        ('[[node]]\naddress = "a:1"\nid = "1"', "node 1: id must be a number"),
+        ('[[node]]\naddress = "a:1"\ncut = "c {peer}"', "node 1: cut needs heal_links, or"),
+        ('[[node]]\naddress = "a:1"\ncut = "c"\nheal_links = "h"', "node 1: cut has no {peer} in"),
+        ('[[node]]\naddress = "a:1"\nfree_disk = "f"', "node 1: free_disk ends nothing: give"),
+        ('[[node]]\naddress = "a:1"\nlose_power = "l"', "node 1: start is missing"),
+        *(
+            (f'bootstrap = "a:1"\n[client]\n{client}', f"client: {said}")
+            for client, said in (
+                ('protocol = "SSL"', "there is no key 'protocol': use security.protocol"),
+                ("security.protocol = 1", "security.protocol must be text in quotes"),
+                ('security.protocol = "TLS"', "security.protocol = 'TLS': say one of PLAIN"),
+                ('sasl.username = "a"', "sasl.username is of no use with security.protocol ="),
+                (SSL + 'sasl.username = "a"', "sasl.username is of no use with .* = 'SSL'"),
+                (SSL + 'ssl.ca.location = "gone.pem"', "ssl.ca.location = .* is not there"),
+                (SASL, "sasl.mechanism is missing: say one of PLAIN, SCRAM-SHA-256"),
+                (SASL + 'sasl.mechanism = "GSSAPI"', "sasl.mechanism = 'GSSAPI': say one"),
+                (PLAIN, "sasl.username is missing: name the user"),
+                (PLAIN + 'sasl.username = "a"', "the password is missing: give"),
+                (OAUTH, "sasl.oauthbearer.token.command is missing: name what prints a token"),
+                (OAUTH + 'sasl.password = "p"', "OAUTHBEARER takes no password"),
+                (
+                    PLAIN
+                    + 'sasl.username = "a"\nsasl.password.env = "A"\nsasl.password.file = "b"',
+                    "sasl.password.env and sasl.password.file say the same: give one",
+                ),
+                (
+                    OAUTH + 'sasl.oauthbearer.token.command = "\'"',
+                    "sasl.oauthbearer.token.command is no command",
+                ),
+            )
+        ),
     ],
 )
 def test_a_bad_file_is_refused_in_one_sentence_with_file_key_and_remedy(
@@ -233,6 +298,74 @@ def test_the_next_command_puts_right_what_a_killed_one_had_done_to_it(
         assert f"paused or ended: the node(s) at {joined(address)}" in capsys.readouterr().err
         leftovers.remove()
         assert joined(address) not in capsys.readouterr().err
+
+
+# --- faults by the owner's commands ---------------------------------------------------------------
+
+COMMANDS = """
+cut = "sh -c 'echo cut $0 {how} >> told' {peer}:{peer_port}"
+cut_clients = "sh -c 'echo cut clients >> told'"
+slow_links = "sh -c 'echo slow {ms} {jitter_ms} {where} >> told'"
+heal_links = "sh -c 'echo heal >> told; test ! -e stuck'"
+fill_disk = "sh -c 'echo fill >> told'"
+free_disk = "sh -c 'echo free >> told'"
+set_clock = "sh -c 'echo clock {ms} >> told'"
+reset_clock = "sh -c 'echo reset >> told'"
+lose_power = "sh -c 'echo power >> told; kill -9 $(cat broker.pid)'"
+"""
+
+
+@pytest.fixture
+def commanded(file: Path, tmp_path: Path) -> Iterator[LocalCluster]:
+    file.write_text(file.read_text() + COMMANDS)
+    cluster = parse_target(str(file)).start(tmp_path / "run")
+    assert isinstance(cluster, LocalCluster)
+    yield cluster
+    cluster.stop()
+
+
+def told(tmp_path: Path) -> list[str]:
+    """Return what the commands have written since this was asked last."""
+    file = tmp_path / "told"
+    lines = file.read_text().splitlines() if file.exists() else []
+    file.unlink(missing_ok=True)
+    return lines
+
+
+def test_the_owners_commands_bring_faults_on_and_end_them(
+    commanded: LocalCluster, tmp_path: Path
+) -> None:
+    """Each command that ends a fault runs once, however often the fault came on."""
+    assert commanded.perform(SlowLinks(1, 80, 5, "nodes")).nodes == (1,)
+    commanded.perform(CutClients("all"))
+    commanded.perform(DiskFull(1))
+    commanded.perform(ClockJump(1, -7000))
+    assert told(tmp_path) == ["slow 80 5 nodes", "cut clients", "fill", "clock -7000"]
+    assert commanded.perform(Heal()).nodes == (1,)
+    assert told(tmp_path) == ["heal", "free", "reset"]
+    assert commanded.perform(Heal()).nodes == ()
+    assert told(tmp_path) == []
+    assert not [*Path(tempfile.gettempdir()).glob(f"touchstone-owed-{os.getpid()}-*")]
+
+
+def test_a_node_without_power_is_started_by_the_heal(
+    commanded: LocalCluster, tmp_path: Path
+) -> None:
+    assert commanded.perform(PowerLoss("all")).nodes == (1,)
+    assert not commanded.alive()
+    commanded.perform(Heal())
+    commanded.wait_ready(WAIT_S)
+
+
+def test_what_could_not_be_ended_is_told_and_ended_by_the_next_heal(
+    commanded: LocalCluster, tmp_path: Path
+) -> None:
+    commanded.perform(CutClients(1))
+    (tmp_path / "stuck").touch()
+    with pytest.raises(TargetError, match=r"heal .*ended with status 1"):
+        commanded.perform(Heal())
+    (tmp_path / "stuck").unlink()
+    assert commanded.perform(Heal()).nodes == (1,)
 
 
 def test_a_command_that_fails_says_which_and_why(tmp_path: Path) -> None:

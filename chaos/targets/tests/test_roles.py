@@ -33,6 +33,9 @@ class ThreeNodes:
     def direct(self, node: int) -> Address:
         return "127.0.0.1", node
 
+    def number_of(self, broker_id: int) -> int:
+        return max(0, broker_id + 1 - self.lowest_broker_id)
+
     def controller(self) -> int | None:
         return 2
 

@@ -10,6 +10,7 @@ from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.members import coordinator
 from conformance.settings import broker_setting
 from conformance.wire import Wire, batch, eventually, part
+from reference_impl.access import Bootstrap
 from reference_impl.wire import ErrorCode, Struct
 
 NO_ID = uuid.UUID(int=0)
@@ -56,7 +57,7 @@ def test_each_broker_is_reachable_where_metadata_says(wire: Wire, version: int) 
     ids = [b.node_id for b in answer.brokers]
     expect_that(len(ids) == len(set(ids)) > 0, "broker ids", "at least one, each once", ids)
     for broker in each(answer.brokers, "brokers"):
-        reached = Wire(f"{broker.host}:{broker.port}", wire.advertised)
+        reached = Wire(Bootstrap(f"{broker.host}:{broker.port}", wire.access), wire.advertised)
         other = reached.call("Metadata", version, topics=[])
         reached.close()
         expect(sorted(b.node_id for b in other.brokers), sorted(ids), "broker ids seen there")

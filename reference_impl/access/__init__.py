@@ -1,0 +1,27 @@
+"""How clients get into a cluster: TLS and SASL, as its owner states them.
+
+`Access` holds the settings; `login` speaks SASL; `connect` opens a connection that is ready for
+requests. A `Bootstrap` is a text of addresses, and an `Endpoint` one address, that carry their
+access along: whoever is handed one can get in, and an ordinary str or tuple means PLAINTEXT.
+"""
+
+from reference_impl.access.connecting import AccessError, connect, enter
+from reference_impl.access.login import LoginRefused, login
+from reference_impl.access.places import Bootstrap, Endpoint, access_of
+from reference_impl.access.settings import MECHANISMS, PLAINTEXT, PROTOCOLS, Access, Token
+
+__all__ = [
+    "MECHANISMS",
+    "PLAINTEXT",
+    "PROTOCOLS",
+    "Access",
+    "AccessError",
+    "Bootstrap",
+    "Endpoint",
+    "LoginRefused",
+    "Token",
+    "access_of",
+    "connect",
+    "enter",
+    "login",
+]

@@ -1,0 +1,83 @@
+"""Open a connection that is ready for requests: TCP, then TLS, then SASL, within one deadline."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+
+from reference_impl.access.login import login
+from reference_impl.access.places import access_of
+from reference_impl.access.settings import Access
+from reference_impl.wire import FrameReader, Malformed
+
+_READ_BYTES = 1 << 16
+
+
+class AccessError(OSError):
+    """TLS cannot be agreed on: one sentence."""
+
+
+def connect(address: tuple[str, int], timeout_s: float) -> socket.socket:
+    """Return a connection to the address, by the access that it carries. Raise OSError;
+    LoginRefused and AccessError are such."""
+    deadline = time.monotonic() + timeout_s
+    connection = socket.create_connection((address[0], address[1]), timeout=timeout_s)
+    access = access_of(address)
+    try:
+        return enter(connection, access, address[0], max(deadline - time.monotonic(), 0.001))
+    except BaseException:
+        connection.close()
+        raise
+
+
+def enter(connection: socket.socket, access: Access, host: str, timeout_s: float) -> socket.socket:
+    """Return the connection after TLS and SASL, where the access has them. Raise OSError."""
+    deadline = time.monotonic() + timeout_s
+    connection.settimeout(timeout_s)
+    if access.uses_tls:
+        connection = _in_tls(connection, access, host)
+    if access.uses_sasl:
+        log_in(connection, access, deadline)
+    return connection
+
+
+def _in_tls(connection: socket.socket, access: Access, host: str) -> socket.socket:
+    try:
+        return access.context.wrap_socket(connection, server_hostname=host)
+    except ssl.SSLCertVerificationError as error:
+        raise AccessError(
+            f"the certificate of {host} is not trusted ({error.verify_message}); give the"
+            " certificates that signed it as ssl.ca.location"
+        ) from error
+    except ssl.SSLError as error:
+        reason = (error.reason or "no handshake").lower().replace("_", " ")
+        raise AccessError(f"{host} and we agree on no TLS ({reason})") from error
+
+
+def log_in(connection: socket.socket, access: Access, deadline: float) -> int:
+    """Log in, and return for how many milliseconds the session lasts (0: without end). Raise
+    OSError."""
+    exchange, reader = login(access), FrameReader()
+    request = next(exchange)
+    while True:
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
+        connection.sendall(request)
+        try:
+            request = exchange.send(_frame(connection, reader, deadline))
+        except StopIteration as done:
+            return int(done.value)
+
+
+def _frame(connection: socket.socket, reader: FrameReader, deadline: float) -> bytearray:
+    while True:
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
+        data = connection.recv(_READ_BYTES)
+        if not data:
+            raise ConnectionResetError("the connection was closed in the midst of the login")
+        try:
+            frames = reader.feed(data)
+        except Malformed as error:
+            raise ConnectionResetError(f"no answer of a Kafka came: {error}") from error
+        if frames:
+            return frames[0]
