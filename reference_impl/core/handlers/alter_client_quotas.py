@@ -98,7 +98,9 @@ def checked_value(entity: Entity, row: Struct) -> float:
     if row.key not in KEYS or entity[0][0] == IP:
         raise _invalid(f"Invalid configuration key {row.key}")
     value: float = row.value
-    if not abs(value) < float(1 << 63) or abs(round(value) - value) > EPSILON:
+    if value <= 0:
+        raise _invalid(f"Quota {row.key} must be greater than 0")
+    if not value < float(1 << 63) or value - int(value) > EPSILON:
         raise _invalid(f"Configuration {row.key} must be a Long value")
     return value
 

@@ -46,13 +46,14 @@ def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Ite
             # VALIDATE
             broker.access.require(request, ALTER_CLUSTER)
             check_row(row)
+            record = change(broker, row)
             # DEDUPLICATE
             if times[row.name] > 1:
                 raise Refused(
                     ErrorCode.DUPLICATE_RESOURCE,
                     "A user credential cannot be altered twice in the same request",
                 )
-            records.append(change(broker, row))
+            records.append(record)
         except Refused as refused:
             errors[row.name] = errors[row.name] or refused
     # APPLY

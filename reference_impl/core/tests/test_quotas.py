@@ -226,6 +226,14 @@ def test_what_is_not_enforced_is_not_accepted() -> None:
     assert list(world.node.broker.image.client_quotas) == []
 
 
+@pytest.mark.parametrize("value", [0.0, -0.0, -1.0, 0.5, 0.9999999, 1e300, float("nan")])
+def test_a_rate_in_bytes_is_a_whole_number_above_zero(value: float) -> None:
+    world = QuotaWorld()
+    for key in ("producer_byte_rate", "consumer_byte_rate"):
+        assert world.set_quota(key, value) == ErrorCode.INVALID_REQUEST
+        assert world.set_quota(key, 1.0000001) == ErrorCode.NONE
+
+
 def test_quotas_are_in_force_after_a_restart() -> None:
     world = QuotaWorld()
     world.set_quota("producer_byte_rate", 100)
