@@ -311,9 +311,10 @@ def _stamped(
         set_timestamps(data, 0, len(data), now_ms, log_append_time=True)
         return ValidatedBatch(data, read_header(data))
     newest = header.base_timestamp + walk.timestamp_delta_max
-    if header.is_log_append_time:
+    is_stamped = header.is_log_append_time
+    if is_stamped:
         newest = header.max_timestamp
-    if newest != header.max_timestamp or header.is_log_append_time:
+    if newest != header.max_timestamp or is_stamped:
         set_timestamps(data, 0, len(data), newest)
         header = read_header(data)
     return ValidatedBatch(data, header)

@@ -73,7 +73,7 @@ class Node:
     def step(self, event: Event) -> tuple[Effect, ...]:
         """Let one thing happen. The tuple is complete: no handler is left half run."""
         if isinstance(event, Started):
-            self._broker = Broker(
+            broker = self._broker = Broker(
                 self.config,
                 self.storage,
                 self.directory,
@@ -84,17 +84,17 @@ class Node:
                 self.also_advertised,
             )
         else:
-            self.broker.enter(event)
-        return tuple(self._effects(event))
+            broker = self.broker
+            broker.enter(event)
+        return tuple(self._effects(broker, event))
 
-    def _effects(self, event: Event) -> Iterator[Effect]:
-        broker = self.broker
+    def _effects(self, broker: Broker, event: Event) -> Iterator[Effect]:
         match event:
+            case RequestArrived(request=request):
+                yield from self._request(broker, request)
             case Started():
                 yield from broker.start()
                 yield from housekeeping.start(broker)
-            case RequestArrived(request=request):
-                yield from self._request(request)
             case GoOn(connection=connection):
                 if (rest := self._unfinished.pop(connection, None)) is not None:
                     yield from self._run(rest)
@@ -126,15 +126,16 @@ class Node:
                 broker.stop()
             case _:
                 raise ValueError(f"a node cannot handle {event}")
-        yield from self.answer_waiting()
+        if broker.purgatory.changed:
+            yield from self.answer_waiting()
 
     def answer_waiting(self) -> Iterator[Effect]:
         """Answer the parked requests which may be answered now."""
         for handler in self.broker.purgatory.woken():
             yield from self._run(handler)
 
-    def _request(self, request: Request) -> Iterator[Effect]:
-        outsider = self.broker.authentication.outside.get(request.connection)
+    def _request(self, broker: Broker, request: Request) -> Iterator[Effect]:
+        outsider = broker.authentication.outside.get(request.connection)
         if outsider is not None:
             objection = outsider.objection_to(request.api_key)
             if objection is not None:
@@ -147,7 +148,7 @@ class Node:
             name = API_NAMES.get(request.api_key, str(request.api_key))
             reason = f"{name} version {request.api_version} is not served"
             return iter((CloseConnection(request.connection, reason),))
-        return self._run(api.handle(self.broker, request))
+        return self._run(api.handle(broker, request))
 
     def _run(self, handler: Iterator[Effect]) -> Iterator[Effect]:
         """Run a handler to its end, or until it gives way."""

@@ -41,7 +41,7 @@ class Partition:
 
     def append(self, batch: ValidatedBatch, now_ms: int) -> AppendResult:
         """Write one batch at the end of the log, under the current leader epoch."""
-        result = self.log.append(batch.data, [batch.header], self.leader_epoch, now_ms)
+        result = self.log.append(batch.data, batch.header, self.leader_epoch, now_ms)
         self.advance_high_watermark()
         return result
 

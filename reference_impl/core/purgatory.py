@@ -46,7 +46,8 @@ class Purgatory:
         self._watched: dict[int, tuple[PartitionKey, ...]] = {}
         """As it was when the request was parked: a fetch session may change meanwhile."""
         self._watchers: dict[PartitionKey, dict[int, None]] = {}
-        self._changed: dict[PartitionKey, None] = {}
+        self.changed: dict[PartitionKey, None] = {}
+        """Watched partitions whose watchers have not been asked since the change."""
         self._asked: dict[int, bool] = {}
         """Requests that are finding out whether they can be answered: must they start again?"""
         self._expired: set[int] = set()
@@ -69,12 +70,12 @@ class Purgatory:
         """Note that a partition has more to read, has moved its high watermark, or is gone."""
         self.changes += 1
         if (topic, index) in self._watchers:
-            self._changed[topic, index] = None
+            self.changed[topic, index] = None
 
     def woken(self) -> Iterator[Iterator[Effect]]:
         """Ask each request that the noted changes may have completed, one handler for each."""
-        while self._changed:
-            changed, self._changed = self._changed, {}
+        while self.changed:
+            changed, self.changed = self.changed, {}
             waiting = {c: None for key in changed for c in self._watchers.get(key, ())}
             for connection in waiting:
                 yield self.ask(connection)

@@ -156,8 +156,7 @@ def _walk(
         start = position
         if start > safe:
             return index, start, SIZE_BYTES_MAX, Walk(low, high, consecutive, keys)
-        byte = data[position]
-        if byte < 0x80:
+        if (byte := data[position]) < 0x80:
             size, position = (byte >> 1) ^ -(byte & 1), position + 1
         else:
             size, position = varint(data, position)
@@ -165,8 +164,7 @@ def _walk(
         if size < 0 or end > limit:
             _check_more_may_follow(window, size, index)
             return index, start, end - start, Walk(low, high, consecutive, keys)
-        byte = data[position + 1]  # after the attributes
-        if byte < 0x80:
+        if (byte := data[position + 1]) < 0x80:  # after the attributes
             timestamp, position = (byte >> 1) ^ -(byte & 1), position + 2
         else:
             timestamp, position = varint(data, position + 1, LONG)
@@ -174,23 +172,26 @@ def _walk(
             high = timestamp
         if timestamp < low or index == 0:
             low = timestamp
-        offset, position = varint(data, position)
-        consecutive &= offset == index
-        byte = data[position]
-        if byte < 0x80:
+        if data[position] == index << 1 < 0x80:  # the next offset
+            position += 1
+        else:
+            offset, position = varint(data, position)
+            consecutive &= offset == index
+        if (byte := data[position]) < 0x80:
             key_size, position = (byte >> 1) ^ -(byte & 1), position + 1
         else:
             key_size, position = varint(data, position)
         if key_size >= 0:
             position += key_size
-        else:
+        elif key_size == -1:
             keys = False
-            _check_null(key_size, index)
+        else:
+            raise _negative(key_size, index)
         value_size, position = varint(data, position)
         if value_size > 0:
             position += value_size
-        elif value_size:
-            _check_null(value_size, index)
+        elif value_size < -1:
+            raise _negative(value_size, index)
         if position > end:
             raise BadRecords(f"record {index} has a key or value that runs past its end")
         if data[position]:
@@ -209,11 +210,10 @@ def _check_more_may_follow(window: Window, size: int, index: int) -> None:
         raise BadRecords(f"record {index} has size {size}, which does not fit into the batch")
 
 
-def _check_null(size: int, index: int) -> None:
-    """Raise BadRecords for a negative length other than -1, which Java's reader takes for null but
+def _negative(size: int, index: int) -> BadRecords:
+    """Return the error for a negative length other than -1, which Java's reader takes for null but
     no client writes."""
-    if size != -1:
-        raise BadRecords(f"record {index} has the negative length {size}")
+    return BadRecords(f"record {index} has the negative length {size}")
 
 
 def _skip_headers(data: Bytes, position: int, index: int) -> int:
@@ -229,8 +229,8 @@ def _skip_headers(data: Bytes, position: int, index: int) -> int:
         value_size, position = varint(data, position + key_size)
         if value_size > 0:
             position += value_size
-        elif value_size:
-            _check_null(value_size, index)
+        elif value_size < -1:
+            raise _negative(value_size, index)
     return position
 
 

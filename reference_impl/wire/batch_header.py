@@ -20,7 +20,7 @@ Buffer = bytes | bytearray | memoryview
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
-_BASE_OFFSET, _LEADER_EPOCH = struct.Struct(">q"), struct.Struct(">i")
+_BASE_OFFSET, _LEADER_EPOCH, _CRC = struct.Struct(">q"), struct.Struct(">i"), struct.Struct(">I")
 LOG_OVERHEAD = 12
 """Base offset and batch length, which batch length does not count."""
 MAGIC = 2
@@ -205,7 +205,7 @@ def crc_of(buffer: Buffer, start: int, end: int) -> int:
 
 def check_crc(buffer: Buffer, start: int, end: int) -> None:
     """Raise CorruptRecord unless the batch between start and end has the CRC which it states."""
-    stated = int.from_bytes(buffer[start + _CRC_AT : start + _CRC_FROM], "big")
+    (stated,) = _CRC.unpack_from(buffer, start + _CRC_AT)
     found = crc_of(buffer, start, end)
     if stated != found:
         raise CorruptRecord(f"states {stated:#010x}, but its bytes have {found:#010x}", "crc")

@@ -243,7 +243,7 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
         if count < 0 or count * item_size > len(buffer) - position:
             checked_count(count, nullable, item_size, len(buffer) - position)
             return None, position
-        if budget is not None:
+        if budget is not None and count > 1:  # a single one is counted with what holds it
             budget.spend(count)
         items: list[Any] = []
         try:
@@ -259,12 +259,13 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
             checked_length(-1, "array", nullable)
             write_count(out, -1)
             return
-        if budget is not None:
-            budget.spend(len(items))
-        if flexible and len(items) < 0x7F:
-            out.append(_SMALL[len(items) + 1])
+        count = len(items)
+        if budget is not None and count > 1:
+            budget.spend(count)
+        if flexible and count < 0x7F:
+            out.append(_SMALL[count + 1])
         else:
-            write_count(out, len(items))
+            write_count(out, count)
         index = -1
         try:
             for index, value in enumerate(items):  # noqa: B007 (the handler names it)

@@ -58,7 +58,7 @@ class MetadataLog:
             [Record(encode_metadata_record(record)) for record in records], base_timestamp=now_ms
         )
         data = bytearray(batch.encode())
-        self.log.append(data, [read_header(data)], self.epoch, now_ms)
+        self.log.append(data, read_header(data), self.epoch, now_ms)
         self.log.flush()
         self.log.high_watermark = self.log.log_end_offset
         for record in records:

@@ -102,7 +102,7 @@ class GroupLog:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
         try:
             appended = partition.log.append(
-                data, [header], partition.leader_epoch, self._broker.now_ms
+                data, header, partition.leader_epoch, self._broker.now_ms
             )
         except StorageError as error:
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None

@@ -45,7 +45,7 @@ RETRIED_AS_NOT_ENOUGH_REPLICAS = (
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
     """Append the batches of one request to the partitions that this broker leads."""
     pending = PendingProduce(broker, request)
-    pause = GiveWay(request)
+    pause = pending.pause
     refused_as_a_whole = yield from why_nothing_is_appended(broker, request)
     for topic in request.body.topic_data:
         yield pause
@@ -222,7 +222,7 @@ class PendingProduce:
         self.refused: Refused | None = None
         self._rules = broker.rules
         self._body = RESPONSE.new()
-        self._pause = GiveWay(request)
+        self.pause = GiveWay(request)
 
     def add_topic(self, topic: Struct) -> list[Struct]:
         """Begin the answer for a topic; return the list to which its partitions are added."""
@@ -248,7 +248,7 @@ class PendingProduce:
         for partition, last_offset in self.appended:
             if not self._rules.may_acknowledge(partition, acks, last_offset):
                 late.add((partition.topic, partition.topic_id, partition.index))
-            yield self._pause
+            yield self.pause
         if not late:
             return self._body
         if not expired:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import posixpath
 import uuid
-from collections.abc import Sequence
 
 from reference_impl.core.log import segment_swap
 from reference_impl.core.log.checkpoints import TopicPartition
@@ -31,13 +30,8 @@ from reference_impl.core.log.retired_segments import RetiredSegments
 from reference_impl.core.log.segment import BrokenSegment, Segment
 from reference_impl.core.log.segments import Segments
 from reference_impl.core.log.transaction_index import AbortedTransaction
-from reference_impl.core.storage import Buffer, Storage
-from reference_impl.wire.records import (
-    NO_TIMESTAMP,
-    BatchHeader,
-    CorruptRecord,
-    assign_offset_and_epoch,
-)
+from reference_impl.core.storage import Storage
+from reference_impl.wire.records import NO_TIMESTAMP, BatchHeader, assign_offset_and_epoch
 
 __all__ = ["AppendResult", "OffsetOutOfRange", "PartitionLog", "ReadResult"]
 
@@ -124,59 +118,34 @@ class PartitionLog(ReadableLog):
     # -- appending -----------------------------------------------------------------------------
 
     def append(
-        self,
-        data: bytearray | memoryview,
-        headers: Sequence[BatchHeader],
-        leader_epoch: int,
-        now_ms: int,
+        self, data: bytearray | memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> AppendResult:
-        """Append as leader: each batch gets the next offsets and the leader's epoch, where it lies.
-        `headers` are those of the batches in `data`, one after the other. Both fields that change
-        are outside the CRC, so what goes to disk is otherwise what the client sent."""
-        base_offset = next_offset = self._log_end_offset
-        placed, start = [], 0
-        for header in headers:
-            assign_offset_and_epoch(data, start, next_offset, leader_epoch)
-            placed.append(header.placed(next_offset, leader_epoch))
-            start += header.size
-            next_offset += header.last_offset_delta + 1
-        self._append(data, placed, now_ms)
-        stamp = placed[-1].max_timestamp if self.config.uses_log_append_time else NO_TIMESTAMP
-        return AppendResult(base_offset, next_offset - 1, stamp, self._log_start_offset)
-
-    def append_as_follower(self, data: Buffer, headers: Sequence[BatchHeader], now_ms: int) -> None:
-        """Append what a leader sent: offsets and epochs are its own, and must continue this log."""
-        expected = self._log_end_offset
-        for header in headers:
-            if header.base_offset < expected:
-                raise CorruptRecord(f"offset {header.base_offset} where {expected} is next")
-            expected = header.last_offset + 1
-        self._append(data, headers, now_ms)
-
-    def _append(self, data: Buffer, headers: Sequence[BatchHeader], now_ms: int) -> None:
-        """Roll if it is time, write, and let epochs and producer state follow."""
+        """Append one batch as leader: it gets the next offsets and the leader's epoch, where it
+        lies. Both fields that change are outside the CRC, so what goes to disk is otherwise what
+        the client sent."""
         self._flush_state.check()
         self._now_ms = now_ms
+        base_offset = self._log_end_offset
+        assign_offset_and_epoch(data, 0, base_offset, leader_epoch)
+        batch = header.placed(base_offset, leader_epoch)
+        last_offset = batch.last_offset
         # Kafka, too, notes the epoch first: an epoch without records does no harm.
-        for header in headers:
-            self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+        self.leader_epochs.assign(leader_epoch, base_offset)
         try:
-            self._segment_for(headers, len(data)).append(data, headers)
+            self._segment_for(batch, last_offset).append(data, (batch,))
         except BrokenSegment as error:
             self._flush_state.failure = error
             raise
-        self._log_end_offset = headers[-1].last_offset + 1
-        start = 0
-        for header in headers:
-            if header.producer_id >= 0:
-                batch = memoryview(data)[start : start + header.size]
-                completed = self.producer_state.update(header, header.base_offset, batch)
-                if completed is not None and completed.is_aborted:
-                    self._note_aborted(completed)
-            start += header.size
-        unflushed = self._log_end_offset - self._flush_state.recovery_point
+        self._log_end_offset = last_offset + 1
+        if batch.producer_id >= 0:
+            completed = self.producer_state.update(batch, base_offset, data)
+            if completed is not None and completed.is_aborted:
+                self._note_aborted(completed)
+        unflushed = last_offset + 1 - self._flush_state.recovery_point
         if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
             self.flush()
+        stamp = batch.max_timestamp if self.config.uses_log_append_time else NO_TIMESTAMP
+        return AppendResult(base_offset, last_offset, stamp, self._log_start_offset)
 
     def _note_aborted(self, completed: CompletedTransaction) -> None:
         """Note an aborted transaction, which readers must be given as long as its records are there
@@ -190,10 +159,10 @@ class PartitionLog(ReadableLog):
         ):  # the marker is in the log, and the index lacks it
             self._segments.note_aborted(entry)
 
-    def _segment_for(self, batches: Sequence[BatchHeader], size_bytes: int) -> Segment:
-        """Return the active segment, or roll a new one if these batches do not fit."""
+    def _segment_for(self, batch: BatchHeader, last_offset: int) -> Segment:
+        """Return the active segment, or roll a new one if this batch does not fit."""
         active = self._segments.active
-        if active.should_roll(batches, size_bytes, self.config, self._now_ms):
+        if active.should_roll(batch, last_offset, self.config, self._now_ms):
             return self.roll()
         return active
 

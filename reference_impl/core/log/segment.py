@@ -122,21 +122,20 @@ class Segment:
     # -- writing -------------------------------------------------------------------------------
 
     def should_roll(
-        self, batches: Sequence[BatchHeader], size_bytes: int, config: LogConfig, now_ms: int
+        self, batch: BatchHeader, last_offset: int, config: LogConfig, now_ms: int
     ) -> bool:
-        """Return whether these batches, of so many bytes, belong into a new segment
-        (LogSegment.shouldRoll)."""
+        """Return whether this batch belongs into a new segment (LogSegment.shouldRoll)."""
         size = self.log.size()
         if size == 0:
             return False
-        if size + size_bytes > config.segment_size_max_bytes:
+        if size + batch.size > config.segment_size_max_bytes:
             return True
-        if batches[-1].last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
+        if last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
             return True
         if self.offset_index.is_full or self.time_index.is_full:
             return True
-        newest = max([batch.max_timestamp for batch in batches])
-        return self._waited_ms(now_ms, newest) > config.segment_max_ms - self._jitter_ms(config)
+        waited_ms = self._waited_ms(now_ms, batch.max_timestamp)
+        return waited_ms > config.segment_max_ms - self._jitter_ms(config)
 
     def _jitter_ms(self, config: LogConfig) -> int:
         """Return how much earlier to roll, so that not all partitions of a topic roll at once.
@@ -180,19 +179,20 @@ class Segment:
 
     def _index(self, batch: BatchHeader, position: int) -> None:
         """Note a batch at `position`, and add an index entry after every `index.interval.bytes`."""
+        last_offset = batch.last_offset
         if position == 0:
             self._first_timestamp = batch.max_timestamp
         if self._newest is None or batch.max_timestamp > self._newest[0]:
-            self._newest = (batch.max_timestamp, batch.last_offset)
+            self._newest = (batch.max_timestamp, last_offset)
         if self._bytes_since_index_entry > self._index_interval_bytes:
-            self.offset_index.append(batch.last_offset, position)
+            self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(*self.newest)
             self._bytes_since_index_entry = 0
             self._forget_tail()
         elif len(self._tail_offsets) == _TAIL_BATCHES_MAX:
             self._forget_tail()
         self._bytes_since_index_entry += batch.size
-        self._tail_offsets.append(batch.last_offset)
+        self._tail_offsets.append(last_offset)
         self._tail_positions.append(position)
 
     def _forget_tail(self) -> None:

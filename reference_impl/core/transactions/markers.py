@@ -40,7 +40,7 @@ def write_marker(broker: Broker, partition: Partition, marker: Marker) -> None:
         timestamp_ms=broker.now_ms,
     )
     data = bytearray(batch.encode())
-    partition.log.append(data, [read_header(data)], partition.leader_epoch, broker.now_ms)
+    partition.log.append(data, read_header(data), partition.leader_epoch, broker.now_ms)
     partition.advance_high_watermark()
     if partition.topic == group_log.TOPIC:
         # Offsets that were committed in the transaction count from now on, or never.

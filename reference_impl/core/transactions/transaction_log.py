@@ -60,7 +60,7 @@ class TransactionLog:
         data = bytearray(batch.encode())
         try:
             partition.log.append(
-                data, [read_header(data)], partition.leader_epoch, self._broker.now_ms
+                data, read_header(data), partition.leader_epoch, self._broker.now_ms
             )
         except StorageError as error:
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None

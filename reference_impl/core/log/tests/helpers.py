@@ -53,8 +53,7 @@ def append(
     log: PartitionLog, data: bytearray, *, leader_epoch: int = 0, now_ms: int = 0
 ) -> AppendResult:
     """Append, and advance the high watermark as a single node does."""
-    headers = [header for header, _, _ in batches(data)]
-    result = log.append(data, headers, leader_epoch, now_ms)
+    result = log.append(data, read_header(data), leader_epoch, now_ms)
     log.high_watermark = log.log_end_offset
     return result
 

@@ -21,7 +21,6 @@ from reference_impl.wire.batch_header import LOG_APPEND_TIME_BIT, TRANSACTIONAL_
 from reference_impl.wire.records import (
     Compression,
     ControlRecordType,
-    CorruptRecord,
     RecordBatch,
     batches,
     check_crc,
@@ -52,29 +51,11 @@ def test_a_batch_gets_offset_and_epoch_and_keeps_its_crc(storage: MemoryStorage)
     assert log.leader_epochs.entries == [(3, 0), (4, 1)]
 
 
-def test_several_batches_in_one_append_follow_each_other(storage: MemoryStorage) -> None:
-    log = open_log(storage)
-    result = append(log, batch(b"a", b"b") + batch(b"c"))
-    assert (result.base_offset, result.last_offset) == (0, 2)
-    assert values(log) == [b"a", b"b", b"c"]
-
-
 def test_the_answer_carries_the_time_which_the_broker_stamped(storage: MemoryStorage) -> None:
     log = open_log(storage, LogConfig(message_timestamp_type="LogAppendTime"))
     stamped = batch(b"a", timestamp_ms=555, attributes=LOG_APPEND_TIME_BIT)
     assert append(log, stamped).log_append_time_ms == 555
     assert append(open_log(MemoryStorage()), batch(b"a")).log_append_time_ms == -1
-
-
-def test_a_follower_keeps_the_leaders_offsets_and_refuses_to_go_back(
-    storage: MemoryStorage,
-) -> None:
-    log = open_log(storage)
-    data = batch(b"a", base_offset=5, partition_leader_epoch=2)
-    log.append_as_follower(data, [header_of(data)], now_ms=0)
-    assert (log.log_end_offset, log.latest_epoch) == (6, 2)
-    with pytest.raises(CorruptRecord, match="offset 5 where 6 is next"):
-        log.append_as_follower(data, [header_of(data)], now_ms=0)
 
 
 def test_a_full_disk_leaves_the_log_as_it_was(storage: MemoryStorage) -> None:
@@ -286,7 +267,7 @@ def test_an_empty_log_has_no_time(storage: MemoryStorage) -> None:
 def test_an_append_does_not_move_the_high_watermark(storage: MemoryStorage) -> None:
     log = open_log(storage)
     data = batch(b"a")
-    log.append(data, [header_of(data)], 0, 0)
+    log.append(data, header_of(data), 0, 0)
     assert log.high_watermark == 0
     log.high_watermark = 99
     assert log.high_watermark == 1, "it never passes the log end"
