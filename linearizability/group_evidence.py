@@ -120,8 +120,9 @@ def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]
     for process, reports in by_process.items():
         ends = [m.until_ns for m in group.members if m.process == process]
         for number, report in enumerate(reports):
-            later = [r.at_ns for r in reports[number + 1 : number + 2]]
-            over = [ns for ns in (*ends, *later) if ns > report.at_ns]
+            # The next one may be of the same moment, and counts.
+            over = [r.at_ns for r in reports[number + 1 : number + 2]]
+            over += [ns for ns in ends if ns > report.at_ns]
             if place in report.places:
                 span = report.at_ns, min(over, default=NEVER)
                 found.append((span, process, report.op_id, report.generation))

@@ -245,7 +245,7 @@ def places_of(group: Group) -> set[Place]:
 def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
     """Return how long a rebalance may take: the session of the most patient member, the time that
     the slowest one takes to join again, at most the rebalance time-out, and the bound."""
-    told = [json.loads(text) for text in settings.drop_nulls().unique()] or [{}]
+    told = [_told(text) for text in settings.drop_nulls().unique()] or [{}]
     session = max(_milliseconds(each, "session.timeout.ms", SESSION_MS) for each in told)
     rebalance = max(_milliseconds(each, "max.poll.interval.ms", MAX_POLL_MS) for each in told)
     joining_ns = min(rebalance * NS_PER_MS, max(slowest_ns, HEARTBEAT_NS))
@@ -267,6 +267,14 @@ def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:
         edges = [member.since_ns, *own["at_ns"], end_ns]
         longest = max(longest, *(after - before for before, after in pairwise(edges)))
     return longest
+
+
+def _told(text: str) -> Any:
+    """Return the settings in a text; what is no JSON tells none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _milliseconds(told: Any, name: str, default: int) -> int:

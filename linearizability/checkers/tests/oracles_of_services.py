@@ -109,7 +109,7 @@ def stale_reads(rows: list[Row]) -> Found:
             start = max(since, min(known_ns for known_ns, _ in lacking.values()))
             proofs = [
                 poll
-                for quiet, loud in _quiet(rows)
+                for quiet, loud in quiet_times(rows)
                 for poll in _proofs(rows, who, max(start, quiet), min(until, loud), bound)
             ]
             if proofs:
@@ -154,7 +154,7 @@ def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, bega
     )
 
 
-def _quiet(rows: list[Row]) -> list[tuple[int, int]]:
+def quiet_times(rows: list[Row]) -> list[tuple[int, int]]:
     """Return when no fault was in progress."""
     spans: list[tuple[int, int]] = []
     begun: list[int] = []
