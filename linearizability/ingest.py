@@ -41,6 +41,15 @@ IS_OK = pl.col("type") == Type.OK.value
 HAS_RECORD = IS_POLL & pl.col("offset").is_not_null()
 IS_DATA = HAS_RECORD & pl.col("control").is_null()
 
+DECIDED_BY = "unknown in the file, but operation {} was given a record of it"
+"""The `detail` of what a transaction sent, and of its end, if nobody was told that it committed,
+but a reader was given one of its records (`importers.decided`)."""
+IS_DECIDED = (
+    IS_SEND
+    & IS_OK
+    & pl.col("detail").str.starts_with(DECIDED_BY.partition("{}")[0]).fill_null(False)
+)
+
 PLACE = "place"
 """The partition's number in this piece of the history: to group by one number costs a third of
 grouping by two texts and a number. `places` gives the names back."""

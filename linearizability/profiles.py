@@ -6,8 +6,8 @@ invalid. Where we know only the first anomalies of many and those are allowed, t
 unknown, since the others were not looked at.
 
 A profile decides by kinds of anomalies. It does not make our judges blind: where they prove one of
-Jepsen's kinds by evidence that Jepsen leaves out (a record of an unknown transaction that another
-one proves committed, an offset that an aborted record had), it stays an error.
+Jepsen's kinds by evidence that Jepsen leaves out (an offset that an aborted record had), it stays
+an error.
 
 What is compared with is Jepsen's Kafka workload without `ww-deps`, the setting in which its cycles
 of reads are errors. Its cycles of writes (G0), which it always allows, are reported as well

@@ -7,12 +7,14 @@ Computed partition by partition (`transaction_evidence`), then judged transactio
 - `delivered`: a read_committed reader was given the record;
 - `passed`: a read_committed reader went, in one session, from a lower to a higher offset without
   being given it;
+- `lacking`: no reader was ever given it, though readers read on to the end (of transactions that
+  only another of their records shows to be committed);
 - `unmarked`: no marker stands behind it, though the last stable offset had passed it;
 - `joined`: it was appended after the end of its transaction had been acknowledged;
 - `in_force`, `not_in_force`: of offsets, what the group was told (`offset_evidence`).
 
 Only records that prove something enter: acknowledged under acks=all with an offset, sent once, at
-or above the log start.
+or above the log start; of those transactions also records of which nobody knows the offset.
 """
 
 from __future__ import annotations
@@ -29,10 +31,12 @@ from linearizability.ends_evidence import (
     joined_late,
     unmarked,
 )
+from linearizability.final_reads import unseen
 from linearizability.history import PARTITION
 from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
-from linearizability.ingest import IS_DATA, IS_SEND, KEY, markers_of_records
+from linearizability.ingest import IS_DATA, IS_DECIDED, IS_SEND, KEY, markers_of_records
 from linearizability.offset_evidence import offsets_told
+from linearizability.plans import collect
 from linearizability.readers import steps
 from linearizability.removals import not_compacted_away
 
@@ -51,6 +55,7 @@ COLUMNS: Mapping[str, Any] = {
     "op_ids": pl.List(pl.Int64),
 }
 COMMIT, ABORT, DELIVERED, PASSED = "commit", "abort", "delivered", "passed"
+LACKING = "lacking"
 
 
 def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -65,6 +70,7 @@ def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
         followed(events, sent),
         joined_late(events),
         offsets_told(events),
+        *of_decided(events),
     ]
     return pl.concat(
         rows.select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()) for rows in found
@@ -138,3 +144,22 @@ def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("inside") < pl.col("after"))
         .select(*KEY, "before", "after", "before_op", "op_id")
     )
+
+
+def of_decided(events: pl.LazyFrame) -> list[pl.LazyFrame]:
+    """Return what readers were given, and what they lack, of transactions that only their records
+    show to be committed, where no offset is known that the rest could go by."""
+    records = collect(
+        events.filter(
+            IS_DECIDED & pl.col("txn").is_not_null() & pl.col("value").is_not_null()
+        ).select(*KEY, *PARTITION, *OF_ITS_TRANSACTION, "offset", "value", send_op="op_id")
+    ).lazy()
+    if collect(records).is_empty():  # mostly so: only imported histories have them
+        return []
+    lacking = unseen(events, IS_DECIDED).select(*KEY, "value", send_op="op_id")
+    return [
+        delivered(events, records.filter(pl.col("offset").is_null())),
+        records.join(lacking, on=[*KEY, "value", "send_op"]).select(
+            *RECORD, kind=pl.lit(LACKING), op_ids=pl.concat_list("send_op")
+        ),
+    ]

@@ -7,8 +7,8 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
-from linearizability.checkers.lost_writes import WHOLE_READ, whole_reads
 from linearizability.checkers.unseen_writes import DURABLE
+from linearizability.final_reads import WHOLE_READ, whole_reads
 from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
 from linearizability.removals import still_there
 

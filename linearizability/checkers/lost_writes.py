@@ -7,22 +7,12 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.history import F
+from linearizability.final_reads import WHOLE_READ, whole_reads
 from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL, READ_COMMITTED
-from linearizability.ingest import (
-    ABORTED,
-    COMMITTED,
-    HAS_RECORD,
-    IS_DATA,
-    IS_OK,
-    IS_SEND,
-    KEY,
-    PLAIN,
-)
+from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_DATA, KEY, PLAIN
 from linearizability.removals import still_there
 
 DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
-WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
 WHOLE_RAW_READ = (
     WHOLE_READ
     & (pl.col("client") == "raw")
@@ -173,31 +163,6 @@ def reached(read: pl.LazyFrame, reader: list[str]) -> pl.LazyFrame:
         .group_by(last)
         .agg(pl.min("start"), proof=pl.min("op_id"))
         .with_columns(end=pl.col("last") + 1)
-    )
-
-
-def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what complete reads covered. Under read_committed a reader cannot pass the last stable
-    offset; where that is not recorded, such a read counts only in partitions without transactions.
-    """
-    transactional = (
-        events.filter(IS_SEND & pl.col("txn").is_not_null())
-        .select(*KEY, transactional=pl.lit(True))
-        .unique()
-    )
-    committed_only = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
-    end = (
-        pl.when(~committed_only | pl.col("transactional").is_null())
-        .then(pl.col("high_watermark"))
-        .otherwise(pl.min_horizontal("high_watermark", "last_stable_offset"))
-    )
-    unknown_stable = committed_only & pl.col("last_stable_offset").is_null()
-    return (
-        events.filter(WHOLE_READ)
-        .join(transactional, on=KEY, how="left")
-        .filter(~(unknown_stable & pl.col("transactional").fill_null(False)))
-        .select(*KEY, start=pl.col("log_start").fill_null(0), end=end, proof="op_id")
-        .filter(pl.col("end").is_not_null())
     )
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.ingest import ABORTED
-from linearizability.transaction_evidence import ABORT, COMMIT, DELIVERED, PASSED
+from linearizability.transaction_evidence import ABORT, COMMIT, DELIVERED, LACKING, PASSED
 
 RECORD = ("topic", "topic_id", "partition", "offset", "value")
 
@@ -16,7 +16,8 @@ RECORD = ("topic", "topic_id", "partition", "offset", "value")
 class TornTransactions(Checker):
     """One record of a transaction has a COMMIT marker behind it or was given to a read_committed
     reader; another one has an ABORT marker behind it, or a read_committed reader went over it, and
-    none was given it (else `poll_skips` accuses that reader).
+    none was given it (else `poll_skips` accuses that reader), or readers read to the end and none
+    was given it although what came later was given.
 
     This also holds for transactions of unknown outcome (Jepsen misses these): all their records
     have the same one. A delivered record of a transaction that certainly aborted is left to
@@ -39,7 +40,8 @@ class TornTransactions(Checker):
             delivered, on=["txn", *RECORD], how="anti", nulls_equal=True
         )
         aborted = events.filter(kind == ABORT)
-        missing = pl.concat([aborted, passed]).drop("txn_outcome")
+        lacking = events.filter(kind == LACKING)
+        missing = pl.concat([aborted, passed, lacking]).drop("txn_outcome")
         undecided = (pl.col("txn_outcome") != ABORTED).fill_null(True)
         elsewhere = pl.any_horizontal(pl.col(c) != pl.col(f"{c}_missing") for c in RECORD)
         found = (
@@ -49,17 +51,13 @@ class TornTransactions(Checker):
             .unique("txn", keep="first", maintain_order=True)
         )
         message = pl.format(
-            "transaction {} is torn: {} at offset {} of {}-{} {}, but {} at offset {} of {}-{} {}",
+            "transaction {} is torn: {} {} {}, but {} {} {}",
             "txn",
             "value",
-            "offset",
-            "topic",
-            "partition",
+            _place(""),
             _seen("kind"),
             "value_missing",
-            "offset_missing",
-            "topic_missing",
-            "partition_missing",
+            _place("_missing"),
             _seen("kind_missing"),
         )
         operations = ["op_ids", "op_ids_missing", "send_op", "send_op_missing"]
@@ -67,9 +65,15 @@ class TornTransactions(Checker):
         return describe(found, where, "torn-transaction", operations, message, "broker")
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        kinds = [COMMIT, ABORT, DELIVERED, PASSED]
+        kinds = [COMMIT, ABORT, DELIVERED, PASSED, LACKING]
         judged = events.filter(pl.col("kind").is_in(kinds))
         return judged.select(checked=pl.col("txn").n_unique().cast(pl.Int64))
+
+
+def _place(suffix: str) -> pl.Expr:
+    """Return where a record stands; not every offset is known."""
+    offset = pl.format("at offset {} of ", f"offset{suffix}").fill_null("of ")
+    return pl.concat_str(offset, pl.format("{}-{}", f"topic{suffix}", f"partition{suffix}"))
 
 
 def _seen(kind: str) -> pl.Expr:
@@ -79,5 +83,6 @@ def _seen(kind: str) -> pl.Expr:
             DELIVERED: "was received by a read_committed reader",
             ABORT: "is followed by an ABORT marker",
             PASSED: "was skipped by such a reader",
+            LACKING: "was never received by any reader",
         }
     )

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from linearizability.history import F, Type
-from linearizability.importers.decided import DECIDED_BY
+from linearizability.ingest import DECIDED_BY
 
 RECORDS_MAX = 4
 """How many records of one operation are listed; the others are counted."""

@@ -14,8 +14,6 @@ from linearizability.importers.columns import INFO
 from linearizability.plans import collect
 
 RECORD = ["place", "value"]
-DECIDED_BY = "unknown in the file, but operation {} was given a record of it"
-"""The `detail` of what such a transaction sent, and of its end."""
 
 
 class Decided(NamedTuple):

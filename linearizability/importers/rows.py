@@ -11,9 +11,10 @@ import polars as pl
 
 from linearizability.history import SCHEMA, SCHEMA_VERSION, F, Type
 from linearizability.importers.columns import FAIL, INFO, NONE, OK, Collected, series
-from linearizability.importers.decided import DECIDED_BY, RECORD, Decided, decided
+from linearizability.importers.decided import RECORD, Decided, decided
 from linearizability.importers.micro import Place
 from linearizability.inferred_log import READ_COMMITTED
+from linearizability.ingest import DECIDED_BY
 from linearizability.plans import collect
 
 PIECE_ROWS = 256 * 1024

@@ -26,7 +26,9 @@ INVALID: dict[str, Expected] = {
         "inconsistent_offsets": ("inconsistent-offset", (1, 3)),
         "append_order": ("same-offset", (1, 3)),
     },
-    "torn-transaction-of-unknown-outcome.jsonl": {"unseen_writes": ("unseen-write", (1,))},
+    "torn-transaction-of-unknown-outcome.jsonl": {
+        "torn_transactions": ("torn-transaction", (1, 5))
+    },
     "read-before-commit.jsonl": {"dirty_reads": ("dirty-read", (2, 5))},
     "a-group-skips-a-record.jsonl": {"group_delivery": ("group-skip", (7, 11, 13))},
     "two-members-commit-one-input.jsonl": {"exactly_once": ("consumed-twice", (7, 9))},

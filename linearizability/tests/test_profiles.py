@@ -25,6 +25,7 @@ BY_JEPSEN_VALID = {
     "read-before-commit.jsonl",
     "a-group-skips-a-record.jsonl",
     "two-members-commit-one-input.jsonl",
+    "torn-transaction-of-unknown-outcome.jsonl",
 }
 """Jepsen's checker was run on each: it allows or misses what is wrong there (test_histories)."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import END, RAW, P, Row, S
+from linearizability.checkers.tests.rows import END, RAW, WHOLE, P, Row, S
+from linearizability.ingest import DECIDED_BY
 
 TXN = {"txn": 1}
 THERE = {"partition": 1}
 COMMIT, ABORT, UNKNOWN = END("commit", 1), END("abort", 1), END("commit", 1, type="info")
 BOTH = [S(1, 0, **TXN), S(9, 0, **THERE), S(2, 1, **TXN, **THERE), S(8, 3, **THERE)]
 """One transaction: value 1 here, value 2 between 9 and 8 in the other partition."""
+SHOWN = {"type": "ok", "detail": DECIDED_BY.format(3), **TXN}
+DECIDED = [S(1, None, **SHOWN), S(2, None, **SHOWN, **THERE), END("commit", 1)]
+"""Two sends whose end was unknown in the file, but one of which was given to a reader."""
 OVER = [P(9, 0, **THERE), P(8, 3, **THERE)]
 """A reader that is given 9 and 8."""
 CIRCLE = [S(1, 0, **TXN), S(2, 0, txn=2, **THERE), S(3, 0, txn=3, partition=2)]
@@ -38,6 +42,13 @@ VALID: dict[str, dict[str, list[Row]]] = {
             UNKNOWN,
             P(1, 0, isolation="read_uncommitted"),
             *OVER,
+        ],
+        "what one of its records shows was given": [
+            *DECIDED,
+            P(1, 0),
+            P(2, 1, **THERE),
+            WHOLE(None),
+            WHOLE(None, **THERE),
         ],
         "it goes on in another session": [
             *BOTH,
@@ -106,6 +117,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "nobody ended it": ([*BOTH, P(1, 0), *OVER], [("torn-transaction", (0, 2, 4, 5, 6))]),
         "committed": ([*BOTH, COMMIT, P(1, 0), *OVER], [("torn-transaction", (0, 2, 5, 6, 7))]),
+        "only one of its records shows that it was committed": (
+            [*DECIDED, P(1, 0), WHOLE(None), WHOLE(None, **THERE)],
+            [("torn-transaction", (0, 1, 3))],
+        ),
         "by its markers": (
             [*BOTH, UNKNOWN, *TWO_READS],
             [("torn-transaction", (0, 2, 1000, 1001))],

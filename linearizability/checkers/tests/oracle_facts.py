@@ -177,6 +177,12 @@ def is_acked(row: Row) -> bool:
     )
 
 
+def is_decided(send: Row) -> bool:
+    """Return whether only another record of its transaction shows that it was committed."""
+    done = send["f"] == "send" and send["type"] == "ok"
+    return done and (send["detail"] or "").startswith("unknown in the file, but operation ")
+
+
 def is_proof(row: Row) -> bool:
     if is_acked(row):
         return True

@@ -12,10 +12,12 @@ from linearizability.checkers.tests.oracle_facts import (
     compacted_away,
     is_acked,
     is_data,
+    is_decided,
     log_start,
     markers_behind,
 )
 from linearizability.checkers.tests.oracles import steps
+from linearizability.checkers.tests.oracles_of_writers import is_unseen
 
 Evidence = tuple[tuple[Any, ...], str, list[int]]
 """The record (topic, topic_id, partition, offset, value), the kind, operations."""
@@ -26,10 +28,12 @@ def torn_transactions(rows: list[Row]) -> Found:
     for txn in {row["txn"] for row in rows if row["f"] == "send"} - {None}:
         there: list[Evidence] = []
         gone: list[Evidence] = []
-        records = [row for row in rows if row["txn"] == txn and counts(rows, row)]
+        records = [row for row in rows if row["txn"] == txn and row["f"] == "send"]
         for send in records:
             record = (*send["place"], send["offset"], send["value"])
-            shown = evidence(rows, send)
+            shown = evidence(rows, send) if counts(rows, send) else []
+            if is_decided(send) and send["value"] is not None:
+                shown += of_decided(rows, send)
             for kind, ops in shown:
                 if kind == "passed" and any(other == "delivered" for other, _ in shown):
                     continue
@@ -44,12 +48,15 @@ def torn_transactions(rows: list[Row]) -> Found:
             if one[0] != other[0] and (outcome != "aborted" or one[1] == "commit")
         ]
         if pairs:
-            one, other = min(
-                pairs, key=lambda pair: (pair[0][0], pair[1][0], pair[0][1:], pair[1][1:])
-            )
+            one, other = min(pairs, key=lambda pair: (*map(_order, pair), pair[0][1:], pair[1][1:]))
             numbers = tuple(sorted({*one[2], *other[2]}))
             found.add(("torn-transaction", numbers, (*one[0][:3], txn)))
     return found
+
+
+def _order(found: Evidence) -> list[tuple[bool, Any]]:
+    """Return what sorts a record behind those of which less is known."""
+    return [(value is not None, value) for value in found[0]]
 
 
 def counts(rows: list[Row], row: Row) -> bool:
@@ -83,6 +90,18 @@ def evidence(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
         pairs = [pair for some in jumps.values() for pair in some]
         found.append(("passed", [min(b for b, _ in pairs), min(a for _, a in pairs)]))
     return found
+
+
+def of_decided(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
+    if is_unseen(rows, send):
+        return [("lacking", [])]
+    given = [
+        r["op_id"]
+        for r in rows
+        if r["isolation"] == "read_committed" and r["place"] == send["place"]
+        if is_data(r) and r["value"] == send["value"]
+    ]
+    return [("delivered", [min(given)])] if given and send["offset"] is None else []
 
 
 def write_cycles(rows: list[Row]) -> Found:

@@ -11,6 +11,7 @@ from linearizability.checkers.tests.oracle_facts import (
     Row,
     is_acked,
     is_data,
+    is_decided,
     is_proof,
     is_read,
     may_be_gone,
@@ -46,19 +47,24 @@ def unseen_writes(rows: list[Row]) -> Found:
         acked = send["f"] == "send" and send["type"] == "ok" and send["acks"] == -1
         placed = send["offset"] is not None
         durable = send["outcome"] == "committed" or (send["outcome"] == "plain" and placed)
-        if not acked or not durable or send["value"] is None or send["t_complete_ns"] is None:
-            continue
-        here = [r for r in rows if r["place"] == send["place"]]
-        given = [
-            r for r in here if is_data(r) and r["type"] == "ok" and r["value"] == send["value"]
-        ]
-        for read in here:
-            if read["f"] != "read_all" or not send["t_complete_ns"] < read["t_invoke_ns"]:
-                continue
-            counted = [r for r in given if r["client"] != "raw" or read["client"] == "raw"]
-            if _covers(here, read, send) and not counted:
-                found.add(("unseen-write", operations(send), send["place"]))
+        if acked and durable and not is_decided(send) and is_unseen(rows, send):
+            found.add(("unseen-write", operations(send), send["place"]))
     return found
+
+
+def is_unseen(rows: list[Row], send: Row) -> bool:
+    """Return whether a whole read should have found the record, and no successful poll did."""
+    if send["value"] is None or send["t_complete_ns"] is None:
+        return False
+    here = [r for r in rows if r["place"] == send["place"]]
+    given = [r for r in here if is_data(r) and r["type"] == "ok" and r["value"] == send["value"]]
+    return any(
+        not [r for r in given if r["client"] != "raw" or read["client"] == "raw"]
+        for read in here
+        if read["f"] == "read_all"
+        and send["t_complete_ns"] < read["t_invoke_ns"]
+        and _covers(here, read, send)
+    )
 
 
 def _covers(here: list[Row], read: Row, send: Row) -> bool:

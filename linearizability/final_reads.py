@@ -1,0 +1,82 @@
+"""Whole reads of partitions: what they covered, and which records they should have found."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.history import F
+from linearizability.inferred_log import READ_COMMITTED
+from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
+from linearizability.removals import still_there
+
+WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
+
+
+def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return what complete reads covered. Under read_committed a reader cannot pass the last stable
+    offset; where that is not recorded, such a read counts only in partitions without transactions.
+    """
+    transactional = (
+        events.filter(IS_SEND & pl.col("txn").is_not_null())
+        .select(*KEY, transactional=pl.lit(True))
+        .unique()
+    )
+    committed_only = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
+    end = (
+        pl.when(~committed_only | pl.col("transactional").is_null())
+        .then(pl.col("high_watermark"))
+        .otherwise(pl.min_horizontal("high_watermark", "last_stable_offset"))
+    )
+    unknown_stable = committed_only & pl.col("last_stable_offset").is_null()
+    return (
+        events.filter(WHOLE_READ)
+        .join(transactional, on=KEY, how="left")
+        .filter(~(unknown_stable & pl.col("transactional").fill_null(False)))
+        .select(*KEY, start=pl.col("log_start").fill_null(0), end=end, proof="op_id")
+        .filter(pl.col("end").is_not_null())
+    )
+
+
+def unseen(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
+    """Return each of the durable sends that a whole read should have found, and that no successful
+    poll delivered; late: only raw readers were given it."""
+    given = (
+        events.filter(IS_DATA & IS_OK)
+        .group_by(*KEY, "value")
+        .agg(
+            seen_raw=(pl.col("client") == "raw").fill_null(False).any(),
+            seen=(pl.col("client") != "raw").fill_null(True).any(),
+        )
+    )
+    return (
+        expected(events, durable)
+        .join(given, on=[*KEY, "value"], how="left")
+        .with_columns(pl.col("seen", "seen_raw").fill_null(False))
+        .filter(~pl.col("seen") & ~(pl.col("raw") & pl.col("seen_raw")))
+        .group_by(*KEY, "value", "offset", "op_id")
+        .agg(late=pl.col("seen_raw").any())
+    )
+
+
+def expected(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
+    """Return each of the durable sends that a complete read should have found; raw: the read was a
+    raw one."""
+    sent = events.filter(durable).select(*KEY, "value", "offset", "op_id", acked_ns="t_complete_ns")
+    began = events.filter(WHOLE_READ).select(
+        *KEY,
+        "high_watermark",
+        read_ns="t_invoke_ns",
+        proof="op_id",
+        raw=(pl.col("client") == "raw").fill_null(False),
+    )
+    everything = began.filter(pl.col("high_watermark").is_null())
+    ranges = whole_reads(events).join(began, on=[*KEY, "proof"])
+    within = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
+    columns = [*KEY, "value", "offset", "op_id", "acked_ns", "read_ns", "raw"]
+    covered = pl.concat(
+        [
+            still_there(sent.join(ranges, on=KEY).filter(within), events).select(columns),
+            sent.join(everything, on=KEY).select(columns),
+        ]
+    )
+    return covered.filter(pl.col("acked_ns") < pl.col("read_ns"))
