@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from random import Random
 
@@ -191,6 +192,23 @@ def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | No
     before, victim = rng.choice(pairs)
     older = {"generation": before["generation"] - 1}
     return [changed_row(row, victim, older) for row in rows]
+
+
+def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a commit is accepted of a generation that its member, of a classic group,
+    had left behind."""
+    broken = commit_for_a_past_generation(rows, rng)
+    if broken is None:
+        return None
+    own = {"member_id": "own"}
+    settings = {"settings": json.dumps({"group.protocol": "classic"})}
+    commits = [row for row in broken if row["f"] == F.COMMIT_OFFSETS.value]
+    places = {row["partition"]: row for row in commits}
+    owned = [
+        row | own | settings | {"f": F.OWNED.value, "op_id": NOT_OURS, "offset": None}
+        for row in places.values()
+    ]
+    return [*(row | own if row in commits else row for row in broken), *owned]
 
 
 def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:

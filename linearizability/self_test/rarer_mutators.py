@@ -122,7 +122,7 @@ def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
     if not victims:
         return None
     victim = rng.choice(victims)
-    return [*rows, _answer(rows, victim, 0, victim["log_start"] - 1)]
+    return [*rows, leaders_answer(rows, victim, victim["log_start"] - 1)]
 
 
 def lower_the_log_start(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -132,13 +132,13 @@ def lower_the_log_start(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     place = rng.choice(acked) | {"leader_epoch": 0}
     starts = log_starts(rows)[place["partition"]]
-    return [*rows, _answer(rows, place, 0, starts + 1), _answer(rows, place, 1, starts)]
+    higher = leaders_answer(rows, place, starts + 1)
+    return [*rows, higher, leaders_answer(rows, place, starts, number=1)]
 
 
-def _answer(rows: list[Row], place: Row, number: int, log_start: int) -> Row:
+def leaders_answer(rows: list[Row], place: Row, log_start: int, number: int = 0) -> Row:
     """Return what the leader of the place's epoch answers when all else is over."""
-    over_ns = max(max(row["t_complete_ns"] or 0, row["t_invoke_ns"]) for row in rows)
-    at_ns = over_ns + 1 + 2 * number
+    at_ns = over_ns(rows) + 1 + 2 * number
     return {
         "f": F.POLL.value,
         "type": "ok",
@@ -156,6 +156,12 @@ def _answer(rows: list[Row], place: Row, number: int, log_start: int) -> Row:
         "t_invoke_ns": at_ns,
         "t_complete_ns": at_ns,
     }
+
+
+def over_ns(rows: list[Row]) -> int:
+    """Return when all operations were over."""
+    times: list[int] = [row["t_complete_ns"] or row["t_invoke_ns"] for row in rows]
+    return max(times)
 
 
 def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -5,14 +5,15 @@
     print(result.table())
 
 False alarms are anomalies that any checker reports of a valid history. A planted anomaly is caught
-if the checker that it was planted for reports it; what others report of it is not counted.
+if the checker that it was planted for reports it as one of the kinds that it is (`clauses`); what
+others report of it is not counted.
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -172,10 +173,10 @@ def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
         mutants = list(_planted(name, known))
         if not mutants:
             continue
-        caught = caught_by(name, [rows for _, _, rows in mutants])
+        found = found_by(name, [rows for _, _, rows in mutants])
         result.planted[name] += len(mutants)
         for number, (seed, mutate, _) in enumerate(mutants):
-            if number in caught:
+            if found[number] & MUTATORS[name][mutate]:
                 result.caught[name] += 1
             else:
                 result.problems.append(f"missed: {name}, seed {seed}, {mutate.__name__}")
@@ -190,15 +191,18 @@ def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Muta
                 yield seed, mutate, stripped(broken)
 
 
-def caught_by(name: str, mutants: Sequence[list[Row]]) -> set[int]:
-    """Return the numbers of the mutants that the checker reports."""
+def found_by(name: str, mutants: Sequence[list[Row]]) -> Mapping[int, set[str]]:
+    """Return the kinds of anomalies that the checker reports of each mutant, by its number."""
     rows = joined(mutants)
     if CHECKERS[name].scope is Scope.RUN:  # cycles in real time would lead through all of them
         rows = rows.with_columns(
             pl.col("t_invoke_ns", "t_complete_ns") + pl.col("op_id") // NUMBERS_APART * LONG_NS
         )
     found = anomalies_of(CHECKERS[name], resolved(rows.lazy()))
-    return {_number(*row) for row in found.select("topic", "op_ids").iter_rows()}
+    kinds: dict[int, set[str]] = defaultdict(set)
+    for kind, *where in found.select("kind", "topic", "op_ids").iter_rows():
+        kinds[_number(*where)].add(kind)
+    return kinds
 
 
 def _number(topic: object, operations: Sequence[int]) -> int:

@@ -77,9 +77,11 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def nothing_of(row: Row) -> Row:
-    """Return the row of a poll that received nothing, in place of one that received a record."""
+    """Return the row of a poll that was answered with nothing, in place of one that received a
+    record, whatever became of that one."""
     told = ("topic", "topic_id", "partition", "offset", "value")
-    return {column: value for column, value in row.items() if column not in told}
+    kept = {column: value for column, value in row.items() if column not in told}
+    return kept | {"type": "ok", "t_complete_ns": row["t_complete_ns"] or row["t_invoke_ns"]}
 
 
 @where_nothing_is_compacted

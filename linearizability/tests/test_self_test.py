@@ -14,9 +14,9 @@ from linearizability.checkers.lost_writes import LostWrites
 from linearizability.ingest import IS_SEND, KEY
 from linearizability.judging import check_frame
 from linearizability.self_test import clauses, runner
-from linearizability.self_test.clauses import MUTATORS
+from linearizability.self_test.clauses import MUTATORS, Clause, Mutator
 from linearizability.self_test.model import joined, rows_with_truth, valid_rows
-from linearizability.self_test.runner import caught_by, run_self_test
+from linearizability.self_test.runner import found_by, run_self_test
 from linearizability.self_test.truth import stripped, with_outcomes
 from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
@@ -77,15 +77,20 @@ def test_histories_stay_small_whatever_fails() -> None:
 
 @pytest.mark.parametrize("name", MUTATORS)
 def test_each_planted_anomaly_is_caught_by_its_checker(name: str) -> None:
-    planted: list[list[Row]] = []
+    """As one of its kinds; and each kind of the checker's is seen."""
+    planted: list[tuple[Mutator, list[Row]]] = []
     for seed in SEEDS:
-        if seed >= SEEDS_TO_BREAK and len(planted) >= PLANTED_MIN:
+        used = {mutate for mutate, _ in planted}
+        if seed >= SEEDS_TO_BREAK and len(planted) >= PLANTED_MIN and used == set(MUTATORS[name]):
             break
         for mutate in MUTATORS[name]:
             rows = mutate(history_with_truth(seed), Random(seed))
-            planted += [] if rows is None else [stripped(rows)]
+            planted += [] if rows is None else [(mutate, stripped(rows))]
     assert len(planted) >= PLANTED_MIN
-    assert caught_by(name, planted) == set(range(len(planted)))
+    found = found_by(name, [rows for _, rows in planted])
+    for number, (mutate, _) in enumerate(planted):
+        assert found[number] & MUTATORS[name][mutate], (mutate.__name__, found[number])
+    assert set().union(*found.values()) >= set().union(*MUTATORS[name].values())
 
 
 def test_the_self_test_finds_nothing_wrong_and_says_so_in_a_table() -> None:
@@ -135,7 +140,8 @@ def test_the_self_test_says_the_same_from_several_processes(
 
 def test_no_clause_is_without_a_mutator(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clauses.empty_rows(list(CHECKERS)) == []
-    monkeypatch.setattr(clauses, "CLAUSES", {"lost_writes": {"it is gone": ()}})
+    nothing = {"lost_writes": {"it is gone": Clause(frozenset({"lost-write"}), ())}}
+    monkeypatch.setattr(clauses, "CLAUSES", nothing)
     assert clauses.empty_rows(["lost_writes", "duplicates"]) == [
         "duplicates has no clause in self_test/clauses.py",
         "lost_writes: no mutator plants 'it is gone'",

@@ -347,6 +347,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
     "append_order": {
         "later stands lower": ([S(1, 5), S(2, 4)], [("append-order", (0, 1))]),
         "one offset twice": ([S(1, 5), S(2, 5)], [("same-offset", (0, 1))]),
+        "what stands behind it had been read": (
+            [S(1), P(1, 5), S(2, 4)],
+            [("read-before-append", (1, 2))],
+        ),
     },
     "poll_order": {
         "back": ([P(1, 4), P(2, 3)], [("poll-goes-back", (0, 1))]),
