@@ -175,7 +175,8 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
         "retention.ms, retention.bytes, delete.retention.ms; "
         "segment.ms; log.retention.check.interval.ms and "
         "log.initial.task.delay.ms of its brokers; a client's own: "
-        "session.timeout.ms, max.poll.interval.ms (subscribe), transaction.timeout.ms "
+        "session.timeout.ms, max.poll.interval.ms (subscribe), group.protocol (subscribe, owned), "
+        "transaction.timeout.ms "
         "(init_producer)",
     ),
     "detail": (

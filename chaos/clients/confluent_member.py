@@ -68,7 +68,7 @@ class ConfluentMember:
             group.protocol is GroupProtocol.CONSUMER or group.assignor == COOPERATIVE
         )
         self._rebalanced = False
-        self._rows = MembershipRows()
+        self._rows = MembershipRows(self._settings)
         self._held: Message | None = None
         """A record that came with a new assignment, before records of the old one were
         delivered."""

@@ -76,7 +76,7 @@ class JavaMember:
     ) -> None:
         """make: a new consumer, in place of the last."""
         self._settings = group_settings(group)
-        self._rows = MembershipRows()
+        self._rows = MembershipRows(self._settings)
         self._ask = ask
         self._make = make
         self._record_of = record_of

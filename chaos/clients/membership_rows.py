@@ -22,12 +22,13 @@ COMMITTED = "committed"
 
 
 def group_settings(group: GroupSettings) -> dict[str, Any]:
-    """Return the column `settings` of a subscription."""
-    times = {
+    """Return the column `settings` of a subscription, and of what a member owns."""
+    own = {
+        "group.protocol": group.protocol.value,
         "session.timeout.ms": str(group.session_timeout_ms),
         "max.poll.interval.ms": str(group.max_poll_interval_ms),
     }
-    return {"settings": json.dumps(times)}
+    return {"settings": json.dumps(own)}
 
 
 def member_times(group: GroupSettings) -> dict[str, Any]:
@@ -46,7 +47,9 @@ def member_times(group: GroupSettings) -> dict[str, Any]:
 class MembershipRows:
     """The rows of one member that no completion has handed over yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Row) -> None:
+        """Begin with none; settings: `group_settings`."""
+        self._settings = settings
         self._rows: list[Row] = []
         self._owned: set[Place] = set()
 
@@ -85,9 +88,9 @@ class MembershipRows:
 
     def _note_owned(self, identity: Row) -> None:
         for place in sorted(self._owned):
-            self._note(F.OWNED, place, identity)
+            self._note(F.OWNED, place, {**identity, **self._settings})
         if not self._owned:
-            self._note(F.OWNED, None, identity)
+            self._note(F.OWNED, None, {**identity, **self._settings})
 
     def _note(self, f: F, place: Place | None, columns: Row) -> None:
         topic, partition = place or (None, None)

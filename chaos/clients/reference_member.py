@@ -62,7 +62,7 @@ class ReferenceMember:
     ) -> None:
         """make: a new consumer of the group."""
         self._settings = group_settings(group) if group is not None else {}
-        self._rows = MembershipRows()
+        self._rows = MembershipRows(self._settings)
         self._make = make
         self._record_of = record_of
         self._consumer: Consumer | None = None

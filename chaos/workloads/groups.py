@@ -199,7 +199,7 @@ class GroupPositions(ClassicGroups):
     Now and then a process commits once more as the member that it was before it left or crashed:
     a zombie, which must be refused once its group has gone on without it (OffsetCommit: generation;
     KIP-345: a replaced process; KIP-848: member epoch). And a living member repeats an old commit
-    of its generation: the group is to go back there.
+    of its generation: the group is to go back there; one of an earlier generation is refused.
     """
 
     name = "groups-positions"
@@ -207,6 +207,9 @@ class GroupPositions(ClassicGroups):
     ask_share = 0.2
     zombie_share = 0.1
     repeat_share = 0.02
+    past_share = 0.05
+    """Of the polls of a classic member after which it repeats a commit of an earlier generation of
+    its own: that must be refused."""
 
     def _commits_itself(self, process: int) -> bool:
         return True
@@ -226,6 +229,8 @@ class GroupPositions(ClassicGroups):
         old: CommitPosition | None = None
         """The first of this member and generation, in which no other member is to own the
         partition."""
+        past: CommitPosition | None = None
+        """The last of this member and an earlier generation."""
         zombie: CommitPosition | None = None
         operation = next(living)
         while True:
@@ -233,15 +238,23 @@ class GroupPositions(ClassicGroups):
             if isinstance(operation, CommitOffsets):
                 current = self._again(process, completion) or current
                 if old is None or current is None or old.member != current.member:
+                    past = past if old is None else old
                     old = current
             elif isinstance(operation, Crash | Leave):
-                zombie, current, old = current or zombie, None, None
+                zombie, current, old, past = current or zombie, None, None, None
             elif isinstance(operation, Poll) and rng.random() < self.repeat_share and old:
                 yield old
                 yield self._positions()
             elif isinstance(operation, Poll) and rng.random() < self.zombie_share and zombie:
                 yield zombie
+            elif isinstance(operation, Poll) and past and self._repeats_past(rng):
+                yield past
+                yield self._positions()
             operation = living.send(completion)
+
+    def _repeats_past(self, rng: Random) -> bool:
+        """Return whether to repeat one now; by KIP-848 an older epoch of one's own may do."""
+        return self.protocol is GroupProtocol.CLASSIC and rng.random() < self.past_share
 
     def _again(self, process: int, completion: Completion) -> CommitPosition | None:
         """Return the same commit as a single request, if it succeeded and its member is known."""

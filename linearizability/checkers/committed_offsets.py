@@ -9,6 +9,7 @@ import polars as pl
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.history import F, Type
 from linearizability.ingest import ABORTED, IS_OK, KEY, TOLD_COMMIT
+from linearizability.removals import setting
 
 FETCHED = (
     (pl.col("f") == F.FETCH_OFFSETS.value)
@@ -43,8 +44,9 @@ class CommittedOffsets(Checker):
     it than was committed (where that is told); or it names none, although one was acknowledged. Or
     a commit of a member was accepted that was asked for after one of a newer generation (KIP-848:
     epoch) of the group had been accepted for the same partition, of another member where members
-    are known (KIP-1251: its own older epoch may do). Or, within one generation, a commit of a
-    member was accepted that was asked for after one of another member for the partition, and that
+    are known (KIP-1251: its own older epoch may do), or its own where it speaks the classic
+    protocol, in which a group has one generation at a time. Or, within one generation, a commit of
+    a member was accepted that was asked for after one of another member for the partition, and that
     one after one of its own: in a generation a partition has one owner, whom only the next process
     of its `group.instance.id` replaces (KIP-345), for ever.
 
@@ -117,7 +119,7 @@ class CommittedOffsets(Checker):
 def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the accepted commits of a generation that began after one of a newer generation was
     accepted, of another member where members are known: by KIP-848 a member commits with an epoch
-    of its own from when on it had the partition (KIP-1251)."""
+    of its own from when on it had the partition (KIP-1251). A classic member has no such."""
     commits = events.filter(OF_GENERATION).select(
         *OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns"
     )
@@ -145,15 +147,27 @@ def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     newer = first.rename({"generation": "newest", "member_id": "other"})
     by_other = (pl.col("other") != pl.col("member_id")).fill_null(True)
+    is_classic = pl.col("is_classic").fill_null(False)
     return (
         late.join(newer, on=OF_GROUP)
+        .join(classic_members(events), on=[*OF_GROUP, "member_id"], how="left")
         .filter(
             (pl.col("newest") > pl.col("generation"))
             & (pl.col("accepted_ns") < pl.col("t_invoke_ns"))
-            & by_other
+            & (by_other | is_classic)
         )
         .sort("newest", "accepted_ns", "newest_op", descending=[True, False, False])
         .unique([*OF_GROUP, "op_id"], keep="first", maintain_order=True)
+    )
+
+
+def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the members that are known to speak the classic protocol, and no other."""
+    told = (pl.col("f") == F.OWNED.value) & pl.col("settings").is_not_null()
+    return (
+        events.filter(told & pl.col("member_id").is_not_null())
+        .group_by(*OF_GROUP, "member_id")
+        .agg(is_classic=(setting("group.protocol") == "classic").all(ignore_nulls=False))
     )
 
 

@@ -48,6 +48,7 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
         "t_invoke_ns",
         "t_complete_ns",
         "generation",
+        "settings",
         "detail",
     ),
     Cut.OPERATION: (

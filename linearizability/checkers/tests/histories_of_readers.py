@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import ASKS, COMMITS, END, SENDS_OFFSET, P, Row, S
+from linearizability.checkers.tests.rows import ASKS, COMMITS, END, PLACE, SENDS_OFFSET, P, Row, S
 
 RU = {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
 MEMBER = {"group": "g", "member_id": "m"}
 MUCH_LATER = {"t_invoke_ns": 61 * 10**9, "t_complete_ns": 61 * 10**9}
+
+
+def OWNS_BY(protocol: str) -> Row:
+    """Return the report of a member that it owns the partition, by this group protocol."""
+    settings = f'{{"group.protocol": "{protocol}"}}'
+    return PLACE | MEMBER | {"f": "owned", "generation": 1, "settings": settings}
+
+
 COMMIT, ABORT = END("commit", 1), END("abort", 1)
 
 VALID: dict[str, dict[str, list[Row]]] = {
@@ -187,6 +195,17 @@ VALID: dict[str, dict[str, list[Row]]] = {
             COMMITS(2, generation=2, member_id="m"),
             COMMITS(3, generation=1, member_id="m"),
         ],
+        "of an own older epoch, by KIP-848": [
+            COMMITS(2, generation=2, member_id="m"),
+            COMMITS(3, generation=1, member_id="m"),
+            OWNS_BY("consumer"),
+        ],
+        "of a member that changed its protocol": [
+            COMMITS(2, generation=2, member_id="m"),
+            COMMITS(3, generation=1, member_id="m"),
+            OWNS_BY("classic"),
+            OWNS_BY("consumer"),
+        ],
         "of no generation": [COMMITS(2, generation=2), COMMITS(1), ASKS(1)],
         "of a member that was replaced": [
             COMMITS(1, generation=1, member_id="m"),
@@ -312,6 +331,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
     },
     "committed_offsets": {
         "from nowhere": ([COMMITS(1), ASKS(7)], [("unexplained-offset", (0, 1))]),
+        "of an own older generation, by the classic protocol": (
+            [
+                OWNS_BY("classic"),
+                COMMITS(2, generation=2, member_id="m"),
+                COMMITS(3, generation=1, member_id="m"),
+            ],
+            [("old-generation-commits", (1, 2))],
+        ),
         "replaced": ([COMMITS(1), COMMITS(2), ASKS(1)], [("unexplained-offset", (1, 2))]),
         "without what was beside it": (
             [COMMITS(1, detail="leader epoch 1, x"), ASKS(1)],

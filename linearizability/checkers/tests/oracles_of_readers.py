@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -308,13 +309,29 @@ def _old_generations(rows: list[Row]) -> Found:
             for r in commits
             if (r["place"], r["group"]) == (commit["place"], commit["group"])
             and r["t_complete_ns"] < commit["t_invoke_ns"]
-            and (r["member_id"] is None or r["member_id"] != commit["member_id"])
+            and (
+                r["member_id"] is None
+                or r["member_id"] != commit["member_id"]
+                or _is_classic(rows, commit)
+            )
         ]
         newest = max((r["generation"] for r in before), default=-1)
         if newest > commit["generation"]:
             first = min((r for r in before if r["generation"] == newest), key=_by_answer)
             found.add(("old-generation-commits", operations(commit, first), commit["place"]))
     return found
+
+
+def _is_classic(rows: list[Row], commit: Row) -> bool:
+    """Return whether the member is known to speak the classic protocol, and no other."""
+    same = ("place", "group", "member_id")
+    told = [
+        json.loads(row["settings"]).get("group.protocol")
+        for row in rows
+        if row["f"] == "owned" and row["settings"] is not None
+        if all(row[name] == commit[name] for name in same)
+    ]
+    return bool(told) and set(told) == {"classic"}
 
 
 def _by_answer(row: Row) -> tuple[int, int]:

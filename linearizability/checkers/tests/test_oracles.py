@@ -20,7 +20,7 @@ from linearizability.checkers.tests.oracles_of_transactions import ORACLES_OF_TR
 from linearizability.checkers.tests.oracles_of_writers import ORACLES_OF_WRITERS
 from linearizability.engine.opinion import anomalies_of
 from linearizability.history import frame
-from linearizability.ingest import resolved
+from linearizability.ingest import DECIDED_BY, resolved
 
 ALL = {
     **ORACLES,
@@ -85,6 +85,7 @@ def sends() -> st.SearchStrategy[Row]:
             "idempotent": st.sampled_from([True, True, False, None]),
             "client": st.sampled_from([None, "confluent", "jepsen"]),
             "txn": st.one_of(st.none(), st.integers(1, 2)),
+            "detail": st.sampled_from([None] * 3 + [DECIDED_BY.format(5)]),
         }
         | KEY
     )
@@ -263,6 +264,17 @@ def others() -> st.SearchStrategy[Row]:
     ).flatmap(
         lambda row: st.sampled_from([row, row | {"t_invoke_ns": 10**13, "t_complete_ns": 10**13}])
     )
+    owned = st.fixed_dictionaries(
+        place()
+        | {
+            "f": st.just("owned"),
+            "group": st.just("g"),
+            "member_id": st.sampled_from(["m", "n"]),
+            "settings": st.sampled_from(
+                [None, *['{"group.protocol": "classic"}'] * 3, '{"group.protocol": "consumer"}']
+            ),
+        }
+    )
     producers = st.fixed_dictionaries(
         {
             "f": st.sampled_from(["begin", "init_producer"]),
@@ -292,7 +304,9 @@ def others() -> st.SearchStrategy[Row]:
             "leader_epoch": st.sampled_from([None, 0, 0, 1]),
         }
     )
-    return st.one_of(ends, whole, offsets_of_groups(), settings, deletions, positions(), producers)
+    return st.one_of(
+        ends, whole, offsets_of_groups(), settings, deletions, positions(), producers, owned
+    )
 
 
 def operations() -> st.SearchStrategy[list[Row]]:
