@@ -108,6 +108,8 @@ def test_a_diverging_reader_is_told_where(wire: Wire, version: int) -> None:
     along = wire.fetch(topic, 2, version, last_fetched_epoch=epoch)
     expect((along.error_code, along.diverging_epoch.epoch), (0, -1), "(error, diverging epoch)")
     expect_that(len(bytes(along.records)) > 0, "records", "the last batch", "none")
+    at_end = wire.fetch(topic, 3, version, last_fetched_epoch=epoch)
+    expect((at_end.error_code, at_end.diverging_epoch.epoch), (0, -1), "the same at the end")
 
 
 @case(

@@ -111,6 +111,34 @@ def test_min_bytes_is_given_up_at_max_wait(wire: Wire, version: int) -> None:
     expect_that(waited_s >= 0.6, "wait", ">= 0.6 s", f"{waited_s:.2f} s")
 
 
+@case("FETCH-06", "Fetch", versions=ALL, spec="FetchRequest.json, field MinBytes; DelayedFetch")
+def test_min_bytes_is_counted_to_the_byte(wire: Wire, version: int) -> None:
+    """A fetch is answered at once where exactly min_bytes of records are there, and waits where
+    one byte is missing."""
+    topic = filled(wire, [b"a"])
+    size = len(bytes(wire.fetch(topic, 0, version).records))
+    started = time.monotonic()
+    wire.fetch(topic, 0, version, min_bytes=size, max_wait_ms=20_000)
+    took_s = time.monotonic() - started
+    expect_that(took_s < 10, "answer with enough bytes", "< 10 s", f"{took_s:.1f} s")
+    started = time.monotonic()
+    answer = wire.fetch(topic, 0, version, min_bytes=size + 1, max_wait_ms=700)
+    waited_s = time.monotonic() - started
+    expect(len(bytes(answer.records)), size, "bytes after the wait")
+    expect_that(waited_s >= 0.6, "wait for one byte more", ">= 0.6 s", f"{waited_s:.2f} s")
+
+
+@case("FETCH-08", "Fetch", versions=ALL, spec="class KafkaApis, handleFetchRequest", priority="P1")
+def test_nobody_waits_for_what_does_not_exist(wire: Wire, version: int) -> None:
+    """A fetch of an unknown partition alone is answered at once, however long it may wait."""
+    topic = wire.create_topic()
+    started = time.monotonic()
+    answer = wire.fetch(topic, 0, version, partition=7, max_wait_ms=20_000)
+    took_s = time.monotonic() - started
+    expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
+    expect_that(took_s < 10, "answer", "< 10 s", f"{took_s:.1f} s")
+
+
 @case("FETCH-08", "Fetch", versions=ALL, spec="ReplicaManager.fetchMessages", priority="P1")
 def test_an_error_of_the_log_ends_the_wait(wire: Wire, version: int) -> None:
     """An error of one partition (offset out of range) makes the whole fetch answer at once, though

@@ -52,6 +52,11 @@ def wanted(topic: Topic, *positions: tuple[int, int]) -> Struct:
     return part("Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=partitions)
 
 
+def errors_in(answer: Struct) -> dict[int, int]:
+    """Return partition -> error code, of all partitions in an answer."""
+    return {p.partition_index: p.error_code for t in answer.responses for p in t.partitions}
+
+
 def partitions_in(answer: Struct) -> dict[int, int]:
     """Return partition -> bytes of records, of all partitions in an answer."""
     return {
@@ -121,6 +126,18 @@ def test_a_forgotten_partition_is_no_longer_returned(wire: Wire, version: int) -
     wire.produce(topic, batch(b"a").encode(), partition=1)
     wire.produce(topic, batch(b"b").encode(), partition=0)
     expect(list(partitions_in(fetch(connection, version, session, 2))), [0], "partitions")
+
+
+@case("FETCH-24", "Fetch", versions=SESSIONS, spec=SPEC + "; class FetchManager", priority="P1")
+def test_a_session_without_partitions_ends(wire: Wire, version: int) -> None:
+    """A request that takes the last partition out of its session ends the session: the answer has
+    the session id 0, and the session is unknown (70) afterwards."""
+    topic, connection, session = opened(wire, version)
+    every = part("Fetch", "ForgottenTopic", topic=topic.name, topic_id=topic.id, partitions=[0, 1])
+    last = fetch(connection, version, session, 1, forgotten=[every])
+    expect((last.error_code, last.session_id), (0, 0), "(error, session id) of the last answer")
+    answer = fetch(connection, version, session, 2)
+    expect(answer.error_code, ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "error afterwards")
 
 
 @case("FETCH-25", "Fetch", versions=SESSIONS, spec=SPEC, priority="P1")
@@ -257,3 +274,35 @@ def test_no_partition_of_a_session_starves(wire: Wire, version: int) -> None:
         turns += [index for index, size in partitions_in(answer).items() if size]
         answer = fetch(connection, version, session, epoch, max_bytes=1000)
     expect(sorted(set(turns)), [0, 1, 2], "partitions with records, in four fetches")
+
+
+@case("FETCH-29", "Fetch", versions=SESSIONS, spec=SPEC + "; FetchSession.java, CachedPartition")
+def test_the_end_of_an_error_is_news(wire: Wire, version: int) -> None:
+    """In a session the first answer without error after one with an error holds the partition,
+    though it has neither records nor another high watermark; the next one does not."""
+    topic, connection, session = opened(wire, version)
+    beyond = fetch(connection, version, session, 1, wanted(topic, (0, 99)))
+    expect(errors_in(beyond), {0: int(ErrorCode.OFFSET_OUT_OF_RANGE)}, "errors beyond the end")
+    back = fetch(connection, version, session, 2, wanted(topic, (0, 0)))
+    expect(errors_in(back), {0: 0}, "errors after the return")
+    quiet = fetch(connection, version, session, 3)
+    expect((quiet.error_code, errors_in(quiet)), (0, {}), "(error, partitions) afterwards")
+
+
+@case("FETCH-21", "Fetch", versions=(9, 18), spec=SPEC + "; FetchSession.java, updateRequestParams")
+def test_all_that_a_request_says_anew_of_a_partition_counts(wire: Wire, version: int) -> None:
+    """In a session a partition that is named again is read as the last request says, in its leader
+    epoch and size limit, too: a leader epoch of the future gets UNKNOWN_LEADER_EPOCH (75)."""
+    topic, connection, session = opened(wire, version, 1)
+    for value in (b"a" * 900, b"b" * 900):
+        expect(wire.produce(topic, batch(value).encode()).error_code, 0, "produce error")
+    small = wanted(topic, (0, 0))
+    small.partitions[0].partition_max_bytes = 1
+    one = partitions_in(fetch(connection, version, session, 1, small))[0]
+    expect_that(900 < one < 1800, "bytes with a limit of 1", "one batch", one)
+    future = wanted(topic, (0, 0))
+    future.partitions[0].current_leader_epoch = 1000
+    refused = fetch(connection, version, session, 2, future)
+    expect(errors_in(refused), {0: int(ErrorCode.UNKNOWN_LEADER_EPOCH)}, "errors")
+    both = partitions_in(fetch(connection, version, session, 3, wanted(topic, (0, 0))))[0]
+    expect_that(both > 1800, "bytes with the first limits", "both batches", both)

@@ -221,9 +221,9 @@ def test_an_empty_partition_begins_and_ends_at_zero(wire: Wire, version: int) ->
     priority="P1",
 )
 def test_a_time_beyond_the_stable_offset_finds_nothing(wire: Wire, version: int) -> None:
-    """For a timestamp whose first record belongs to an open transaction, ListOffsets returns offset
-    -1 in read_committed, and that record's offset in read_uncommitted and once the transaction is
-    committed."""
+    """For a timestamp whose first record belongs to an open transaction, and for the largest one,
+    ListOffsets returns offset -1 in read_committed, and that record's offset in read_uncommitted
+    and once the transaction is committed."""
     topic, producer = stamped(wire, 0), Producer.ready(wire)
     producer.add(topic, 0)
     records = [Record(b"open", timestamp_delta=100)]
@@ -242,13 +242,18 @@ def test_a_time_beyond_the_stable_offset_finds_nothing(wire: Wire, version: int)
         transactional_id=producer.transactional_id,
     )
     expect(sent.error_code, ErrorCode.NONE, "produce error")
+    times = (BASE + 50, MAX_TIMESTAMP) if version >= 7 else (BASE + 50,)
+
+    def found(isolation: int) -> list[tuple[int, int]]:
+        answers = [list_offset(wire, topic, t, version, isolation_level=isolation) for t in times]
+        return [(answer.error_code, answer.offset) for answer in answers]
+
     for isolation, offset, what in ((1, -1, "read_committed"), (0, 1, "read_uncommitted")):
-        answer = list_offset(wire, topic, BASE + 50, version, isolation_level=isolation)
-        expect((answer.error_code, answer.offset), (0, offset), f"(error, offset), {what}")
+        expect(found(isolation), [(0, offset)] * len(times), f"(error, offset), {what}")
     producer.commit()
     wait_until_ended(wire, topic)
-    answer = list_offset(wire, topic, BASE + 50, version, isolation_level=1)
-    expect((answer.error_code, answer.offset), (0, 1), "(error, offset) once it is committed")
+    # The marker has a timestamp, too, which is the largest one by then.
+    expect(found(1)[0], (0, 1), "(error, offset) once it is committed")
 
 
 @case("LIST-09", "ListOffsets", versions=(8, 11), spec="KIP-405; KIP-1005", priority="P1")

@@ -64,6 +64,19 @@ def test_a_member_commits_in_its_generation(wire: Wire, version: int) -> None:
     eventually(lambda: offset_of(wire, member.group, topic), lambda o: o == 5, "it is committed")
 
 
+@case(
+    "TXN-40",
+    "TxnOffsetCommit",
+    spec="class GroupCoordinatorService, commitTransactionalOffsets",
+    priority="P1",
+)
+def test_offsets_of_no_group_are_refused(wire: Wire, version: int) -> None:
+    """TxnOffsetCommit for the group id "" gets INVALID_GROUP_ID (24)."""
+    topic, producer = wire.create_topic(), Producer.ready(wire)
+    error = try_to_commit_offset(producer, "", topic, 5, version)
+    expect(error, ErrorCode.INVALID_GROUP_ID, "error")
+
+
 @case("TXN-40", "TxnOffsetCommit", versions=(3, 4), spec=GROUPS + "; KIP-345", priority="P1")
 def test_a_fenced_instance_commits_nothing(wire: Wire, version: int) -> None:
     """Once an instance has a new member id, TxnOffsetCommit with its old one gets

@@ -65,6 +65,8 @@ def denial(broker: Broker, request: Request) -> ErrorCode | None:
     try:
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, request.body.transactional_id)
         broker.access.require(request, READ_GROUP, request.body.group_id)
+        if not request.body.group_id:
+            raise Refused(ErrorCode.INVALID_GROUP_ID)
     except Refused as refused:
         return refused.code
     return None
