@@ -150,7 +150,8 @@ def test_an_overlapping_range_is_refused(wire: Wire, version: int) -> None:
     OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
     producer = Producer.new(wire, version)
     producer.accept(0, 3)
-    producer.refuse(OUT_OF_ORDER, 1, 4)
+    for sequence, count in ((1, 4), (1, 2), (2, 1), (0, 2), (0, 4)):
+        producer.refuse(OUT_OF_ORDER, sequence, count)
 
 
 @case("IDEM-08", "Produce", versions=V2, spec="ProducerAppendInfo.checkSequence", priority="P1")

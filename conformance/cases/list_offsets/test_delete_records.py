@@ -6,7 +6,7 @@ from __future__ import annotations
 from conformance.case import case, expect
 from conformance.cases.list_offsets.test_list_offsets import EARLIEST, LATEST, list_offset
 from conformance.wire import Topic, Wire, batch, part, request
-from reference_impl.wire import ErrorCode, Struct
+from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct
 
 
 def delete_records(wire: Wire, topic: Topic, offset: int, version: int) -> Struct:
@@ -77,10 +77,16 @@ def test_the_log_start_never_moves_back(wire: Wire, version: int) -> None:
 
 @case("LIST-27", "DeleteRecords", spec="class Partition, deleteRecordsOnLeader", priority="P1")
 def test_a_compacted_topic_refuses(wire: Wire, version: int) -> None:
-    """On a topic with cleanup.policy=compact alone: POLICY_VIOLATION (44)."""
+    """On a topic with cleanup.policy=compact alone: POLICY_VIOLATION (44); with both policies the
+    records are deleted."""
     topic = wire.create_topic(config={"cleanup.policy": "compact"})
     answer = delete_records(wire, topic, 0, version)
     expect(answer.error_code, ErrorCode.POLICY_VIOLATION, "error")
+    both = wire.create_topic(config={"cleanup.policy": "compact,delete"})
+    keyed = RecordBatch([Record(b"value", key=b"key")], base_timestamp=1).encode()
+    expect(wire.produce(both, keyed).error_code, ErrorCode.NONE, "produce error")
+    answer = delete_records(wire, both, 1, version)
+    expect((answer.error_code, answer.low_watermark), (0, 1), "(error, low watermark), both")
 
 
 @case("LIST-29", "DeleteRecords", spec="class KafkaApis, handleDeleteRecords", priority="P1")

@@ -187,8 +187,12 @@ def test_a_batch_beyond_max_message_bytes_is_refused(wire: Wire, version: int) -
     """A batch larger than the topic's max.message.bytes gets MESSAGE_TOO_LARGE (10)."""
     topic = wire.create_topic(config={"max.message.bytes": "1000"})
     expect_refused(wire, topic, batch(b"x" * 1100).encode(), version, ErrorCode.MESSAGE_TOO_LARGE)
-    answer = wire.produce(topic, batch(b"x" * 800).encode(), version)
-    expect(answer.error_code, ErrorCode.NONE, "error of a batch that fits")
+    overhead = len(batch(b"x" * 900).encode()) - 900
+    for size, code in ((1001, ErrorCode.MESSAGE_TOO_LARGE), (1000, ErrorCode.NONE)):
+        made = batch(b"x" * (size - overhead)).encode()
+        expect(len(made), size, "size of the batch")
+        answer = wire.produce(topic, made, version)
+        expect(answer.error_code, code, f"error of a batch of {size} bytes")
 
 
 @case("BATCH-20", "Produce", versions=V2, spec="class UnifiedLog, append", priority="P1")
