@@ -50,6 +50,14 @@ def the_only_batch(
 ) -> memoryview | bytearray:
     """Return the one batch of magic 2 that a Produce must hold, without what follows it, or raise
     Refused (ProduceRequest.validateRecords)."""
+    if (
+        records is not None
+        and len(records) >= HEADER_BYTES
+        and LOG_OVERHEAD + _LENGTH.unpack_from(records, 8)[0] == len(records)
+        and records[_MAGIC_END - 1] == MAGIC
+        and api_version >= ZSTD_SINCE
+    ):
+        return records  # nearly always; what follows says why all else is refused
     found = None if records is None else _bounds(records, 0)
     if records is None or found is None:
         raise Refused(

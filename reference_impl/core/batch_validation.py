@@ -172,6 +172,8 @@ def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHea
 def _codec(header: BatchHeader) -> Compression:
     """Return how the records are compressed, or raise Refused. (CompressionType.forId throws an
     unexpected exception, hence the error code.)"""
+    if not header.attributes & COMPRESSION_BITS:
+        return Compression.NONE
     try:
         return header.compression
     except CorruptRecord as error:

@@ -86,55 +86,62 @@ class Node:
         else:
             broker = self.broker
             broker.enter(event)
-        return tuple(self._effects(broker, event))
+        # A list, not a chain of generators: to resume each of them costs more than what it does.
+        effects: list[Effect] = []
+        self._take(broker, event, effects)
+        if broker.purgatory.changed:
+            effects += self.answer_waiting()
+        return tuple(effects)
 
-    def _effects(self, broker: Broker, event: Event) -> Iterator[Effect]:
+    def _take(self, broker: Broker, event: Event, effects: list[Effect]) -> None:
+        """Let the event happen, and add what the host must do for it."""
         match event:
             case RequestArrived(request=request):
-                yield from self._request(broker, request)
+                self._run(self._handler_of(broker, request), effects)
             case Started():
-                yield from broker.start()
-                yield from housekeeping.start(broker)
+                effects += broker.start()
+                effects += housekeeping.start(broker)
             case GoOn(connection=connection):
                 if (rest := self._unfinished.pop(connection, None)) is not None:
-                    yield from self._run(rest)
+                    self._run(rest, effects)
             case ConnectionOpened(connection=connection, listener=listener, client_port=port):
                 broker.telemetry.opened(connection, port)
                 sasl = broker.connection_listeners.opened(connection, listener).sasl
                 if sasl is not None:
                     broker.authentication.opened(connection, sasl)
             case TokenArrived(connection=connection, token=token):
-                yield from broker.authentication.token_arrived(connection, token)
+                effects += broker.authentication.token_arrived(connection, token)
             case ConnectionClosed(connection=connection):
                 self._unfinished.pop(connection, None)
                 broker.principals.forget(connection)
                 broker.connection_listeners.closed(connection)
                 broker.telemetry.closed(connection)
-                yield from broker.authentication.closed(connection)
-                yield from broker.purgatory.drop(connection)
+                effects += broker.authentication.closed(connection)
+                effects += broker.purgatory.drop(connection)
             case TimerFired(key=key) if key[0] == purgatory.TIMER:
-                yield from self._run(broker.purgatory.expire(key))
+                self._run(broker.purgatory.expire(key), effects)
             case TimerFired(key=key) if key[0] == coordinator.TIMER:
-                yield from broker.groups.timer_fired(key)
+                effects += broker.groups.timer_fired(key)
             case TimerFired(key=key) if key[0] == transactions.TIMER:
-                yield from broker.transactions.timer_fired(key)
+                effects += broker.transactions.timer_fired(key)
             case TimerFired(key=key) if key[0] == authentication.TIMER:
-                yield from broker.authentication.timer_fired(key)
+                effects += broker.authentication.timer_fired(key)
             case TimerFired(key=key) if key[0] == housekeeping.TIMER:
-                yield from housekeeping.fired(broker, key)
+                effects += housekeeping.fired(broker, key)
             case Stopping():
                 broker.stop()
             case _:
                 raise ValueError(f"a node cannot handle {event}")
-        if broker.purgatory.changed:
-            yield from self.answer_waiting()
 
-    def answer_waiting(self) -> Iterator[Effect]:
+    def answer_waiting(self) -> list[Effect]:
         """Answer the parked requests which may be answered now."""
+        effects: list[Effect] = []
         for handler in self.broker.purgatory.woken():
-            yield from self._run(handler)
+            self._run(handler, effects)
+        return effects
 
-    def _request(self, broker: Broker, request: Request) -> Iterator[Effect]:
+    def _handler_of(self, broker: Broker, request: Request) -> Iterator[Effect]:
+        """Return what answers the request, step by step."""
         outsider = broker.authentication.outside.get(request.connection)
         if outsider is not None:
             objection = outsider.objection_to(request.api_key)
@@ -148,18 +155,17 @@ class Node:
             name = API_NAMES.get(request.api_key, str(request.api_key))
             reason = f"{name} version {request.api_version} is not served"
             return iter((CloseConnection(request.connection, reason),))
-        return self._run(api.handle(broker, request))
+        return api.handle(broker, request)
 
-    def _run(self, handler: Iterator[Effect]) -> Iterator[Effect]:
-        """Run a handler to its end, or until it gives way."""
+    def _run(self, handler: Iterator[Effect], effects: list[Effect]) -> None:
+        """Run a handler to its end, or until it gives way, and add its effects."""
         for effect in handler:
-            if type(effect) is GiveWay:
-                if not self.must_give_way():
-                    continue
+            if type(effect) is not GiveWay:
+                effects.append(effect)
+            elif self.must_give_way():
                 self._unfinished[effect.request.connection] = handler
-                yield effect
+                effects.append(effect)
                 return
-            yield effect
 
 
 def never() -> bool:

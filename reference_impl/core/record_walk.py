@@ -95,10 +95,8 @@ def varint(data: Bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
 
 def walk_records(data: Bytes, count: int) -> Walk:
     """Visit exactly `count` records, which must fill `data`, or raise BadRecords."""
-    window = Window(())
-    window.data, window.is_last = data, True
     try:
-        _, position, _, seen = _walk(window, 0, 0, count, NOTHING_SEEN)
+        _, position, _, seen = _walk(data, True, 0, 0, count, NOTHING_SEEN)
     except IndexError:
         raise BadRecords(ENDS_EARLY) from None
     if left := len(data) - position:
@@ -123,7 +121,9 @@ def walk_pieces(
             position = 0
         first, stop = index, min(count, index + STEP_RECORDS)
         try:
-            index, position, wanted, seen = _walk(window, position, index, stop, seen)
+            index, position, wanted, seen = _walk(
+                window.data, window.is_last, position, index, stop, seen
+            )
         except IndexError:
             raise BadRecords(ENDS_EARLY) from None
         if must_be_consecutive and not seen.offsets_are_consecutive:
@@ -140,18 +140,18 @@ def walk_pieces(
 
 
 def _walk(
-    window: Window, position: int, first: int, stop: int, seen: Walk
+    data: Bytes, is_last: bool, position: int, first: int, stop: int, seen: Walk
 ) -> tuple[int, int, int, Walk]:
-    """Visit records from `first` up to `stop`, or to the end of what the window holds.
+    """Visit records from `first` up to `stop`, or to the end of `data`, which more may follow
+    unless it is the last.
 
-    Return the next record's index, where it begins, and how many bytes it needs there (0: the
-    window holds enough).
+    Return the next record's index, where it begins, and how many bytes it needs there (0: those at
+    hand are enough).
     """
     # Numbers of one byte are read in place: they are nearly all, and a call costs more than a read.
-    data = window.data
     low, high, consecutive, keys = seen
     limit = len(data)
-    safe = limit if window.is_last else limit - SIZE_BYTES_MAX
+    safe = limit if is_last else limit - SIZE_BYTES_MAX
     for index in range(first, stop):
         start = position
         if start > safe:
@@ -162,7 +162,7 @@ def _walk(
             size, position = varint(data, position)
         end = position + size
         if size < 0 or end > limit:
-            _check_more_may_follow(window, size, index)
+            _check_more_may_follow(is_last, size, index)
             return index, start, end - start, Walk(low, high, consecutive, keys)
         if (byte := data[position + 1]) < 0x80:  # after the attributes
             timestamp, position = (byte >> 1) ^ -(byte & 1), position + 2
@@ -203,10 +203,10 @@ def _walk(
     return stop, position, 0, Walk(low, high, consecutive, keys)
 
 
-def _check_more_may_follow(window: Window, size: int, index: int) -> None:
-    """Raise BadRecords if the record cannot go on behind the window: that is the end, or its size
-    is absurd."""
-    if size < 0 or window.is_last or size > UNCOMPRESSED_BYTES_MAX:
+def _check_more_may_follow(is_last: bool, size: int, index: int) -> None:
+    """Raise BadRecords if the record cannot go on behind the bytes at hand: they are the last, or
+    its size is absurd."""
+    if size < 0 or is_last or size > UNCOMPRESSED_BYTES_MAX:
         raise BadRecords(f"record {index} has size {size}, which does not fit into the batch")
 
 

@@ -327,15 +327,14 @@ class Connection(asyncio.Protocol):
 
     def _pause_or_resume(self) -> None:
         """Read no further while requests wait here: that is what holds a pipelining client."""
-        if self._transport is None or self._transport.is_closing():
-            return
         is_full = bool(self._frames) or self._muted is not None or self._must_wait
-        if is_full != self.is_paused:
-            self.is_paused = is_full
-            if self.is_paused:
-                self._transport.pause_reading()
-            else:
-                self._transport.resume_reading()
+        if is_full == self.is_paused or self._transport is None or self._transport.is_closing():
+            return
+        self.is_paused = is_full
+        if is_full:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
 
     def _hand_over(self, frame: bytearray) -> None:
         if self._reads_tokens:

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from struct import Struct
 from typing import Any, Protocol
 
 from reference_impl.core.effects import (
@@ -53,8 +54,8 @@ ELEMENTS_AT_ONCE = 2000
 """A request or an answer with more elements is decoded or encoded in another thread."""
 STEP_S_MIN = 0.001
 """So long may any request be worked on at a time, whatever has been done before in its turn."""
-EVENT_ENTROPY_BYTES = 16
-EVENTS_PER_DRAW = 256
+ENTROPY = Struct("16s" * 256)
+"""The random bytes of many events: for most of them the system call would be all that they cost."""
 _drawn: list[bytes] = []
 """Random bytes that no event has had yet."""
 
@@ -251,10 +252,5 @@ def now_ms() -> int:
 def entropy() -> bytes:
     """Return random bytes from which the core may draw ids during one event."""
     if not _drawn:
-        # Many at a time: for most events the system call would be all that they cost here.
-        pool = os.urandom(EVENT_ENTROPY_BYTES * EVENTS_PER_DRAW)
-        _drawn.extend(
-            pool[start : start + EVENT_ENTROPY_BYTES]
-            for start in range(0, len(pool), EVENT_ENTROPY_BYTES)
-        )
+        _drawn.extend(ENTROPY.unpack(os.urandom(ENTROPY.size)))
     return _drawn.pop()

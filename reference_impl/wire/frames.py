@@ -26,7 +26,8 @@ API_VERSIONS = 18
 CONTROLLED_SHUTDOWN = 7
 
 _SIZE = struct.Struct(">i")
-_REQUEST_START = struct.Struct(">hhih")  # api key, api version, correlation id, client id length
+_API = struct.Struct(">hh")  # api key, api version
+_REQUEST_START = struct.Struct(">hhih")  # and correlation id, client id length
 _CORRELATION_ID = struct.Struct(">i")
 
 
@@ -158,7 +159,7 @@ def decode_request_header(
 
 
 def _decode_request_header(view: memoryview, tags_max: int | None) -> tuple[RequestHeader, int]:
-    api_key, api_version = struct.unpack_from(">hh", view)
+    api_key, api_version = _API.unpack_from(view)
     header_version = request_header_version(api_key, api_version)
     if header_version == 0:
         return RequestHeader(api_key, api_version, _CORRELATION_ID.unpack_from(view, 4)[0], None), 8
@@ -174,7 +175,7 @@ def _decode_request_header(view: memoryview, tags_max: int | None) -> tuple[Requ
     elif length != -1:
         raise Malformed(f"negative length {length}", "client_id")
     if header_version == 2:
-        position = _skip_tags(view, position, tags_max)
+        position = _skip_tags(view, position, tags_max) if view[position] else position + 1
     return RequestHeader(api_key, api_version, correlation_id, client_id), position
 
 
@@ -299,12 +300,8 @@ def decode_response(
     return correlation_id, definition.decode(view[start:], api_version)
 
 
-def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
-    return _definition(kind, api_key, api_version, kafka_version)
-
-
 @lru_cache(4096)
-def _definition(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
+def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
     """Return the newest definition that has this version."""
     find = request_definition if kind == "request" else response_definition
     if kafka_version is not None:

@@ -260,6 +260,9 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
             write_count(out, -1)
             return
         count = len(items)
+        if not count:
+            write_count(out, 0)
+            return
         if budget is not None and count > 1:
             budget.spend(count)
         if flexible and count < 0x7F:

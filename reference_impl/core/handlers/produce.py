@@ -46,10 +46,11 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
     """Append the batches of one request to the partitions that this broker leads."""
     pending = PendingProduce(broker, request)
     pause = pending.pause
-    refused_as_a_whole = yield from why_nothing_is_appended(broker, request)
+    refused_as_a_whole = yield from why_nothing_is_appended(broker, request, pause)
     for topic in request.body.topic_data:
-        yield pause
         answers = pending.add_topic(topic)
+        if not topic.partition_data:
+            yield pause
         # A partition that is named twice counts once, its last time (KafkaApis: a map).
         for wanted in {row.index: row for row in topic.partition_data}.values():
             try:
@@ -79,7 +80,7 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def why_nothing_is_appended(
-    broker: Broker, request: Request
+    broker: Broker, request: Request, pause: GiveWay
 ) -> Generator[Effect, None, Refused | None]:
     """Return the error of every partition if one of them begins with what cannot be a batch, or if
     the client writes in a transaction that is not its own (KafkaApis.handleProduceRequest and
@@ -89,7 +90,7 @@ def why_nothing_is_appended(
         for topic in request.body.topic_data:
             for wanted in topic.partition_data:
                 producers |= writers_in_transactions(wanted.records)
-            yield GiveWay(request)
+            yield pause
         if producers:
             transactional_id = request.body.transactional_id
             if transactional_id is None:
