@@ -84,6 +84,24 @@ def test_only_the_leader_is_told_the_members(wire: Wire, version: int) -> None:
     expect(list(told.values()), [{}], "members told to the other")
 
 
+@case("GRPC-06", "JoinGroup", versions=(4, 9), spec="KIP-394; ClassicGroup.hasAllMembersJoined")
+def test_a_generation_waits_for_who_was_given_an_id(wire: Wire, version: int) -> None:
+    """A member that was given its id and has not come back with it is waited for: a leader that
+    joins again is answered only when the other one is there, in the same generation."""
+    versions = {"JoinGroup": version}
+    first = Member.stable(wire, versions=versions)
+    second = Member.of(wire, first.group, versions=versions)
+    second.get_member_id()
+    first.ask_to_join()
+    silent = first.connection.is_silent(0.7)
+    expect_that(silent, "while the other has only its id", "silence", "an answer")
+    second.ask_to_join()
+    answers = [first.finish_joining(), second.finish_joining()]
+    expect([a.error_code for a in answers], [0, 0], "errors")
+    expect(answers[0].generation_id, answers[1].generation_id, "generation of both")
+    expect(max(len(a.members) for a in answers), 2, "members told to the leader")
+
+
 @case("GRPC-07", "JoinGroup", spec=REFUSALS)
 def test_an_empty_group_id_is_refused(wire: Wire, version: int) -> None:
     """A JoinGroup without group id gets INVALID_GROUP_ID (24)."""

@@ -70,3 +70,39 @@ def test_a_pending_offset_is_unstable(wire: Wire, version: int) -> None:
     expect(ask(False), (0, 1), "(error, offset) without it")
     producer.commit()
     eventually(lambda: ask(True), lambda found: found == (0, 5), "the new offset is stable")
+
+
+@case("TXN-39", "OffsetFetch", versions=(8, 9), spec="KIP-447; class OffsetMetadataManager")
+def test_who_asks_for_all_is_told_that_one_is_unstable(wire: Wire, version: int) -> None:
+    """With require_stable all offsets of a group are told, but the one that a transaction may
+    change has UNSTABLE_OFFSET_COMMIT (88) and offset -1."""
+    producer, topic, group = Producer.ready(wire), wire.create_topic(2), wire.new_name("group")
+    commit(wire, group, topic, {0: 1, 1: 2})
+    commit_in_transaction(producer, group, topic, 5)
+
+    def ask(require_stable: bool) -> dict[int, tuple[int, int]]:
+        answer = group_connection(wire, group).call(
+            "OffsetFetch", version, groups=[position(group, None)], require_stable=require_stable
+        )
+        rows = [p for t in answer.groups[0].topics for p in t.partitions]
+        return {p.partition_index: (p.error_code, p.committed_offset) for p in rows}
+
+    unstable = (int(ErrorCode.UNSTABLE_OFFSET_COMMIT), -1)
+    expect(ask(True), {0: unstable, 1: (0, 2)}, "(error, offset) with require_stable")
+    expect(ask(False), {0: (0, 1), 1: (0, 2)}, "(error, offset) without it")
+    producer.commit()
+    stable = {0: (0, 5), 1: (0, 2)}
+    eventually(lambda: ask(True), lambda found: found == stable, "the new offset is stable")
+
+
+@case("TXN-37", "TxnOffsetCommit", versions=(0, 4), spec="class OffsetMetadataManager, replay")
+def test_a_later_plain_commit_outlives_the_transaction(wire: Wire, version: int) -> None:
+    """An offset that was committed without a transaction, after the one in the transaction, stays
+    when the transaction is committed: the later one counts."""
+    producer, topic, group = Producer.ready(wire), wire.create_topic(), wire.new_name("group")
+    commit_in_transaction(producer, group, topic, 5, commit_version=version)
+    commit(wire, group, topic, {0: 3})
+    expect(offset_of(wire, group, topic), 3, "offset before the end")
+    producer.commit()
+    found = stable_offset_of(wire, group, topic)
+    expect((found.error_code, found.committed_offset), (0, 3), "(error, offset) after the end")
