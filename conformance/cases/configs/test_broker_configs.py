@@ -243,7 +243,7 @@ def test_what_is_set_for_a_plugin_is_never_told(wire: Wire, version: int) -> Non
         expect(alter(wire, version, {broker: [removal]}, resource_type=BROKER), {broker: 0})
 
 
-@case("CONF-16", "IncrementalAlterConfigs", spec="KIP-73; class QuotaConfig", priority="P2")
+@case("CONF-24", "IncrementalAlterConfigs", spec="KIP-73; class QuotaConfig", priority="P2")
 def test_replication_is_throttled_by_a_broker_configuration(wire: Wire, version: int) -> None:
     """The rates that tools set while they move replicas are accepted, and in force until they are
     taken back; a negative one gets INVALID_REQUEST (42)."""
