@@ -4,15 +4,18 @@ tests draw, and the time budget.
 A test whose component is missing is not skipped in silence: it is left out and listed at the end,
 under "not run (component missing)", with the command that brings the component.
 
-`make test` runs three workers (pytest-xdist), a file at a time; `pytest PATH` runs in one process.
+`make test` runs three workers (pytest-xdist), a file at a time, long files first; each has ports of
+its own, and looks after what its own tests left. `pytest PATH` runs in one process.
 
 Tests that draw at random draw the same in every `make test`, on every machine: a red is the
 change's.
 `--nightly` draws anew, and more; the seed stands in the header and in the summary.
 """
 
+import os
 import secrets
 import time
+import zlib
 from collections import Counter
 from typing import Any
 from unittest import TestCase
@@ -20,14 +23,36 @@ from unittest import TestCase
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from chaos import guard, ports
 from ci import doctor
 
 BUDGET_S = 12 * 60
 """`make test` must end within this on 2 cores, now and for ever; the long runs are nightly."""
 
-ATTACKS = ("chaos/", "ci/")
-"""Their tests run in one worker: an attack removes what a killed one left behind, and must not
-remove it before the test that looks for it."""
+LONG_FILES = (
+    "linearizability/tests/test_self_test.py",
+    "chaos/tests/test_disk_bugs.py",
+    "ci/tests/test_cli.py",
+    "ci/tests/test_conform.py",
+    "ci/tests/test_checks.py",
+    "reference_impl/robustness/hostile/tests/test_hostile.py",
+    "conformance/tests/test_mutation.py",
+    "chaos/probes/tests/test_probes.py",
+    "chaos/clients/tests/test_real.py",
+    "chaos/targets/tests/test_disk_faults.py",
+    "chaos/targets/tests/test_foreign.py",
+    "chaos/clients/tests/test_confluent_member.py",
+    "chaos/clients/tests/test_reference.py",
+    "conformance/tests/test_group_cases.py",
+    "conformance/tests/test_framework.py",
+    "linearizability/checkers/tests/test_oracles.py",
+    "linearizability/tests/test_engines.py",
+    "ci/report/tests/test_building.py",
+    "ci/tests/test_needs.py",
+    "ci/tests/test_crashes.py",
+    "reference_impl/robustness/fuzz/tests/test_fuzz.py",
+)
+"""They begin first, so that nobody waits for one worker at the end."""
 
 EXAMPLES_TIMES_NIGHTLY = 20
 """`--nightly` draws as many times more than `make test`."""
@@ -73,9 +98,23 @@ def pytest_configure(config: pytest.Config) -> None:
     if examples_times(config) < 1:
         raise pytest.UsageError("--examples-times takes a whole number from 1 on")
     settings.load_profile("same" if seed is None else "anew")
+    keep_apart(config)
     config.stash[_left_out] = []
     config.stash[_nightly] = 0
     config.stash[_started] = time.monotonic()
+
+
+def keep_apart(config: pytest.Config) -> None:
+    """Give this worker a realm and ports of its own: an attack removes what a killed one left
+    behind, and must not remove it before the test of another worker that looks for it."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    os.environ[guard.REALM] = str(zlib.crc32(f"{config.rootpath} {worker}".encode()))
+    if worker:
+        workers = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        number = int(worker.removeprefix("gw")) % workers
+        every = ports.allowed()
+        own = every[number * len(every) // workers : (number + 1) * len(every) // workers]
+        os.environ[ports.VARIABLE] = f"{own.start}-{own.stop - 1}"
 
 
 def examples_times(config: pytest.Config) -> int:
@@ -112,7 +151,7 @@ def draw_more(items: list[pytest.Item], times: int) -> None:
     for item in items:
         if not (isinstance(item, pytest.Function) and is_hypothesis_test(item.function)):
             continue
-        item.add_marker(pytest.mark.timeout(300 * times), append=False)
+        item.add_marker(pytest.mark.timeout(900 * times), append=False)
         is_machine = item.cls is not None and issubclass(item.cls, TestCase)
         holder: Any = item.cls if is_machine else item.function
         name = "settings" if is_machine else "_hypothesis_internal_use_settings"
@@ -148,17 +187,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = run
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        rank = {file: number for number, file in enumerate(LONG_FILES)}
+        items.sort(key=lambda item: rank.get(file_of(item.nodeid), len(rank)))
+
+
+def file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each worker a file at a time, and the attacks to one worker."""
+    """Give each worker a file at a time, in the order of collection."""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return "attacks" if nodeid.startswith(ATTACKS) else nodeid.partition("::")[0]
+            return file_of(nodeid)
 
+    config.option.loadscopereorder = False
     return ByFile(config, log)
 
 

@@ -21,6 +21,10 @@ import time
 from collections.abc import Iterator
 
 VARIABLE = "TOUCHSTONE_OWNER"
+REALM = "TOUCHSTONE_REALM"
+"""A number: commands look after what commands of the same realm left, as they do of the same pid
+namespace. Tests that run beside each other, or beside somebody's attack, have realms of their own.
+"""
 POLL_S = 1.0
 SWEEPS_MAX = 50
 
@@ -39,7 +43,7 @@ def start_time(pid: int) -> str | None:
 
 def owner_name(pid: int) -> str:
     """Return `PID:START:NAMESPACE`, a name that no other process of this boot ever has."""
-    return f"{pid}:{start_time(pid)}:{_pid_namespace('self')}"
+    return f"{pid}:{start_time(pid)}:{_namespace()}"
 
 
 def owner_tag(pid: int) -> str:
@@ -56,8 +60,11 @@ def is_dead_tag(tag: str) -> bool:
     return namespace == here and start_time(int(pid)) != started
 
 
-def _pid_namespace(pid: int | str) -> str:
-    return os.readlink(f"/proc/{pid}/ns/pid")
+def _namespace() -> str:
+    """Return the name of this process's pid namespace, and its realm if it has one."""
+    return os.readlink("/proc/self/ns/pid") + "".join(
+        filter(str.isdigit, os.environ.get(REALM, ""))
+    )
 
 
 def is_alive(owner: str) -> bool:
@@ -82,7 +89,7 @@ def _owner_of(pid: int) -> str | None:
 
 def owned() -> Iterator[tuple[int, str]]:
     """Yield (pid, owner) of every living process that some owner in our pid namespace started."""
-    here = _pid_namespace("self")
+    here = _namespace()
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue

@@ -14,7 +14,7 @@ from pathlib import Path
 
 SECTOR_BYTES = 512
 WRITERS = 4
-WAIT_S = 60.0
+WAIT_S = 180.0
 BEGINNING_S = 0.2
 _ACKNOWLEDGEMENT = struct.Struct(">II")
 PROGRAM = """

@@ -27,7 +27,7 @@ NAMESPACE = guard.owner_name(os.getpid()).split(":", 2)[2]
 DEAD = f"1:999999999999:{NAMESPACE}"
 ELSEWHERE = "1:999999999999:pid:[1]"
 IMAGE = "python:3.11-slim"
-WAIT_S = 60.0
+WAIT_S = 180.0
 
 
 @pytest.fixture

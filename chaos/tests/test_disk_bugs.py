@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos import runner
 from chaos.clients import whole_partitions
 from chaos.runner import run
 from linearizability import check
@@ -16,6 +17,8 @@ from reference_impl.bugs import BUGS
 
 READ_TIMEOUT_S = 5.0
 """A consumer stops at a batch whose CRC is wrong, and need not be waited for."""
+JOIN_TIMEOUT_S = 10.0
+"""Nor need a client that a broken broker keeps waiting."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
     storm: Storm, planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole_partitions, "READ_TIMEOUT_S", READ_TIMEOUT_S)
+    if planted:
+        monkeypatch.setattr(runner, "JOIN_TIMEOUT_S", JOIN_TIMEOUT_S)
     bug = BUGS[storm.bug]
     result = run(
         "reference",

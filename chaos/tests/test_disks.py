@@ -18,7 +18,7 @@ from chaos import disks, leftovers, processes
 from chaos.disks import Disk, DiskError
 
 pytestmark = pytest.mark.needs("root", "loop")
-WAIT_S = 60.0
+WAIT_S = 180.0
 SIZE_BYTES = 64 << 20
 PAGE = b"x" * 4096
 WRITER = "import os, sys; open(sys.argv[1], 'wb').write(b'written')"

@@ -15,7 +15,7 @@ from chaos.links import Address, Link, LinkError, Links
 from chaos.ports import free_ports
 
 HOST = "127.0.0.1"
-PATIENCE_S = 20.0
+PATIENCE_S = 180
 SILENCE_S = 0.5
 
 

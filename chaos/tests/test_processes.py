@@ -16,7 +16,7 @@ import pytest
 
 from chaos import guard, processes
 
-WAIT_S = 30.0
+WAIT_S = 180.0
 IDLE = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
 STUBBORN = [
     sys.executable,
@@ -144,6 +144,21 @@ def test_the_next_command_ends_leftovers_and_nobody_elses_children(tmp_path: Pat
     wait_until(lambda: is_gone(child), "the leftover is gone")
     assert ours.running
     ours.end()
+
+
+def test_leftovers_of_another_realm_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(guard.REALM, "7")
+    process, child, watcher = owner(tmp_path, "signal.pause()")
+    os.kill(watcher, signal.SIGKILL)
+    process.kill()
+    process.wait(WAIT_S)
+    monkeypatch.setenv(guard.REALM, "8")
+    assert child not in processes.end_leftovers()
+    assert not is_gone(child)
+    monkeypatch.setenv(guard.REALM, "7")
+    assert child in processes.end_leftovers()
 
 
 def test_a_process_number_used_again_is_not_taken_for_the_owner() -> None:

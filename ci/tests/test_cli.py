@@ -24,7 +24,7 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
         [sys.executable, "-m", "ci.cli", *words],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         cwd=cwd,
     )
@@ -258,6 +258,6 @@ def test_a_reader_that_goes_away_is_no_defect() -> None:
     )
     assert listing.stdout is not None
     listing.stdout.close()
-    _, said = listing.communicate(timeout=120)
+    _, said = listing.communicate(timeout=600)
     assert "Traceback" not in said
     assert listing.returncode == 3

@@ -22,7 +22,7 @@ from chaos import guard, processes
 from chaos.disks import Disk
 from chaos.netns.namespaces import NAMES
 
-WAIT_S = 120.0
+WAIT_S = 180.0
 QUIET_S = 0.3
 LOOK_EVERY_S = 0.02
 IDLE = [sys.executable, "-S", "-c", "import signal; signal.pause()"]

@@ -30,7 +30,7 @@ def run_pytest(folder: Path, tests: str, *arguments: str) -> tuple[int, str]:
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  needs: x\n  nightly: x\n seeds: x\n")
     (folder / "test_sample.py").write_text("import pytest\n" + tests)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 

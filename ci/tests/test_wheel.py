@@ -71,7 +71,7 @@ def test_it_works_in_a_project_that_has_packages_of_the_same_names(
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": "installed"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert '"failed": 0' in done.stdout

@@ -13,7 +13,7 @@ from conformance.cases.framing import test_every_api as cases
 from conformance.cases.framing.minimal_requests import REQUESTS
 from conformance.examination import CAMEL, advertised_versions
 from conformance.tests.fake import FakeKafka, response
-from conformance.wire import Wire, api_key
+from conformance.wire import Wire, api_key, eventually
 from reference_impl.wire import Struct
 
 NEVER_FROM_CLIENTS = {
@@ -79,7 +79,8 @@ def test_a_byte_too_few_or_too_many_fails(cut: int, surplus: bytes) -> None:
         cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, "ListGroups")
 
 
-def test_throttling_fails() -> None:
+def test_throttling_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eventually, "__defaults__", (0.5,))
     with (
         wire_to(Mangling("ListGroups", throttle_ms=7)) as wire,
         pytest.raises(Deviation, match="throttle_time_ms of ListGroups"),

@@ -15,7 +15,7 @@ import pyspark
 
 from linearizability.engine.java import java_environment
 
-WITHIN_S = 120
+WITHIN_S = 300
 LOOPBACK = "127.0.0.1"
 _DEPLOY = "org.apache.spark.deploy"
 

@@ -48,7 +48,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"), 1, config)
     try:
         admin = Admin(started.bootstrap)
-        admin.create_topics([TopicSpec(TOPIC, 2)], 1, timeout_s=30.0)
+        admin.create_topics([TopicSpec(TOPIC, 2)], 1, timeout_s=120.0)
         admin.close()
         sender = ConfluentClient(started.bootstrap, ClientSettings(), NONCE)
         for partition, values in ((0, (1, 2, 3)), (1, (4, 5, 6))):

@@ -45,7 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"))
     try:
         admin = Admin(started.bootstrap)
-        admin.create_topics([TopicSpec("plain", 1), TopicSpec("txn", 1)], 1, timeout_s=30.0)
+        admin.create_topics([TopicSpec("plain", 1), TopicSpec("txn", 1)], 1, timeout_s=120.0)
         admin.close()
         yield started
     finally:
@@ -149,7 +149,7 @@ def test_a_member_commits_leaves_and_its_successor_goes_on_behind_it(
 ) -> None:
     topic = f"members-{protocol}"
     admin = Admin(cluster.bootstrap)
-    admin.create_topics([TopicSpec(topic, 1)], 1, timeout_s=30.0)
+    admin.create_topics([TopicSpec(topic, 1)], 1, timeout_s=120.0)
     admin.close()
     producer = factory(cluster.bootstrap, 3, ClientSettings())
     assert producer.perform(Send(topic, 0, (1, 2))).outcome is Outcome.OK

@@ -40,7 +40,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"))
     try:
         admin = Admin(started.bootstrap)
-        admin.create_topics([TOPIC], 1, timeout_s=30.0)
+        admin.create_topics([TOPIC], 1, timeout_s=120.0)
         admin.close()
         yield started
     finally:

@@ -41,7 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
     name = f"t-{crc32(request.node.name.encode())}"
     admin = Admin(cluster.bootstrap)
-    admin.create_topics([TopicSpec(name, 2)], 1, timeout_s=30.0)
+    admin.create_topics([TopicSpec(name, 2)], 1, timeout_s=120.0)
     admin.close()
     return name
 

@@ -54,7 +54,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def sent(cluster: Cluster) -> list[Record]:
     """Five values in partition 0, three in partition 1."""
     admin = Admin(cluster.bootstrap)
-    ids = admin.create_topics([TOPIC], 1, timeout_s=30.0)
+    ids = admin.create_topics([TOPIC], 1, timeout_s=120.0)
     assert set(ids) == {"clients"}
     assert admin.why_not_well([TOPIC], 1) is None
     admin.close()
@@ -217,7 +217,7 @@ def test_ctrl_c_ends_every_process_and_keeps_the_directory(tmp_path: Path) -> No
         time.sleep(0.1)
     children = descendants(running.pid)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=600)
     assert out.strip() == "True", err
     assert "Traceback" not in err
     assert children  # the broker and toxiproxy were there

@@ -49,7 +49,7 @@ def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
     """Provide a topic with two values."""
     name = str(request.node.name).replace("_", "-")[:60]
     admin = Admin(cluster.bootstrap)
-    admin.create_topics([TopicSpec(name, 1)], 1, timeout_s=30.0)
+    admin.create_topics([TopicSpec(name, 1)], 1, timeout_s=120.0)
     admin.close()
     send(cluster, name, 1, 2)
     return name

@@ -21,7 +21,7 @@ from chaos.netns.delays import Delays
 from chaos.netns.links import NamespaceLinks
 from chaos.netns.namespaces import NAMES, Namespaces
 
-WAIT_S = 60.0
+WAIT_S = 180.0
 PORTS = {"CLIENT": 1, "INTERNAL": 2, "CONTROLLER": 3}
 NETWORK, OTHER_NETWORK = 61, 62  # clusters claim 64 to 126
 OWNER = f"""

@@ -18,7 +18,7 @@ from chaos.shim.control import _FAILS, _ONLY_INDEXES_AT, _SYNC_FAILS_AT, _WRITE_
 from chaos.shim.ledger import SECTOR_BYTES
 
 pytestmark = pytest.mark.needs("shim")
-WAIT_S = 60.0
+WAIT_S = 180.0
 ONE = b"x" * 100
 IMPORTS = "import os, shutil, sys, time; os.chdir(sys.argv[1])\n"
 WRITES = """

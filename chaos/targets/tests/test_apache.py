@@ -17,7 +17,7 @@ from chaos.targets import parse_target, roles
 from chaos.targets.apache import ApacheCluster
 
 pytestmark = pytest.mark.needs("java", "kafka-jars")
-WAIT_S = 90.0
+WAIT_S = 180.0
 TOPIC = "t"
 
 

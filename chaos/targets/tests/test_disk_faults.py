@@ -27,7 +27,7 @@ from chaos.protocols import Cluster, DiskTarget, TargetError
 from chaos.targets import disk_faults, parse_target
 from chaos.targets.cluster import LocalNode
 
-WAIT_S = 120.0
+WAIT_S = 180.0
 QUICK_S = 2.0
 TOPIC = "t"
 RECORDS = 20

@@ -40,7 +40,7 @@ from chaos.targets.cluster import LocalCluster
 from chaos.targets.foreign_file import ForeignNode
 from chaos.targets.foreign_node import ForeignProcess
 
-WAIT_S = 30.0
+WAIT_S = 180.0
 SSL = 'security.protocol = "SSL"\n'
 SASL = 'security.protocol = "SASL_PLAINTEXT"\n'
 PLAIN = f'{SASL}sasl.mechanism = "PLAIN"\n'

@@ -19,7 +19,7 @@ from reference_impl.wire.frames import encode_request
 from reference_impl.wire.messages import request_definition
 
 pytestmark = pytest.mark.needs("kfake")
-WAIT_S = 30.0
+WAIT_S = 180.0
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from chaos.links import Address
 from chaos.protocols import TargetError
 from chaos.targets import parse_target, probe
 
-WAIT_S = 60.0
+WAIT_S = 180.0
 
 
 @pytest.mark.parametrize(

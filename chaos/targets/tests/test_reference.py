@@ -15,7 +15,7 @@ from chaos.targets import parse_target, probe
 from chaos.targets.probe import NoAnswer
 
 pytestmark = pytest.mark.needs("toxiproxy")
-WAIT_S = 60.0
+WAIT_S = 180.0
 QUICK_S = 1.0
 
 

@@ -36,7 +36,7 @@ from conformance.wire import Wire, eventually
 
 NONCE = b"abcdefgh"
 PASSWORD = 'se"cret\\of alice'
-WAIT_S = 30.0
+WAIT_S = 180.0
 FILE = 'sasl.password.file = "password"'
 LISTENERS = "ADMIN:PLAINTEXT,IN:SASL_SSL"
 

@@ -103,7 +103,7 @@ def test_jobs_run_at_once_and_each_is_on_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nightly = Nightly(60, Plan(("kfake",), seed=1), tmp_path / "runs", 1, jobs=2)
-    together = threading.Barrier(2, timeout=60)
+    together = threading.Barrier(2, timeout=600)
 
     def attack(
         _: Nightly, _scenario: object, own_ports: range, say: Callable[[str], None]

@@ -210,7 +210,7 @@ def test_reads_in_great_numbers_at_once_are_searched_and_explained_without_them(
         builder.add(0, 10, LogKind.READ, a=0, vals=[1])
     operations = builder.build()
     assert [v.verdict for v in check_log(operations)] == [Validity.INVALID]
-    result = check("partition_log", operations, timeout_s=60)
+    result = check("partition_log", operations, timeout_s=120)
     assert result.verdict is Validity.INVALID
     assert result.partitions[0].linearization == (0,)
 

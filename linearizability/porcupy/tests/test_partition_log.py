@@ -104,7 +104,7 @@ def test_many_polls_at_once_do_not_keep_porcupine_from_an_answer(tmp_path: Path)
         poll = {"f": "poll", "topic": "t", "partition": 0, "offset": 2 * n, "value": n}
         rows.append({"op_id": 1_000 + n, "process": n} | poll | times)
     frame = history.frame(rows).lazy()
-    (result,) = judge_partition_logs(frame, html_dir=tmp_path, timeout_s=20)
+    (result,) = judge_partition_logs(frame, html_dir=tmp_path, timeout_s=120)
     assert (result.verdict, result.porcupine) == (Validity.INVALID, Validity.INVALID)
     assert result.html is not None
 

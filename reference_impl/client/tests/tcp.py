@@ -10,7 +10,7 @@ from uuid import uuid4
 from reference_impl.client.values import ConsumerRecord, TopicPartition
 from reference_impl.host.clients import Consumer, Producer
 
-PATIENCE_S = 90
+PATIENCE_S = 180
 EARLIEST = {"auto.offset.reset": "earliest"}
 
 

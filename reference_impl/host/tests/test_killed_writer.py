@@ -39,7 +39,7 @@ def write_until_killed(directory: Path, acknowledgements: int) -> int:
     finally:
         writer.send_signal(signal.SIGKILL)
         rest = writer.stdout.read()
-        writer.wait(timeout=60)
+        writer.wait(timeout=600)
     lines = [line for line in rest.split("\n")[:-1] if line]
     return int(lines[-1]) if lines else acknowledged
 

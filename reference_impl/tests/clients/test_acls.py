@@ -24,7 +24,7 @@ from conformance.controlled import CONTROLLED
 from conformance.secured import PASSWORDS
 from reference_impl.tests.clients.java_tools import Call, run_tools
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 ACL_COMMAND = "org.apache.kafka.tools.AclCommand"
 
 

@@ -12,7 +12,7 @@ import kafka
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 COUNT = 50
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 SOURCE = Path(__file__).parent / "java" / "ConsumerGroups.java"
 ROOT = Path(__file__).resolve().parents[3]
 JARS = ROOT / ".cache" / "kafka" / "4.3.1"
-PATIENCE_S = 60
+PATIENCE_S = 180
 COUNT = 40
 
 

@@ -11,7 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[2] / ".cache"
-PATIENCE_S = 120
+PATIENCE_S = 180
 
 
 def said_by(*command: str, **environment: str) -> list[str]:

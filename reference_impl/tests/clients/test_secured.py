@@ -24,7 +24,7 @@ from chaos.targets import parse_target
 from conformance import certificates
 from conformance.secured import PASSWORDS, SECURED
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 JAVA_PATIENCE_S = 240
 COUNT = 20
 VALUES = {f"value {number}".encode() for number in range(COUNT)}

@@ -18,7 +18,7 @@ from reference_impl.tests.clients.java_tools import Call, run_tools
 
 TOOLS = "org.apache.kafka.tools."
 PUSHES = "pushes its metrics, every 100 ms"
-PATIENCE_S = 30
+PATIENCE_S = 180
 
 
 @pytest.fixture

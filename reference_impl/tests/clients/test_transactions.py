@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 SOURCE = Path(__file__).parent / "java" / "Transactions.java"
 ROOT = Path(__file__).resolve().parents[3]
 JARS = ROOT / ".cache" / "kafka" / "4.3.1"
-PATIENCE_S = 60
+PATIENCE_S = 180
 JAVA_PATIENCE_S = 240
 
 
