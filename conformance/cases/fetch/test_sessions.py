@@ -276,7 +276,13 @@ def test_no_partition_of_a_session_starves(wire: Wire, version: int) -> None:
     expect(sorted(set(turns)), [0, 1, 2], "partitions with records, in four fetches")
 
 
-@case("FETCH-29", "Fetch", versions=SESSIONS, spec=SPEC + "; FetchSession.java, CachedPartition")
+@case(
+    "FETCH-29",
+    "Fetch",
+    versions=SESSIONS,
+    spec=SPEC + "; FetchSession.java, CachedPartition",
+    priority="P1",
+)
 def test_the_end_of_an_error_is_news(wire: Wire, version: int) -> None:
     """In a session the first answer without error after one with an error holds the partition,
     though it has neither records nor another high watermark; the next one does not."""

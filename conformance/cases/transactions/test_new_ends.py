@@ -48,7 +48,13 @@ def test_a_retry_of_the_other_end_is_refused(wire: Wire, version: int) -> None:
         expect(committed_values(wire, topic), [b"a"] if commit else [], "committed records")
 
 
-@case("TXN-06", "InitProducerId", versions=(3, 5), spec="KIP-360; class TransactionMetadata")
+@case(
+    "TXN-06",
+    "InitProducerId",
+    versions=(3, 5),
+    spec="KIP-360; class TransactionMetadata",
+    priority="P1",
+)
 def test_a_lost_answer_to_the_next_epoch_is_given_again(wire: Wire, version: int) -> None:
     """InitProducerId with an id and epoch, sent again because its answer was lost, gives the same
     epoch again; the one after that is one higher."""
@@ -66,7 +72,7 @@ def test_a_lost_answer_to_the_next_epoch_is_given_again(wire: Wire, version: int
     expect((answer.error_code, answer.producer_epoch), (0, producer.epoch + 2), "(error, epoch)")
 
 
-@case("TXN-05", "InitProducerId", spec="KIP-98; transaction.max.timeout.ms", priority="P1")
+@case("TXN-60", "InitProducerId", spec="KIP-98; transaction.max.timeout.ms", priority="P1")
 def test_the_last_time_out_counts_and_may_be_the_longest(wire: Wire, version: int) -> None:
     """A transactional id has the time-out of its last InitProducerId, which may be as long as
     transaction.max.timeout.ms, and no millisecond longer."""
@@ -86,7 +92,7 @@ def test_the_last_time_out_counts_and_may_be_the_longest(wire: Wire, version: in
 
 
 @case(
-    "TXN-30",
+    "TXN-61",
     "AddPartitionsToTxn",
     versions=(0, 3),
     spec="KIP-98, transaction.timeout.ms; class TransactionStateManager, timedOutTransactions",
