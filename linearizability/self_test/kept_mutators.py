@@ -205,8 +205,8 @@ def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
     commits = [row for row in broken if row["f"] == F.COMMIT_OFFSETS.value]
     places = {row["partition"]: row for row in commits}
     owned = [
-        row | own | settings | {"f": F.OWNED.value, "op_id": NOT_OURS, "offset": None}
-        for row in places.values()
+        row | own | settings | {"f": F.OWNED.value, "op_id": NOT_OURS - n, "offset": None}
+        for n, row in enumerate(places.values())
     ]
     return [*(row | own if row in commits else row for row in broken), *owned]
 

@@ -182,7 +182,7 @@ def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) ->
             {
                 "f": F.POLL.value,
                 "type": "ok",
-                "op_id": NOT_OURS + number,
+                "op_id": NOT_OURS - 1 + number,
                 "process": NOT_OURS,
                 "session": 0,
                 "record_index": 0,
