@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from chaos.operations import CreateTopic
-from chaos.protocols import Completion, Outcome, TopicSpec
+from chaos.protocols import Completion, Outcome, TargetError, TopicSpec, Workload
 from chaos.recorder import HistoryRecorder
 
 RUNNER_PROCESS = -2
@@ -56,6 +56,31 @@ def topic_defaults(broker_config: Mapping[str, str]) -> dict[str, str]:
     if (retention_ms := next(times, None)) is not None:
         found["retention.ms"] = str(max(retention_ms, FOR_EVER_MS))
     return found
+
+
+SWEEP_OF_TRANSACTIONS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+QUICKER = frozenset({"log.cleaner.backoff.ms", SWEEP_OF_TRANSACTIONS})
+"""Settings that let brokers do sooner what they do anyway. On brokers that are not ours a run does
+without them, and may show less."""
+TOLD = frozenset({*TOPIC_DEFAULTS, *RETENTION_TIMES})
+"""The settings of brokers that the history must have."""
+
+
+def check_standing(workload: Workload, standing: Mapping[str, str], target: str) -> list[str]:
+    """Compare what a workload wants of brokers with the settings that they have, which are not ours
+    to change. Return notes. Raise TargetError for a setting that it cannot do without."""
+    notes = []
+    for key, wanted in workload.config.items():
+        value = standing.get(key, "not set")
+        if value == wanted:
+            continue
+        if key not in QUICKER:
+            raise TargetError(
+                f"workload {workload.name} needs brokers with {key}={wanted}, and on {target} it is"
+                f" {value}; set it there, or choose another workload"
+            )
+        notes.append(f"{key} is {value} on {target}; with {wanted} the run would show more")
+    return notes
 
 
 def record_topics(

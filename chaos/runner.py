@@ -31,9 +31,11 @@ from chaos.costs import Costs
 from chaos.faults import Heal
 from chaos.final_phase import HealthCheck, await_recovery, read_finally
 from chaos.first_phase import REPLICAS_MAX, record_topics, replicated
+from chaos.guest import Guest
 from chaos.hiding import scrub_files, scrubbed, secrets_of
 from chaos.interrupts import Interrupts
 from chaos.listing import check_fit, nemesis_named, workload_named
+from chaos.own_names import RenamedAdmin
 from chaos.progress import Progress
 from chaos.protocols import (
     ClientFactory,
@@ -186,6 +188,11 @@ class _Run:
         self.nonce = payload.nonce_of(f"{directory.name}:{time.time_ns()}")
         self.factory = tools.clients(self.nonce)
         self.raw_factory = tools.raw_clients(self.nonce)
+        self.guest: Guest | None = None
+        if isinstance(target, SizedTarget):
+            self.guest = Guest(self.nonce, scenario.seconds)
+            self.factory = self.guest.names.clients(self.factory)
+            self.raw_factory = self.guest.names.clients(self.raw_factory)
         self.make_admin = tools.admin
         self.admin: Administrator | None = None
         self.cluster: Cluster | None = None
@@ -256,7 +263,8 @@ class _Run:
     def start(self) -> None:
         self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
         target = equipped(self.target, self.nemesis.faults)
-        self.cluster = target.start(self.scratch, self.scenario.nodes, self._config(), proxied=True)
+        config = self._config() if self.guest is None else self.scenario.config
+        self.cluster = target.start(self.scratch, self.scenario.nodes, config, proxied=True)
         self.cluster.rng = Random(f"{self.scenario.seed}:roles")
         self.shared.bootstrap = self.cluster.bootstrap
         self.facts["versions"]["target"] = self.cluster.version
@@ -266,6 +274,11 @@ class _Run:
             self.brokers = self.admin.brokers()
             self._check_transactions(self.admin)
             replicas = replicas_of(self.scenario.config, self.brokers)
+            if self.guest is not None:
+                for note in self.guest.begin(self.cluster, self.workload, replicas):
+                    self.shared.note(note)
+                self.admin = RenamedAdmin(self.admin, self.guest.names)
+                self.facts["prefix"] = self.guest.names.prefix
             specs = [
                 replicated(self.shared.variety.of_topic(topic), replicas, self.scenario.config)
                 for topic in topics
@@ -276,10 +289,13 @@ class _Run:
             raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
         self.recorder.topic_ids.update(ids)
         record_topics(self.recorder, specs, self._config(), *began, time.monotonic_ns())
-        self.cluster.focus = (topics[0].name, 0)
+        first = topics[0].name
+        self.cluster.focus = (self.guest.names.outside(first) if self.guest else first, 0)
 
-    def _config(self) -> dict[str, str]:
+    def _config(self) -> Mapping[str, str]:
         """Return the brokers' settings besides the target's own."""
+        if self.guest is not None:
+            return self.guest.standing
         varied = self.shared.variety.brokers
         return {**varied, **self.workload.config, **self.scenario.config}
 
@@ -354,6 +370,8 @@ class _Run:
         self.threads.join(JOIN_INTERRUPTED_S)
         if self.admin is not None:
             self._attempt("close the admin connection", self.admin.close)
+        if (guest := self.guest) is not None:
+            self._attempt("remove what it made", lambda: self.shared.notes.extend(guest.end()))
         if (cluster := self.cluster) is not None:
             self._attempt("collect logs", lambda: self._collect(cluster))
             self._attempt("stop the cluster", cluster.stop)

@@ -28,6 +28,7 @@ EXTRAS = {
     "pyarrow": "check",
     "pyspark": "spark",
     "scipy": "check",
+    "toxiproxy": "chaos",
 }
 """Package -> the extra of the wheel that brings it (pyproject.toml)."""
 

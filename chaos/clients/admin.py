@@ -6,13 +6,14 @@ Sources: CreateTopicsRequest.json; design#replication (ISR).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from chaos.clients.wire_link import View, WireCluster, WireError, insist, kafka_name
+from chaos.clients.wire_link import View, WireCluster, WireError, check, insist, kafka_name
 from chaos.protocols import TopicSpec
 from reference_impl.wire import ApiKey, request_definition
 
 TOPIC_ALREADY_EXISTS = 36
+BROKER = 4  # ConfigResource.Type
 
 
 class Admin:
@@ -25,10 +26,33 @@ class Admin:
         """Return how many brokers are registered."""
         return len(self._cluster.view([]).brokers)
 
+    def topic_ids(self) -> dict[str, str]:
+        """Return all topics and their ids ("" where the broker tells none). Raise WireError."""
+        return self._cluster.topic_ids()
+
     def serves_transactions(self) -> bool:
         """Return whether the cluster lists the API that puts partitions into a transaction
         (KIP-98)."""
         return self._cluster.serves(ApiKey.ADD_PARTITIONS_TO_TXN)
+
+    def broker_settings(self, names: Collection[str]) -> dict[str, str]:
+        """Return these settings of the broker with the lowest id, without those that are null or
+        that it does not have. Raise WireError."""
+        brokers = self._cluster.view([]).brokers
+        if not names or not brokers:
+            return {}
+        struct = request_definition(ApiKey.DESCRIBE_CONFIGS).struct
+        resource = struct(
+            "DescribeConfigsResource",
+            resource_type=BROKER,
+            resource_name=str(min(brokers)),
+            configuration_keys=sorted(names),
+        )
+        address = brokers[min(brokers)]
+        answer = self._cluster.ask(address, ApiKey.DESCRIBE_CONFIGS, resources=[resource])
+        found = answer.results[0]
+        check(found.error_code, "DescribeConfigs of the broker")
+        return {each.name: each.value for each in found.configs if each.value is not None}
 
     def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float

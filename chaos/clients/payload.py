@@ -139,6 +139,12 @@ def _over_headers(headers: Headers, checksum: int) -> int:
     return checksum
 
 
+def bears(nonce: bytes, value: bytes | None, headers: Iterable[tuple[str, bytes | None]]) -> bool:
+    """Return whether a record, or the header of a tombstone, bears the run's nonce."""
+    contents = (value, *(content for name, content in headers if name == TOMBSTONE_HEADER))
+    return any(content is not None and content[8:_SIGNED] == nonce for content in contents)
+
+
 def _dress(value: int, size: int) -> tuple[bytes, bytes, list[Header]]:
     """Return filling, key and headers that follow from the value: of every length, empty and null
     too."""

@@ -224,6 +224,14 @@ class WireCluster:
             {(t.name, p.partition_index): _state(p) for t in good for p in t.partitions},
         )
 
+    def topic_ids(self) -> dict[str, str]:
+        """Return all topics and their ids, "" where the broker tells none."""
+        answer = self.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False)
+        return {
+            topic.name: str(topic.topic_id) if getattr(topic.topic_id, "int", 0) else ""
+            for topic in answer.topics
+        }
+
     def leader(self, topic: str, partition: int) -> Leader:
         """Return where the leader of a partition listens, and its epoch."""
         view = self.view([topic])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.clients.factories import check_groups
 from chaos.faults import POWER_FAULTS, Kill
+from chaos.first_phase import SWEEP_OF_TRANSACTIONS
 from chaos.listing import check_fit, is_transactional
 from chaos.nemeses import NEMESES
 from chaos.protocols import SizedTarget, TargetError
@@ -49,7 +50,8 @@ def why_not(scenario: Scenario) -> str | None:
     if workload is None or nemesis is None:
         return f"there is no workload {scenario.workload} or no nemesis {scenario.nemesis}"
     target = parse_target(scenario.target, scenario.bug)
-    if isinstance(target, SizedTarget) and {**workload.config, **scenario.config}:
+    wanted = {*workload.config, *scenario.config} - {SWEEP_OF_TRANSACTIONS}
+    if isinstance(target, SizedTarget) and wanted:
         return (
             f"{scenario.target} is configured by its owner, and this needs settings of the brokers"
         )

@@ -82,17 +82,21 @@ def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
 
 
 def _admin_storm(cluster: LocalCluster, fault: AdminStorm) -> list[int]:
-    """Create, change and delete topics; return the reachable nodes, or none if nothing
-    succeeded."""
-    names = [f"storm-{next(_storms)}" for _ in range(fault.topics)]
+    """Create topics, change and delete them; return the reachable nodes, or none if none was
+    created."""
+    wanted = [f"{cluster.topic_prefix}storm-{next(_storms)}" for _ in range(fault.topics)]
+    made = _ask(cluster, ApiKey.CREATE_TOPICS, **_creation(wanted)).topics
+    names = [row.name for row in made if row.error_code == ErrorCode.NONE]
+    if not names:  # what somebody else has made is not ours to change
+        return []
     steps: Sequence[tuple[ApiKey, Callable[[list[str]], dict[str, Any]]]] = (
-        (ApiKey.CREATE_TOPICS, _creation),
         (ApiKey.INCREMENTAL_ALTER_CONFIGS, _alteration),
         (ApiKey.CREATE_PARTITIONS, _extension),
         (ApiKey.DELETE_TOPICS, _deletion),
     )
-    done = [_all_done(_rows(_ask(cluster, api, **fields(names)))) for api, fields in steps]
-    return list(cluster.reachable()) if any(done) else []
+    for api, fields in steps:
+        _ask(cluster, api, **fields(names))
+    return list(cluster.reachable())
 
 
 def _creation(names: list[str]) -> dict[str, Any]:
@@ -146,11 +150,6 @@ def _ask(cluster: LocalCluster, api: ApiKey, **fields: Any) -> Struct:
         except NoAnswer as error:
             last = error
     raise last
-
-
-def _rows(answer: Struct) -> Iterable[Struct]:
-    for field in ("topics", "responses", "results"):
-        yield from getattr(answer, field, ())
 
 
 def _all_done(rows: Iterable[Struct]) -> bool:

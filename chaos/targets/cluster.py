@@ -102,6 +102,8 @@ class LocalCluster:
     """Processes, their links, and the faults between. Faults are performed one at a time."""
 
     lowest_broker_id = 1
+    topic_prefix = ""
+    """What the names of topics begin with that faults make, where others have topics, too."""
 
     def __init__(
         self,

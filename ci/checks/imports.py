@@ -37,6 +37,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.faults": (),
     "chaos.protocols": ("chaos.faults", "linearizability.history"),
     "chaos.operations": ("chaos.protocols",),
+    "chaos.own_names": ("chaos.protocols",),
+    "chaos.guest": (
+        "chaos.clients",
+        "chaos.first_phase",
+        "chaos.own_names",
+        "chaos.protocols",
+        "chaos.targets",
+    ),
     "chaos.workloads": ("chaos.faults", "chaos.operations", "chaos.protocols"),
     "chaos.nemeses": ("chaos.faults", "chaos.protocols"),
     "chaos.caches": ("linearizability.caches",),
@@ -79,6 +87,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.final_phase": ("chaos.protocols", "chaos.workers"),
     "chaos.clients": (
         "chaos.caches",
+        "chaos.guard",
         "chaos.faults",
         "chaos.operations",
         "chaos.targets.java",

@@ -175,6 +175,29 @@ def test_a_run_tells_no_secret(owner: Owner, tmp_path: Path) -> None:
     assert not [path for path in kept for text in told if text in path.read_bytes()]
 
 
+def test_a_guest_touches_nothing_of_others_and_leaves_nothing(owner: Owner, tmp_path: Path) -> None:
+    """The owner has topics of the names that the workload and the storm would take."""
+    theirs = {"appends", *(f"storm-{number}" for number in range(1, 200))}
+    admin = Admin(f"127.0.0.1:{owner.admin}")
+    admin.create_topics([TopicSpec(name, 1) for name in sorted(theirs)], 1, WAIT_S)
+    ids = admin.topic_ids()
+    for seed in (1, 2):
+        result = run(
+            str(owner.describe()),
+            "appends",
+            "admin-storm",
+            nodes=1,
+            seconds=3,
+            seed=seed,
+            runs_directory=tmp_path,
+            progress=False,
+        )
+        assert result.counts["records_acknowledged"] > 0
+        assert not result.problems
+    assert admin.topic_ids() == ids
+    admin.close()
+
+
 @pytest.mark.parametrize(
     ("client", "said"),
     [

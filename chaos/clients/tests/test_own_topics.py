@@ -1,0 +1,157 @@
+"""What a run makes on a cluster of others is removed, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos import guard
+from chaos.clients import group_offsets, own_topics, payload
+from chaos.clients.admin import Admin
+from chaos.clients.own_topics import GRACE_S, OwnTopics, sweep
+from chaos.clients.raw_producer import RawProducer
+from chaos.clients.wire_link import WireCluster
+from chaos.operations import CommitPosition
+from chaos.protocols import ClientSettings, Outcome, Send, TopicSpec
+from chaos.targets import parse_target
+
+WAIT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    cluster = parse_target("reference").start(tmp_path_factory.mktemp("cluster"))
+    yield cluster.bootstrap
+    cluster.stop()
+
+
+def topics(bootstrap: str) -> set[str]:
+    cluster = WireCluster(bootstrap)
+    try:
+        return set(cluster.topic_ids())
+    finally:
+        cluster.close()
+
+
+def make(bootstrap: str, nonce: bytes, *names: str, by: bytes | None = None) -> list[str]:
+    """Create topics with one record each, of the run or of somebody else."""
+    made = [f"touchstone-{nonce.hex()}-{name}" for name in names]
+    admin = Admin(bootstrap)
+    admin.create_topics([TopicSpec(name, 1) for name in made], 1, WAIT_S)
+    admin.close()
+    producer = RawProducer(bootstrap, ClientSettings(), by or nonce)
+    for name in made:
+        assert producer.perform(Send(name, 0, (1,))).outcome is Outcome.OK
+    producer.close()
+    return made
+
+
+def commit(bootstrap: str, group: str, topic: str) -> None:
+    cluster = WireCluster(bootstrap)
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        done = group_offsets.commit(cluster, CommitPosition(group, topic, 0, 1))
+        if done.outcome is Outcome.OK:
+            cluster.close()
+            return
+        assert time.monotonic() < deadline, done.detail
+
+
+def test_a_run_takes_away_its_topics_groups_and_marker_and_nothing_else(bootstrap: str) -> None:
+    mine, other = payload.nonce_of("mine"), payload.nonce_of("other")
+    own = OwnTopics(bootstrap, mine, 5.0)
+    own.mark(1)
+    (first, _) = make(bootstrap, mine, "appends", "second")
+    theirs = make(bootstrap, other, "appends")
+    commit(bootstrap, f"touchstone-{mine.hex()}-g", first)
+    commit(bootstrap, "touchstone-g", first)
+    removed = own.remove()
+    assert not removed.failures
+    assert len(removed.names) == 4
+    assert topics(bootstrap) - {"__consumer_offsets"} == set(theirs)
+    cluster = WireCluster(bootstrap)
+    groups = own_topics._groups(cluster, next(iter(cluster.view([]).brokers.values())))
+    cluster.close()
+    assert groups == ["touchstone-g"]
+
+
+def test_a_topic_with_records_of_others_stays_and_is_told(bootstrap: str) -> None:
+    mine = payload.nonce_of("with others")
+    own = OwnTopics(bootstrap, mine, 5.0)
+    own.mark(1)
+    (name,) = make(bootstrap, mine, "appends", by=b"somebody")
+    removed = own.remove()
+    assert removed.failures == [f"{name}: partition 0 holds a record of others; look at it"]
+    assert name in topics(bootstrap)
+    assert f"touchstone-{mine.hex()}-marker" in topics(bootstrap)
+
+
+def test_topics_without_a_marker_are_not_touched(bootstrap: str) -> None:
+    mine = payload.nonce_of("unmarked")
+    (name,) = make(bootstrap, mine, "appends")
+    sweep(bootstrap)
+    assert OwnTopics(bootstrap, mine, 5.0).remove().failures
+    assert name in topics(bootstrap)
+
+
+def test_a_marker_of_others_proves_nothing(bootstrap: str) -> None:
+    mine = payload.nonce_of("forged")
+    names = make(bootstrap, mine, "appends", "marker", by=b"somebody")
+    sweep(bootstrap)
+    assert set(names) <= topics(bootstrap)
+
+
+def test_the_next_run_removes_what_a_killed_one_left_and_not_what_a_living_one_has(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    living, dead = payload.nonce_of("living"), payload.nonce_of("dead")
+    OwnTopics(bootstrap, living, 5.0).mark(1)
+    alive = make(bootstrap, living, "appends")
+    child = (
+        "from chaos.clients.own_topics import OwnTopics\n"
+        f"OwnTopics({bootstrap!r}, {dead!r}, 5.0).mark(1)\n"
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", child], timeout=WAIT_S, check=False)
+    assert ended.returncode == -9
+    make(bootstrap, dead, "appends")
+    removed = sweep(bootstrap)
+    left = {f"touchstone-{dead.hex()}-{name}" for name in ("appends", "marker")}
+    assert left <= set(removed.names)
+    assert not left & topics(bootstrap)
+    assert set(alive) <= topics(bootstrap)
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_over"),
+    [
+        ({}, False),
+        ({"owner": "1-1-1"}, False),  # of another namespace, where nobody can look
+        ({"boot": "another machine"}, False),
+        ({"boot": "another machine", "until_s": 1.0}, True),
+        ({"until_s": 1.0}, True),
+        ({"touchstone": 2, "until_s": 1.0}, False),
+        ({"until_s": "soon", "boot": "another"}, False),
+        ({"owner": None}, False),
+        ({"owner": "x"}, False),
+    ],
+)
+def test_when_a_run_is_over(changed: dict[str, object], is_over: bool) -> None:
+    marker = {
+        "touchstone": 1,
+        "boot": own_topics._boot_id(),
+        "owner": guard.owner_tag(os.getpid()),
+        "until_s": time.time() + GRACE_S,
+    }
+    assert own_topics._is_over(json.loads(json.dumps(marker | changed))) is is_over
+
+
+def test_the_machine_is_known_by_its_boot() -> None:
+    assert own_topics._boot_id() == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
