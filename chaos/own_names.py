@@ -100,7 +100,7 @@ class RenamedClient:
 
 
 class Admin(Protocol):
-    """What is asked about topics by name (chaos.runner, Administrator)."""
+    """The runner's access to a cluster (chaos.runner, Administrator)."""
 
     def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float

@@ -58,6 +58,7 @@ def examine(
         status, said = _run(
             [
                 sys.executable,
+                "-P",  # a token.py in the working folder is not Python's
                 "-m",
                 "pytest",
                 str(CASES),

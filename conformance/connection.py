@@ -71,7 +71,12 @@ class Connection:
     """One TCP connection. Every answer is bounded by timeout_s, however slowly its bytes come."""
 
     def __init__(
-        self, host: str, port: int, timeout_s: float = ANSWER_TIMEOUT_S, access: Access = PLAINTEXT
+        self,
+        host: str,
+        port: int,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+        *,
+        access: Access = PLAINTEXT,
     ) -> None:
         self.timeout_s = timeout_s
         self._unanswered: deque[tuple[int, Struct]] = deque()

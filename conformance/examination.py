@@ -12,13 +12,15 @@ from functools import partial
 from pathlib import Path
 
 from chaos.faults import Heal, Kill
-from chaos.protocols import Cluster, TargetError
+from chaos.protocols import Cluster, Target, TargetError
 from chaos.targets import parse_target
 from chaos.targets.bootstrap import BootstrapTarget, addresses
 from chaos.targets.cluster import LocalCluster
+from chaos.targets.foreign import ForeignTarget
 from chaos.targets.probe import listens
 from conformance.case import Case, Unsupported
 from conformance.reach import Unreachable, check, joined, reachable
+from conformance.tidying import Tidying
 from conformance.wire import Connection, ConnectionClosed
 from reference_impl.access import Endpoint, access_of
 from reference_impl.wire import ApiKey, Malformed, request_definition
@@ -34,6 +36,7 @@ RETURN_TIMEOUT_S = 15.0
 RETURN_POLL_S = 0.25
 ALIVE_TIMEOUT_S = 5.0
 BUSY_TIMEOUT_S = 20.0
+REPLICAS_MAX = 3
 CONFIGURED = ("apache", "reference")
 """Targets that are started with a configuration; kfake takes none."""
 CAMEL = {key: "".join(word.capitalize() for word in key.name.split("_")) for key in ApiKey}
@@ -51,6 +54,8 @@ class Examined:
     advertised: Mapping[str, tuple[int, int]]
     options: str
     cleans_up_quickly: bool = False
+    tidying: Tidying | None = None
+    """Of a cluster that is not ours."""
     start_with: Callable[[Mapping[str, str]], Examined] | None = None
     """Starts a second instance with these settings; None where the target takes none."""
     _variant: tuple[tuple[tuple[str, str], ...], Examined] | None = field(default=None, repr=False)
@@ -99,6 +104,7 @@ class Examined:
             advertised,
             options + (f" --bug {bug}" if bug else ""),
             _is_configured(target),
+            _tidying(chosen, cluster),
             partial(_start_second, target, bug) if takes_settings else None,
         )
 
@@ -209,6 +215,8 @@ class Examined:
 
     def stop(self) -> None:
         self._stop_variant()
+        if self.tidying is not None:
+            self.tidying.end()
         self.cluster.stop()
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -221,6 +229,13 @@ def _answering(target: BootstrapTarget) -> BootstrapTarget:
     except Unreachable as cause:
         raise TargetError(str(cause)) from cause
     return BootstrapTarget(",".join(joined(address) for address in answering))
+
+
+def _tidying(target: Target, cluster: Cluster) -> Tidying | None:
+    """Return the means to tidy up a cluster that others use, too, or None for one of our own."""
+    if not isinstance(target, BootstrapTarget | ForeignTarget):
+        return None
+    return Tidying(cluster.bootstrap, min(cluster.nodes, REPLICAS_MAX))
 
 
 def _start_second(target: str | None, bug: str | None, settings: Mapping[str, str]) -> Examined:

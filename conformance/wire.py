@@ -44,7 +44,8 @@ USUAL_OF_TOPICS = {
 }
 """Topic's key -> the broker's key that gives its default, and what cases take for granted."""
 _DEFAULTS: dict[tuple[str, int], dict[str, str | None]] = {}
-_RUN = f"{os.getpid():x}{int(time.time()):x}"
+NONCE = os.urandom(8)
+"""Of this process: all that its cases make is called touchstone-NONCE-…"""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Wire:
         self, timeout_s: float = ANSWER_TIMEOUT_S, address: tuple[str, int] | None = None
     ) -> Connection:
         """Open a connection of the case's own, by default to the first bootstrap address."""
-        connection = Connection(*(address or self.addresses[0]), timeout_s, self.access)
+        connection = Connection(*(address or self.addresses[0]), timeout_s, access=self.access)
         self._open.append(connection)
         return connection
 
@@ -156,7 +157,7 @@ class Wire:
 
     def new_name(self, prefix: str = "case") -> str:
         """Return a name that no other case uses."""
-        return f"{prefix}-{_RUN}-{next(_TOPIC_NUMBER)}"
+        return f"touchstone-{NONCE.hex()}-{prefix}-{next(_TOPIC_NUMBER)}"
 
     def create_topic(
         self,

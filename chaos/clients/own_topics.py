@@ -26,6 +26,7 @@ from uuid import UUID
 from chaos import guard
 from chaos.clients import payload
 from chaos.clients.admin import Admin
+from chaos.clients.own_users import remove_users
 from chaos.clients.wire_link import EARLIEST, WireCluster, WireError, check, insist, kafka_name
 from chaos.protocols import TopicSpec
 from reference_impl.wire import (
@@ -50,35 +51,41 @@ REQUEST_TIMEOUT_MS = 10_000
 FETCH_BYTES = 1 << 20
 UNKNOWN_TOPICS = frozenset({3, 100})  # UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID
 GROUP_ID_NOT_FOUND = 69
+MARKED_BY = (ApiKey.CREATE_TOPICS, ApiKey.PRODUCE, ApiKey.LIST_OFFSETS, ApiKey.DELETE_TOPICS)
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class NotOursError(Exception):
-    """What is there is not this run's alone: it is not to be removed, however often one looks."""
+    """Something there is not this run's: it is not to be removed, however often one looks."""
 
 
 @dataclass
 class Removed:
-    """What was removed from a cluster, and why the rest was not."""
+    """The names that were removed from a cluster, and the failures to remove others."""
 
     names: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
 
 class OwnTopics:
-    """What one run makes."""
+    """The topics, groups and users that one run makes."""
 
-    def __init__(self, bootstrap: str, nonce: bytes, seconds: float) -> None:
+    def __init__(
+        self, bootstrap: str, nonce: bytes, seconds: float, records_bear_it: bool = True
+    ) -> None:
+        """records_bear_it: whether the run's records have its nonce, as all of a workload have."""
         self._bootstrap = bootstrap
         self._nonce = nonce
         self._until_s = time.time() + seconds + GRACE_S
+        self._records_bear_it = records_bear_it
 
-    def mark(self, replicas: int) -> None:
-        """Make the marker. Raise WireError; then nothing else may be made."""
+    def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
+        """Make the marker. Raise WireError; then nothing that is made could be removed."""
         name = f"touchstone-{self._nonce.hex()}-{MARKER}"
+        _check_served(self._bootstrap)
         admin = Admin(self._bootstrap)
         try:
-            admin.create_topics([TopicSpec(name, 1, MARKER_CONFIG)], replicas, MAKE_TIMEOUT_S)
+            admin.create_topics([TopicSpec(name, 1, MARKER_CONFIG)], replicas, timeout_s)
         finally:
             admin.close()
         told = {
@@ -87,6 +94,7 @@ class OwnTopics:
             "boot": _boot_id(),
             "owner": guard.owner_tag(os.getpid()),
             "until_s": self._until_s,
+            "records_bear_it": self._records_bear_it,
         }
         now_ms = time.time_ns() // 1_000_000
         batch = RecordBatch(
@@ -96,7 +104,7 @@ class OwnTopics:
         )
         cluster = WireCluster(self._bootstrap)
         try:
-            insist(lambda: _produce(cluster, name, batch), time.monotonic() + MAKE_TIMEOUT_S)
+            insist(lambda: _produce(cluster, name, batch), time.monotonic() + timeout_s)
         finally:
             cluster.close()
 
@@ -127,6 +135,17 @@ def sweep(bootstrap: str) -> Removed:
     finally:
         cluster.close()
     return removed
+
+
+def _check_served(bootstrap: str) -> None:
+    """Raise WireError at once for a cluster that could not be asked to keep or remove a marker."""
+    cluster = WireCluster(bootstrap)
+    try:
+        for api in MARKED_BY:
+            if not cluster.serves(api):
+                raise WireError(f"the cluster does not serve {api.name}")
+    finally:
+        cluster.close()
 
 
 # --- whose it is ----------------------------------------------------------------------------------
@@ -180,16 +199,23 @@ def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
     marker = prefix + MARKER
     topics = {name: told for name, told in cluster.topic_ids().items() if name.startswith(prefix)}
     has_marker = marker in topics
-    if not has_marker or not insist(lambda: _marker_of(cluster, marker, nonce), deadline):
+    said = insist(lambda: _marker_of(cluster, marker, nonce), deadline) if has_marker else {}
+    if not said:
         removed.failures.append(f"{marker} has no record of this run: its topics are not touched")
         return removed
     marker_id = topics.pop(marker, "")
     for name, topic_id in topics.items():
-        action = partial(_remove_topic, cluster, name, topic_id, nonce)
+        action = partial(_delete, cluster, name, topic_id)
+        if said.get("records_bear_it", True):
+            action = partial(_remove_topic, cluster, name, topic_id, nonce)
         _attempt(removed, name, action, deadline)
     for broker in cluster.view([]).brokers.values():
         for group in (each for each in _groups(cluster, broker) if each.startswith(prefix)):
             _attempt(removed, group, partial(_remove_group, cluster, group, broker), deadline)
+    try:
+        remove_users(cluster, prefix)
+    except WireError as error:
+        removed.failures.append(f"users {prefix}…: {error}")
     if not removed.failures:
         _attempt(removed, marker, partial(_delete, cluster, marker, marker_id), deadline)
     return removed

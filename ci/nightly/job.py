@@ -50,7 +50,7 @@ class Job:
         asked, result, log = (home / name for name in ("scenario.json", "result.json", "job.log"))
         asked.write_text(json.dumps(asdict(scenario) | {"config": dict(scenario.config)}))
         result.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "ci.attacker", str(asked), str(runs), str(result)]
+        command = [sys.executable, "-P", "-m", "ci.attacker", *map(str, (asked, runs, result))]
         environment = {**os.environ, ports.VARIABLE: f"{own_ports.start}-{own_ports.stop - 1}"}
         with log.open("wb") as output:
             process = subprocess.Popen(

@@ -34,7 +34,7 @@ def broker(tmp_path: Path) -> Iterator[LocalCluster]:
 
 def conform(*words: str, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "ci.cli", "conform", *words],
+        [sys.executable, "-P", "-m", "ci.cli", "conform", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -158,6 +158,15 @@ def test_a_bad_server_is_one_sentence_and_exit_2() -> None:
     assert (running.returncode, out) == (2, "")
     sentence = "speaks HTTP, not the Kafka protocol; give a broker's address"
     assert err == f"touchstone: {bootstrap} {sentence}\n"
+
+
+def test_a_module_in_the_working_folder_is_not_taken_for_pythons(
+    broker: LocalCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "token.py").write_text("raise SystemExit(7)")
+    running = conform("--bootstrap", broker.bootstrap, "-k", "test_acks", cwd=tmp_path)
+    out, err = ended(running)
+    assert running.returncode == 0, (out, err)
 
 
 def test_several_processes_are_refused(broker: LocalCluster) -> None:

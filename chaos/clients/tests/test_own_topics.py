@@ -1,4 +1,4 @@
-"""What a run makes on a cluster of others is removed, and nothing else."""
+"""Nothing but a run's own topics and groups is removed from a cluster of others."""
 
 from __future__ import annotations
 

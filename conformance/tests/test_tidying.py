@@ -1,0 +1,84 @@
+"""Cases leave nothing on a cluster that is not ours, and take nothing of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from chaos.clients.admin import Admin
+from chaos.clients.wire_link import WireCluster
+from chaos.protocols import TopicSpec
+from chaos.targets import parse_target
+from conformance.cases.quotas.quotas import ALTER, entry
+from conformance.cases.security.secured_wire import errors_by_user, upsertion
+from conformance.examination import Examined
+from conformance.wire import Wire, batch
+from reference_impl.wire import ApiKey
+
+WAIT_S = 30.0
+
+
+@pytest.fixture
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    cluster = parse_target("reference").start(tmp_path_factory.mktemp("cluster"))
+    yield cluster.bootstrap
+    cluster.stop()
+
+
+def users(bootstrap: str) -> set[str]:
+    cluster = WireCluster(bootstrap)
+    scram = cluster.ask_any(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, users=None)
+    quotas = cluster.ask_any(ApiKey.DESCRIBE_CLIENT_QUOTAS, components=[], strict=False)
+    cluster.close()
+    limited = {part.entity_name for each in quotas.entries for part in each.entity}
+    return {row.user for row in scram.results} | limited
+
+
+def make(wire: Wire, user: str) -> None:
+    for name in ("AlterUserScramCredentials", ALTER):
+        assert name in wire.advertised
+    row = upsertion(user, "SCRAM-SHA-256", "secret")
+    answer = wire.call("AlterUserScramCredentials", upsertions=[row])
+    assert set(errors_by_user(answer).values()) == {0}
+    answer = wire.call(ALTER, entries=[entry({"user": user}, producer_byte_rate=1e6)])
+    assert [each.error_code for each in answer.entries] == [0]
+
+
+def test_topics_users_and_quotas_of_the_cases_go_and_those_of_others_stay(bootstrap: str) -> None:
+    admin = Admin(bootstrap)
+    admin.create_topics([TopicSpec("theirs", 1)], 1, WAIT_S)
+    examined = Examined.start(None, bootstrap, None, None)
+    wire = Wire(examined.bootstrap, examined.advertised)
+    topic = wire.create_topic()
+    assert wire.produce(topic, batch(b"no nonce in it").encode()).error_code == 0
+    for user in ("theirs", wire.new_name("user")):
+        make(wire, user)
+    assert len(admin.topic_ids()) == 3
+    assert len(users(bootstrap)) == 2
+    wire.close()
+    examined.stop()
+    assert set(admin.topic_ids()) == {"theirs"}
+    assert users(bootstrap) == {"theirs"}
+    admin.close()
+
+
+def test_a_target_of_our_own_is_not_marked() -> None:
+    examined = Examined.start("reference", None, None, None)
+    admin = Admin(examined.bootstrap)
+    assert not admin.topic_ids()
+    admin.close()
+    examined.stop()
+
+
+def test_a_cluster_that_keeps_no_marker_is_examined_all_the_same(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(WireCluster, "serves", lambda self, api: api is not ApiKey.DELETE_TOPICS)
+    examined = Examined.start(None, bootstrap, None, None)
+    examined.stop()
+    told = capsys.readouterr().err.splitlines()
+    assert told == [
+        "conformance: what the cases make stays on the cluster, since it cannot be marked: the"
+        " cluster does not serve DELETE_TOPICS"
+    ]

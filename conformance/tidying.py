@@ -1,0 +1,45 @@
+"""Take away what the cases made on a cluster that is not ours: topics, groups, users, quotas."""
+
+from __future__ import annotations
+
+import sys
+
+from chaos.clients.own_topics import OwnTopics, sweep, told
+from chaos.clients.wire_link import WireError
+from conformance.wire import NONCE
+
+MARK_TIMEOUT_S = 10.0
+LONGEST_S = 4 * 3600.0
+SHOWN_MAX = 3
+
+
+class Tidying:
+    """The marker of one examination, and the removal of what it marks."""
+
+    def __init__(self, bootstrap: str, replicas: int) -> None:
+        """Remove what earlier examinations have left, and mark what this one makes. Say so where
+        that cannot be done: a broker without topics is examined all the same."""
+        self._own: OwnTopics | None = OwnTopics(bootstrap, NONCE, LONGEST_S, records_bear_it=False)
+        try:
+            for line in told(sweep(bootstrap)):
+                _say(line)
+            self._own.mark(replicas, MARK_TIMEOUT_S)
+        except WireError as error:
+            self._own = None
+            _say(f"what the cases make stays on the cluster, since it cannot be marked: {error}")
+
+    def end(self) -> None:
+        """Remove it, within a bound; say what is left."""
+        if self._own is None:
+            return
+        failures = self._own.remove().failures
+        if failures:
+            more = f" and {len(failures) - SHOWN_MAX} more" if len(failures) > SHOWN_MAX else ""
+            _say(
+                f"could not remove {'; '.join(failures[:SHOWN_MAX])}{more}; the next examination"
+                " or run on this cluster does it"
+            )
+
+
+def _say(line: str) -> None:
+    print(f"conformance: {line}", file=sys.stderr)
