@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import socket
 import struct
 import time
@@ -143,6 +144,11 @@ class Connection:
         if answered != correlation_id:
             raise Deviation("correlation id of the answer", correlation_id, answered)
         return answer
+
+    def stop_sending(self) -> None:
+        """Close the sending half of the TCP connection, below TLS if there is some."""
+        with socket.socket(fileno=os.dup(self.socket.fileno())) as below:
+            below.shutdown(socket.SHUT_WR)
 
     def is_closed_by_peer(self, timeout_s: float = 10.0) -> bool:
         """Return True once the target closes the connection, and False if it answers or stays

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from contextlib import suppress
 
@@ -111,7 +110,7 @@ def test_a_client_that_only_stops_sending_is_let_go(wire: Wire, version: int) ->
     connections = [wire.connect() for _ in range(50)]
     for connection in connections:
         connection.send("Metadata", version, request("Metadata", topics=[]))
-        connection.socket.shutdown(socket.SHUT_WR)
+        connection.stop_sending()
     for connection in connections:
         with suppress(ConnectionClosed):
             connection.receive("Metadata", version)
