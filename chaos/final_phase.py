@@ -21,7 +21,7 @@ from chaos.workers import Actor, Shared
 RECOVERY_TIMEOUT_S = 90.0
 SHOWN_TIMEOUT_S, READ_AGAIN_S = 12.0, 3.0
 """Brokers look once a second for what to remove; the youngest of it is five seconds old then."""
-STABLE_TIMEOUT_S = 15.0
+STABLE_TIMEOUT_S = 25.0
 LOOK_EVERY_S = 0.2
 
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from chaos.protocols import Operation, Send, TopicSpec
 
+Position = tuple[str, int, int]
+"""Topic, partition and offset."""
+
 
 @dataclass(frozen=True)
 class Idle(Operation):
@@ -122,6 +125,15 @@ class CommitAsFormer(Operation):
 
 
 @dataclass(frozen=True)
+class SendOldMarker(Operation):
+    """Send the leader an ABORT marker of the producer that was superseded, as a coordinator would
+    that is late (WriteTxnMarkers): the leader must refuse it, whatever transaction is open."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True)
 class SendOffsets(Operation):
     """Put positions of a group into the open transaction, as a member or as nobody."""
 
@@ -144,6 +156,8 @@ class CommitPosition(Operation):
     offset: int
     member: Membership | None = None
     """In whose name; None: of a group that has no members."""
+    beside: tuple[Position, ...] = ()
+    """Further positions in the same request."""
 
 
 @dataclass(frozen=True)
@@ -172,3 +186,5 @@ class FetchPositions(Operation):
     group: str
     topic: str
     partitions: tuple[int, ...]
+    beside: tuple[str, ...] = ()
+    """Further topics, of which the same partitions are asked for in the same request."""

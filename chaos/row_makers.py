@@ -26,6 +26,7 @@ from chaos.operations import (
     Seek,
     SeekToTime,
     SendOffsets,
+    SendOldMarker,
     Supersede,
 )
 from chaos.protocols import (
@@ -175,21 +176,30 @@ def _read_latest(operation: ReadLatest, completion: Completion | None) -> tuple[
 def _fetch_positions(
     operation: FetchPositions, completion: Completion | None
 ) -> tuple[int, Columns]:
-    asked = [(operation.topic, partition) for partition in operation.partitions]
+    topics = (operation.topic, *operation.beside)
+    asked = [(topic, partition) for topic in topics for partition in operation.partitions]
     count, columns = _per_partition(F.FETCH_OFFSETS, asked, completion)
     columns["group"] = operation.group
     if completion is not None and completion.records:
-        offsets = {record.partition: record.offset for record in completion.records}
-        columns["offset"] = [offsets.get(partition) for partition in operation.partitions]
-        beside = {record.partition: record.extra.get("detail") for record in completion.records}
-        columns["detail"] = [beside.get(partition) for partition in operation.partitions]
+        told = {(record.topic, record.partition): record for record in completion.records}
+        found = [told.get(place) for place in asked]
+        columns["offset"] = [each and each.offset for each in found]
+        columns["detail"] = [each and each.extra.get("detail") for each in found]
+        columns["type"] = [(each or completion).outcome.value for each in found]
+        columns["error"] = [(each or completion).error for each in found]
     return count, columns
 
 
 def _commit_position(
     operation: CommitPosition, completion: Completion | None
 ) -> tuple[int, Columns]:
-    count, columns = _one_position(operation, completion)
+    first = (operation.topic, operation.partition, operation.offset)
+    positions = [first, *operation.beside]
+    places = [(topic, partition) for topic, partition, _ in positions]
+    count, columns = _per_partition(F.COMMIT_OFFSETS, places, completion)
+    columns |= {"group": operation.group, "offset": [offset for _, _, offset in positions]}
+    if completion is not None and completion.records:
+        columns |= _outcomes(completion.records) | _extras(completion.records)
     return count, columns | _membership(operation.member)
 
 
@@ -239,9 +249,6 @@ def _one_row(f: F, *fields: str) -> Callable[[Operation, Completion | None], tup
     return make
 
 
-_one_position = _one_row(F.COMMIT_OFFSETS, "group", "topic", "partition", "offset")
-
-
 def _how_it_ended(completion: Completion | None) -> Columns:
     if completion is None:
         return {"type": "info"}
@@ -287,6 +294,7 @@ MAKERS: dict[type[Operation], Maker] = {
     RawSend: _send,
     Supersede: lambda _, __: (0, {}),  # its row is what it tells
     CommitAsFormer: _one_row(F.COMMIT),
+    SendOldMarker: lambda _, __: (0, {}),  # the log shows what became of it
     SendOffsets: _send_offsets,
     AddOffsets: lambda _, __: (0, {}),  # its rows are what it tells
     CommitInTransaction: _commit_in_transaction,

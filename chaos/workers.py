@@ -15,6 +15,8 @@ from chaos.operations import (
     AddOffsets,
     CommitAsFormer,
     CommitInTransaction,
+    CommitPosition,
+    FetchPositions,
     Idle,
     RawSend,
     Recreate,
@@ -251,7 +253,7 @@ class Actor:
 def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set[str]:
     """Return the topics that the operation's rows name; for polls, the assigned ones."""
     match operation:
-        case Send():
+        case Send() | CommitPosition() | FetchPositions():
             return {operation.topic}
         case Poll():
             return {topic for topic, _ in assigned}

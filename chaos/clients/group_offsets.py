@@ -9,13 +9,17 @@ append).
 
 from __future__ import annotations
 
-from chaos.clients.wire_link import Address, WireCluster, WireError, check, kafka_name
-from chaos.operations import CommitPosition, FetchPositions, Membership
-from chaos.protocols import Completion, Outcome, Record
-from reference_impl.wire import ApiKey, request_definition
+from collections.abc import Collection
 
-NO_OFFSET = -1  # OffsetFetchResponse.json, field CommittedOffset
+from chaos.clients.wire_link import Address, WireCluster, WireError, check, kafka_name
+from chaos.operations import CommitPosition, FetchPositions, Membership, Position
+from chaos.protocols import Completion, Outcome, Record
+from reference_impl.wire import ApiKey, Struct, request_definition
+
+NO_POSITION = -1  # OffsetFetchResponse.json, field CommittedOffset
 NO_EPOCH, EPOCHS = -1, 5
+NOTHING = NO_EPOCH, ""
+"""The leader epoch and the metadata beside an offset, where there are none."""
 NOBODY = Membership(member_id="", generation=-1)
 REFUSED = frozenset(
     {
@@ -30,79 +34,124 @@ REFUSED = frozenset(
 
 
 def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
-    """Commit a position. Most errors prove nothing: COORDINATOR_NOT_AVAILABLE, too, may come after
-    the append."""
+    """Commit positions: a record per position. Most errors prove nothing:
+    COORDINATOR_NOT_AVAILABLE, too, may come after the append."""
     member = operation.member or NOBODY
     try:
         coordinator = _coordinator(cluster, operation.group)
     except WireError as error:
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
-    struct = request_definition(ApiKey.OFFSET_COMMIT).struct
-    epoch, metadata = NO_EPOCH, ""
-    if operation.member is None:  # a member goes on from here, and would believe the epoch
-        epoch, metadata = operation.offset % EPOCHS, f"at {operation.offset}"
-    position = struct(
-        "OffsetCommitRequestPartition",
-        partition_index=operation.partition,
-        committed_offset=operation.offset,
-        committed_leader_epoch=epoch,
-        committed_metadata=metadata,
-    )
-    topic = struct("OffsetCommitRequestTopic", name=operation.topic, partitions=[position])
+    positions = [(operation.topic, operation.partition, operation.offset), *operation.beside]
+    # A member goes on from here, and would believe the epoch.
+    told = [NOTHING if operation.member else _told_with(offset) for _, _, offset in positions]
     try:
         answer = cluster.ask(
             coordinator,
             ApiKey.OFFSET_COMMIT,
             group_id=operation.group,
-            topics=[topic],
+            topics=[_committed(*each) for each in zip(positions, told, strict=True)],
             member_id=member.member_id,
             generation_id_or_member_epoch=member.generation,
             group_instance_id=member.instance_id,
         )
     except WireError as error:
         return Completion(Outcome.INFO, (), type(error).__name__, str(error))
-    code = answer.topics[0].partitions[0].error_code
-    if code:
-        name = kafka_name(code)
-        return Completion(Outcome.FAIL if name in REFUSED else Outcome.INFO, (), name)
-    return Completion(Outcome.OK, detail=_beside(epoch, metadata))
+    codes = _codes(answer)
+    return _completion(
+        [
+            Record(
+                topic,
+                partition,
+                None,
+                offset,
+                *_ended(codes[topic, partition], REFUSED),
+                extra={"detail": _beside(*beside)},
+            )
+            for (topic, partition, offset), beside in zip(positions, told, strict=True)
+        ]
+    )
+
+
+def _codes(answer: Struct) -> dict[tuple[str, int], int]:
+    """Return the error code of each partition of an answer."""
+    return {
+        (topic.name, row.partition_index): row.error_code
+        for topic in answer.topics
+        for row in topic.partitions
+    }
+
+
+def _told_with(offset: int) -> tuple[int, str]:
+    """Return the leader epoch and the metadata that are committed with an offset."""
+    return offset % EPOCHS, f"at {offset}"
+
+
+def _committed(position: Position, beside: tuple[int, str]) -> Struct:
+    """Return the row of a position in the request; the positions are of different topics."""
+    topic, partition, offset = position
+    struct = request_definition(ApiKey.OFFSET_COMMIT).struct
+    row = struct(
+        "OffsetCommitRequestPartition",
+        partition_index=partition,
+        committed_offset=offset,
+        committed_leader_epoch=beside[0],
+        committed_metadata=beside[1],
+    )
+    return struct("OffsetCommitRequestTopic", name=topic, partitions=[row])
+
+
+def _ended(code: int, refused: Collection[str]) -> tuple[Outcome, str | None]:
+    """Return the outcome of one row, and its error's name. refused: the errors after which nothing
+    has changed."""
+    if not code:
+        return Outcome.OK, None
+    name = kafka_name(code)
+    return Outcome.FAIL if name in refused else Outcome.INFO, name
+
+
+def _completion(records: list[Record]) -> Completion:
+    """Return the completion of a request whose rows ended like this: as the first that failed."""
+    worst = next((each for each in records if each.outcome is not Outcome.OK), records[0])
+    return Completion(worst.outcome, records, worst.error)
 
 
 def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
     """Fetch the committed offsets: a record per partition, its offset None if the group has
-    committed none."""
+    committed none. A partition whose offset an open transaction may change fails alone
+    (UNSTABLE_OFFSET_COMMIT)."""
     struct = request_definition(ApiKey.OFFSET_FETCH).struct
-    topic = struct(
-        "OffsetFetchRequestTopic",
-        name=operation.topic,
-        partition_indexes=list(operation.partitions),
-    )
+    wanted = list(operation.partitions)
+    topics = [
+        struct("OffsetFetchRequestTopic", name=name, partition_indexes=wanted)
+        for name in (operation.topic, *operation.beside)
+    ]
     try:
         coordinator = _coordinator(cluster, operation.group)
         answer = cluster.ask(
             coordinator,
             ApiKey.OFFSET_FETCH,
             group_id=operation.group,
-            topics=[topic],
+            topics=topics,
             require_stable=True,
         )
         check(answer.error_code, f"OffsetFetch {operation.group}")
-        found = answer.topics[0].partitions
-        for each in found:
-            check(each.error_code, f"OffsetFetch {operation.group}")
     except WireError as error:
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
-    records = [
-        Record(
-            operation.topic,
-            each.partition_index,
-            None,
-            _offset(each.committed_offset),
-            extra={"detail": _beside(each.committed_leader_epoch, each.metadata)},
-        )
-        for each in found
-    ]
-    return Completion(Outcome.OK, records)
+    return _completion(
+        [
+            Record(
+                topic.name,
+                row.partition_index,
+                None,
+                None if row.error_code else _offset(row.committed_offset),
+                Outcome.FAIL if row.error_code else Outcome.OK,
+                kafka_name(row.error_code) if row.error_code else None,
+                extra={"detail": _beside(row.committed_leader_epoch, row.metadata)},
+            )
+            for topic in answer.topics
+            for row in topic.partitions
+        ]
+    )
 
 
 def _beside(leader_epoch: int, metadata: str | None) -> str | None:
@@ -113,7 +162,7 @@ def _beside(leader_epoch: int, metadata: str | None) -> str | None:
 
 
 def _offset(committed: int) -> int | None:
-    return None if committed == NO_OFFSET else committed
+    return None if committed == NO_POSITION else committed
 
 
 def _coordinator(cluster: WireCluster, group: str) -> Address:

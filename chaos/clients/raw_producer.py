@@ -20,7 +20,7 @@ from chaos.clients.attempts import Refused, insist
 from chaos.clients.group_offsets import REFUSED
 from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.wire_link import Address, WireCluster, WireError, check, kafka_name
-from chaos.operations import CommitAsFormer, RawSend, SendOffsets, Supersede
+from chaos.operations import CommitAsFormer, RawSend, SendOffsets, SendOldMarker, Supersede
 from chaos.outcomes import begin_outcome, end_outcome, send_outcome
 from chaos.protocols import (
     Abort,
@@ -79,6 +79,7 @@ class RawProducer:
             Abort: lambda _: self._end(self._known(), commits=False),
             Supersede: self._supersede,
             CommitAsFormer: self._commit_as_former,
+            SendOldMarker: self._send_old_marker,
             SendOffsets: self._send_offsets,
             Crash: lambda _: Completion(Outcome.OK, broken=True),
         }
@@ -323,6 +324,28 @@ class RawProducer:
         former, self._former = self._former, None
         completion = self._end(former, commits=True)
         return Completion(completion.outcome, (), completion.error, completion.detail)
+
+    def _send_old_marker(self, marker: SendOldMarker) -> Completion:
+        if self._former is None:
+            return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
+        struct = request_definition(ApiKey.WRITE_TXN_MARKERS).struct
+        place = struct(
+            "WritableTxnMarkerTopic", name=marker.topic, partition_indexes=[marker.partition]
+        )
+        abort = struct(
+            "WritableTxnMarker",
+            producer_id=self._former.producer_id,
+            producer_epoch=self._former.epoch,
+            transaction_result=False,
+            topics=[place],
+        )
+        try:
+            leader = self._cluster.leader(marker.topic, marker.partition)
+            answer = self._cluster.ask(leader.address, ApiKey.WRITE_TXN_MARKERS, markers=[abort])
+        except WireError as error:
+            return Completion(Outcome.INFO, (), type(error).__name__, str(error))
+        code = answer.markers[0].topics[0].partitions[0].error_code
+        return Completion(Outcome.FAIL, (), kafka_name(code)) if code else Completion(Outcome.OK)
 
     def _send_offsets(self, send: SendOffsets) -> Completion:
         """Send AddOffsetsToTxn, then TxnOffsetCommit to the group's coordinator.

@@ -116,6 +116,29 @@ def test_positions_committed_and_asked_for(tmp_path: Path) -> None:
     ]
 
 
+def test_positions_of_one_request_have_rows_and_outcomes_of_their_own(tmp_path: Path) -> None:
+    commit = CommitPosition("g", "t", 0, 5, beside=(("u", 1, 6),))
+    told = (
+        Record("t", 0, None, 5, extra={"detail": "leader epoch 1, x"}),
+        Record("u", 1, None, 6, Outcome.INFO, "NOT_COORDINATOR", extra={"detail": None}),
+    )
+    rows = recorded(
+        tmp_path,
+        (commit, Completion(Outcome.INFO, told, "NOT_COORDINATOR")),
+        (commit, Completion(Outcome.FAIL, (), "WireError")),
+        (FetchPositions("g", "t", (0,), ("u",)), Completion(Outcome.OK, told)),
+    )
+    columns = ("f", "type", "topic", "partition", "offset", "detail")
+    assert rows.select(columns).rows() == [
+        ("commit_offsets", "ok", "t", 0, 5, "leader epoch 1, x"),
+        ("commit_offsets", "info", "u", 1, 6, None),
+        ("commit_offsets", "fail", "t", 0, 5, None),
+        ("commit_offsets", "fail", "u", 1, 6, None),
+        ("fetch_offsets", "ok", "t", 0, 5, "leader epoch 1, x"),
+        ("fetch_offsets", "ok", "u", 0, None, None),
+    ]
+
+
 def test_a_send_is_one_row_per_value_each_with_its_own_outcome(tmp_path: Path) -> None:
     records = (
         Record("t", 2, 10, 77, Outcome.OK, None, 3),

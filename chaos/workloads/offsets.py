@@ -15,7 +15,7 @@ class Offsets:
     """Commit positions and ask for them: every process must find what was committed last.
 
     Two processes commit for each partition of a group, now and then going back; all processes ask.
-    The answers are of OffsetFetch with `require_stable` (KIP-447).
+    The answers are of OffsetFetch with `require_stable` (KIP-447). Some requests are of two topics.
     """
 
     name = topic = "offsets"
@@ -31,16 +31,23 @@ class Offsets:
     groups = ("offsets-a", "offsets-b")
     rare_groups = tuple(f"offsets-rare-{number}" for number in range(4))
     rare_share = 0.01
-    """The share of commits to rare groups; their last commits mostly lie before the last fault, so
-    that one that a coordinator lost is missing to the end."""
+    """The share of operations on rare groups; their last commits mostly lie before the last
+    fault, so that one that a coordinator lost is missing to the end."""
+    beside_share = 0.3
+    """The share of requests that are of the other topic, too."""
     producers = 1
     committers = 6
     processes = producers + committers
     nodes_min = 1
     fetch_share = 0.5
 
+    @property
+    def other_topic(self) -> str:
+        """The topic to which nobody writes, and in which groups have positions all the same."""
+        return f"{self.topic}-other"
+
     def topics(self) -> Sequence[TopicSpec]:
-        return (TopicSpec(self.topic, self.partitions),)
+        return tuple(TopicSpec(name, self.partitions) for name in (self.topic, self.other_topic))
 
     def settings(self, process: int) -> ClientSettings:
         return ClientSettings(acks=-1, idempotent=True)
@@ -54,19 +61,22 @@ class Offsets:
     def _commit_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """Commit offsets that are never the same twice in a process, so that an answer shows which
         commit it is."""
-        offset = process
+        offset, partition = process, process % self.partitions
         while True:
-            groups = self.rare_groups if rng.random() < self.rare_share else self.groups
-            group, partition = rng.choice(groups), process % self.partitions
+            is_rare = rng.random() < self.rare_share
+            group = rng.choice(self.rare_groups if is_rare else self.groups)
+            others = (self.other_topic,) if rng.random() < self.beside_share else ()
             if rng.random() < self.fetch_share:
-                yield FetchPositions(group, self.topic, tuple(range(self.partitions)))
+                yield FetchPositions(group, self.topic, tuple(range(self.partitions)), others)
             else:
                 offset += self.processes
-                yield CommitPosition(group, self.topic, partition, offset)
+                beside = tuple((topic, partition, offset) for topic in others)
+                yield CommitPosition(group, self.topic, partition, offset, beside=beside)
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
         """Yield reads of the last commits of each group, then of the log."""
+        everywhere = tuple(range(self.partitions))
         for group in (*self.groups, *self.rare_groups):
-            everywhere = tuple(range(self.partitions))
-            yield ClientSettings(), FetchPositions(group, self.topic, everywhere)
+            both = FetchPositions(group, self.topic, everywhere, (self.other_topic,))
+            yield ClientSettings(), both
         yield from final_reads(self.topics())

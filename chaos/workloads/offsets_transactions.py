@@ -18,6 +18,8 @@ ABORT_SHARE, FENCED_SHARE, LATE_SHARE = 0.25, 0.1, 0.03
 HELD_SHARE, HELD_MAX_S = 0.2, 0.4
 RECORD_SHARE = 0.6
 """The share of transactions with a record besides the offsets: both must end alike."""
+TWO_GROUPS_SHARE = 0.3
+"""The share of transactions with offsets of a second group, of which the same holds."""
 
 
 class OffsetsInTransactions(Offsets):
@@ -57,6 +59,8 @@ class OffsetsInTransactions(Offsets):
         while True:
             groups = self.rare_groups if rng.random() < self.rare_share else self.groups
             group, chance = rng.choice(groups), rng.random()
+            others = [each for each in self.groups if each != group][:1]
+            others = others if rng.random() < TWO_GROUPS_SHARE else []
             held_s = rng.uniform(0.0, HELD_MAX_S) if rng.random() < HELD_SHARE else 0.0
             if rng.random() < self.fetch_share:
                 yield FetchPositions(group, self.topic, tuple(range(self.partitions)))
@@ -66,8 +70,9 @@ class OffsetsInTransactions(Offsets):
             completion = yield Begin()
             if completion.outcome is Outcome.OK and has_record:
                 completion = yield RawSend(self.topic, partition, (next(values),))
-            if completion.outcome is Outcome.OK:
-                completion = yield SendOffsets(group, self.topic, ((partition, offset),))
+            for each in (group, *others):
+                if completion.outcome is Outcome.OK:
+                    completion = yield SendOffsets(each, self.topic, ((partition, offset),))
             if completion.outcome is Outcome.OK:
                 yield Idle(held_s)
                 offset += 2 * self.processes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import count
 from random import Random
 
-from chaos.operations import Recreate
+from chaos.operations import CommitPosition, FetchPositions, Recreate
 from chaos.protocols import (
     Assign,
     ClientSettings,
@@ -28,7 +29,8 @@ class Recreated:
 
     Spec: KIP-516, topic ids. Each process has a topic of its own: it writes to it, reads it, and
     replaces it when nothing of its own is under way, so that it knows of every record to which of
-    the namesakes it went. A record of unknown outcome may still reach the next.
+    the namesakes it went. A record of unknown outcome may still reach the next. A group commits
+    positions in each, and must have none in the next.
     """
 
     name = "recreate"
@@ -41,6 +43,7 @@ class Recreated:
         "poll_skips",
         "append_order",
         "duplicates",
+        "committed_offsets",
     )
     partitions = 2
     processes = 4
@@ -61,7 +64,10 @@ class Recreated:
         topic = self._topic_of(process)
         sends = send_for_ever(topic.name, topic.partitions, process, rng)
         send = next(sends)
-        while True:
+        ask = self._ask(topic)
+        for position in count(1):
+            yield ask
+            yield CommitPosition(ask.group, topic.name, rng.choice(ask.partitions), position)
             completion = yield Assign(everything([topic]))
             for _ in range(rng.randint(OPERATIONS_PER_TOPIC // 2, OPERATIONS_PER_TOPIC * 3 // 2)):
                 send = sends.send((yield send))
@@ -71,8 +77,14 @@ class Recreated:
             while (yield Recreate(topic)).outcome is not Outcome.OK:
                 pass
 
+    def _ask(self, topic: TopicSpec) -> FetchPositions:
+        return FetchPositions(f"group-of-{topic.name}", topic.name, tuple(range(topic.partitions)))
+
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """Yield topic by topic a read of one of the topics of the same name."""
+        """Yield topic by topic its group's positions, and reads of one of the topics of the same
+        name."""
+        for topic in self.topics():
+            yield ClientSettings(), self._ask(topic)
         for topic in self.topics():
             yield ClientSettings(), ReadAll(everything([topic]), raw=True)
         for topic in self.topics():

@@ -59,6 +59,7 @@ from reference_impl.bugs.ignore_require_stable import IgnoreRequireStable
 from reference_impl.bugs.ignore_rewinds import IgnoreRewinds
 from reference_impl.bugs.keep_epochs import KeepEpochs
 from reference_impl.bugs.keep_highest_commit import KeepHighestCommit
+from reference_impl.bugs.keep_positions_of_deleted_topics import KeepPositionsOfDeletedTopics
 from reference_impl.bugs.keep_session_positions import KeepSessionPositions
 from reference_impl.bugs.keep_torn_tail import KeepTornTail
 from reference_impl.bugs.leave_partition_out import LeavePartitionOut
@@ -86,6 +87,7 @@ from reference_impl.bugs.tear_transactions import TearTransactions
 from reference_impl.bugs.trust_failed_syncs import TrustFailedSyncs
 from reference_impl.bugs.trust_index_after_crash import TrustIndexAfterCrash
 from reference_impl.bugs.wait_for_the_gone import WaitForTheGone
+from reference_impl.bugs.write_one_topic_of_a_commit import WriteOneTopicOfACommit
 from reference_impl.bugs.write_outside_transactions import WriteOutsideTransactions
 
 __all__ = ["BUGS", "CONFORMANCE", "WITHOUT_BUG", "Bug", "Kind"]
@@ -138,6 +140,16 @@ BUGS: dict[str, Bug] = {
     ),
     "lose-commits": Bug(
         LoseCommits, Kind.START, ("committed_offsets",), workload="offsets", nemesis="kill"
+    ),
+    "keep-positions-of-deleted-topics": Bug(
+        KeepPositionsOfDeletedTopics, Kind.START, ("committed_offsets",), workload="recreate"
+    ),
+    "write-one-topic-of-a-commit": Bug(
+        WriteOneTopicOfACommit,
+        Kind.START,
+        ("committed_offsets",),
+        workload="offsets",
+        nemesis="kill",
     ),
     # --- what a record is -------------------------------------------------------------------------
     "answer-with-another-partition": Bug(
@@ -302,7 +314,8 @@ BUGS: dict[str, Bug] = {
     "accept-old-markers": Bug(
         AcceptOldMarkers,
         Kind.RARE,
-        (),
+        ("fencing", "ends_honoured"),
+        workload="zombies",
         cases="test_a_former_coordinator or test_a_marker_of_an_older_epoch",
     ),
     "accept-zombie-offsets": Bug(

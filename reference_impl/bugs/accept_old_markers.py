@@ -12,8 +12,9 @@ class AcceptOldMarkers(Rules):
     the one which it was written for.
 
     Breaks:     a marker of an older epoch is refused (KIP-98; KIP-890).
-    Caught by:  the conformance cases of WriteTxnMarkers: in one node no marker is late.
-    Within:     one examination.
+    Caught by:  workload zombies, any nemesis or none, checkers fencing and ends_honoured: a fenced
+                producer sends a marker itself; and the conformance cases of WriteTxnMarkers.
+    Within:     one run of 30 seconds.
     """
 
     def check_marker(self, partition: Partition, marker: Marker) -> None:

@@ -92,6 +92,29 @@ def test_a_group_finds_what_was_committed_and_nothing_where_nothing_was(client: 
     assert [(record.partition, record.offset) for record in found.records] == [(0, 5), (1, None)]
 
 
+def test_positions_of_two_topics_are_committed_and_asked_for_at_once(client: Client) -> None:
+    for name in ("positions", "others"):
+        client.perform(Recreate(TopicSpec(name, 1)))
+    commit = CommitPosition("two", "positions", 0, 7, beside=(("others", 0, 8),))
+    done = client.perform(commit)
+    assert [(each.topic, each.outcome) for each in done.records] == [
+        ("positions", Outcome.OK),
+        ("others", Outcome.OK),
+    ]
+    found = client.perform(FetchPositions("two", "others", (0,), ("positions",))).records
+    assert {record.topic: record.offset for record in found} == {"positions": 7, "others": 8}
+    assert {record.extra["detail"] for record in found} == {
+        record.extra["detail"] for record in done.records
+    }
+
+
+def test_one_position_of_a_request_may_fail_alone(client: Client) -> None:
+    client.perform(Recreate(TopicSpec("positions", 1)))
+    done = client.perform(CommitPosition("k", "positions", 0, 7, beside=(("missing", 0, 8),)))
+    assert done.outcome is Outcome.INFO
+    assert [each.outcome for each in done.records] == [Outcome.OK, Outcome.INFO]
+
+
 def test_who_is_no_member_is_refused_before_anything_is_written(client: Client) -> None:
     client.perform(Recreate(TopicSpec("positions", 1)))
     client.perform(CommitPosition("h", "positions", 0, 5))

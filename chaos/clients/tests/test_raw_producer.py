@@ -12,7 +12,14 @@ from chaos.clients.admin import Admin
 from chaos.clients.operator import Operator
 from chaos.clients.raw import RawClient
 from chaos.clients.raw_producer import SEQUENCES, RawProducer
-from chaos.operations import CommitAsFormer, FetchPositions, RawSend, SendOffsets, Supersede
+from chaos.operations import (
+    CommitAsFormer,
+    FetchPositions,
+    RawSend,
+    SendOffsets,
+    SendOldMarker,
+    Supersede,
+)
 from chaos.protocols import (
     Abort,
     Begin,
@@ -101,6 +108,17 @@ def test_in_a_transaction_who_was_superseded_is_refused_everywhere(
     found = [(record.value, record.extra.get("control")) for record in log(cluster, topic)]
     assert found == [(1, None), (None, "abort"), (4, None), (None, "commit")]
     assert log(cluster, topic, 1) == []
+
+
+def test_in_a_transaction_a_marker_of_the_former_producer_ends_nothing(
+    cluster: Cluster, topic: str, producer: RawProducer
+) -> None:
+    assert outcomes(producer, SendOldMarker(topic, 0)) == ["_STATE"]  # nobody was superseded
+    began = outcomes(producer, Begin(), RawSend(topic, 0, (1,)), Supersede())
+    assert [*began, *outcomes(producer, Begin(), RawSend(topic, 0, (2,)))] == ["ok"] * 5
+    assert outcomes(producer, SendOldMarker(topic, 0), Commit()) == ["INVALID_PRODUCER_EPOCH", "ok"]
+    found = [(record.value, record.extra.get("control")) for record in log(cluster, topic)]
+    assert found == [(1, None), (None, "abort"), (2, None), (None, "commit")]
 
 
 def test_positions_in_a_transaction_hold_once_it_is_committed(

@@ -102,6 +102,14 @@ class Grouping:
         """
         return log.append(group_id, records, writer)
 
+    def positions_go_with_topic(self) -> bool:
+        """Return whether the offsets committed for a topic are deleted with it, so that no group
+        begins there in the next topic of that name.
+
+        Source: GroupCoordinatorService.java, onPartitionsDeleted.
+        """
+        return True
+
     def is_released(
         self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition
     ) -> bool:

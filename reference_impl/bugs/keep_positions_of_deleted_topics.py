@@ -1,0 +1,29 @@
+"""A group keeps its offsets in a deleted topic, and finds them in the next one of that name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.rules import Rules
+from reference_impl.wire.primitives import ZERO_UUID
+
+
+class KeepPositionsOfDeletedTopics(Rules):
+    """Real-world kin: coordinators from before KIP-516, which know a topic by its name alone.
+
+    Breaks:     a new topic has no committed offsets: a group would begin behind its first records
+                (KIP-516; GroupCoordinatorService, onPartitionsDeleted).
+    Caught by:  workload recreate, any nemesis or none, checker committed_offsets.
+    Within:     one run of 30 seconds.
+    """
+
+    def positions_go_with_topic(self) -> bool:
+        """Return False: keep them."""
+        return False
+
+    def committed_offset(
+        self, group_id: str, key: TopicPartition, committed: CommittedOffset
+    ) -> CommittedOffset:
+        """Return the offset without the id of the topic that it was committed for."""
+        return replace(committed, topic_id=ZERO_UUID)
