@@ -212,7 +212,7 @@ class Broker:
 
     # --- partitions ---------------------------------------------------------------------------
 
-    def led_partition(self, name: str, topic_id: UUID, index: int) -> Partition:
+    def led_partition(self, name: str, topic_id: UUID | None, index: int) -> Partition:
         """Return the partition, which this broker leads, or raise Refused with the reason."""
         return self.replicas.led(self.image, name, topic_id, index)
 

@@ -117,10 +117,10 @@ class Replicas:
         """Return a partition, whatever its state, or None."""
         return self._by_name.get((topic, index)) or self.open((topic, index))
 
-    def led(self, image: MetadataImage, name: str, topic_id: UUID, index: int) -> Partition:
+    def led(self, image: MetadataImage, name: str, topic_id: UUID | None, index: int) -> Partition:
         """Return the partition if this broker leads it, or raise Refused with the reason. `name` is
-        empty where the version speaks in topic ids (KIP-516)."""
-        if not name:
+        empty where the version speaks in topic ids (KIP-516), the id is None where it does not."""
+        if not name and topic_id is not None:
             topic = image.topics_by_id.get(topic_id)
             if topic is None:
                 raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)

@@ -133,8 +133,9 @@ def plan_growth(
             f"The topic {topic.name} currently has {has} partition(s); {count} would not be an"
             " increase.",
         )
-    if count - has > PARTITIONS_MAX:
-        raise Refused(ErrorCode.POLICY_VIOLATION, _too_many(count - has))
+    refused = refused_number(count - has)
+    if refused is not None:
+        raise refused
     if assignments is None:
         return [(index, (broker.node_id,)) for index in range(has, count)]
     if len(assignments) != count - has:
@@ -200,8 +201,6 @@ def _automatic(
             f" replication factor of {replication_factor} cannot be reached because only 1"
             " broker(s) are registered.",
         )
-    if partitions > PARTITIONS_MAX:
-        raise Refused(ErrorCode.POLICY_VIOLATION, _too_many(partitions))
     return ((broker.node_id,),) * partitions
 
 
@@ -252,5 +251,13 @@ def _check_assignment(broker: Broker, replicas: Sequence[int], factor: int) -> N
         raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
 
 
-def _too_many(count: int) -> str:
-    return f"Excessively large number of partitions per request: {count} exceeds {PARTITIONS_MAX}."
+def refused_number(partitions: int) -> Refused | None:
+    """Return the error of a request for so many partitions, all topics together, if any
+    (ReplicationControlManager.validateTotalNumberOfPartitions)."""
+    if partitions <= PARTITIONS_MAX:
+        return None
+    return Refused(
+        ErrorCode.POLICY_VIOLATION,
+        f"Excessively large number of partitions per request: {partitions} exceeds"
+        f" {PARTITIONS_MAX}.",
+    )

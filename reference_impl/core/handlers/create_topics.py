@@ -4,10 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import partial
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.config_entries import topic_entries
-from reference_impl.core.controller.topic_changes import NewTopic, plan_topic, publish_topic
+from reference_impl.core.controller.topic_changes import (
+    BY_DEFAULT,
+    NewTopic,
+    plan_topic,
+    publish_topic,
+    refused_number,
+)
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.giving_way import counted, for_each
@@ -26,6 +33,8 @@ def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
     """Create the topics that can be created; each gets its own result."""
     body = RESPONSE.new()
     times = yield from counted(request, (topic.name for topic in request.body.topics))
+    partitions = yield from for_each(request, request.body.topics, partial(partitions_in, broker))
+    too_many = refused_number(sum(partitions))
     answered = set()
     for wanted in request.body.topics:
         yield GiveWay(request)
@@ -33,12 +42,23 @@ def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
             continue
         answered.add(wanted.name)
         try:
+            if too_many is not None:
+                raise too_many
             row = yield from create_one(broker, request, wanted, times[wanted.name])
             body.topics.append(row)
         except Refused as refused:
             body.topics.append(refusal(wanted.name, refused))
     # RESPOND
     yield Respond(request, body)
+
+
+def partitions_in(broker: Broker, wanted: Struct) -> int:
+    """Return how many partitions a row of the request asks for."""
+    if wanted.assignments:
+        return len(wanted.assignments)
+    if wanted.num_partitions == BY_DEFAULT:
+        return broker.config.number("num.partitions")
+    return max(0, wanted.num_partitions)
 
 
 def create_one(

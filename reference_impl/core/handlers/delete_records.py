@@ -12,7 +12,6 @@ from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.security.permissions import DELETE_TOPIC
 from reference_impl.core.topic_names import is_internal
 from reference_impl.wire import ErrorCode, Struct, definition
-from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("DeleteRecordsResponse")
 TO_HIGH_WATERMARK = -1
@@ -50,7 +49,7 @@ def delete_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> 
     """Delete one partition's records and return its new log start offset, or raise Refused."""
     # VALIDATE
     broker.access.require(request, DELETE_TOPIC, topic)
-    partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)
+    partition = broker.led_partition(topic, None, wanted.partition_index)
     if is_internal(topic):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
     if "delete" not in partition.config.cleanup_policy:

@@ -15,7 +15,6 @@ from reference_impl.core.repetitions import Repetitions
 from reference_impl.core.security.permissions import READ_TOPIC
 from reference_impl.core.topic_names import problem_with
 from reference_impl.wire import ERRORS, ErrorCode, Struct, definition
-from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("DescribeProducersResponse")
 
@@ -43,7 +42,7 @@ def described(broker: Broker, request: Request, topic: str, index: int) -> Struc
         broker.access.require(request, READ_TOPIC, topic)
         if (problem := problem_with(topic)) is not None:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-        partition = broker.led_partition(topic, ZERO_UUID, index)
+        partition = broker.led_partition(topic, None, index)
     except Refused as refused:
         row.error_code = refused.code
         row.error_message = refused.message or ERRORS[refused.code].message

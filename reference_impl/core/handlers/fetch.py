@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.fetch_sessions import NO_SESSION, FetchContext, Row, Wanted, WantedKey
+from reference_impl.core.fetch_sessions import (
+    NO_SESSION,
+    TOPIC_IDS_SINCE,
+    FetchContext,
+    Row,
+    Wanted,
+    WantedKey,
+)
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.partition import Partition
@@ -149,7 +156,9 @@ class PendingFetch:
         params, isolation = wanted.params, self.request.body.isolation_level
         if self._denied and wanted.key in self._denied:
             raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        partition = self._broker.led_partition(wanted.topic, wanted.topic_id, params.partition)
+        by_id = self.request.api_version >= TOPIC_IDS_SINCE
+        topic_id = wanted.topic_id if by_id else None
+        partition = self._broker.led_partition(wanted.topic, topic_id, params.partition)
         partition.check_leader_epoch(params.current_leader_epoch)
         check_reader(self.request, partition, params)
         rules = self._broker.rules

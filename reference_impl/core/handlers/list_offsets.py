@@ -14,7 +14,6 @@ from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
-from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("ListOffsetsResponse")
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
@@ -64,7 +63,7 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
 def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Found:
     """Look up one partition's offset, or raise Refused."""
     # VALIDATE
-    partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)
+    partition = broker.led_partition(topic, None, wanted.partition_index)
     partition.check_leader_epoch(wanted.current_leader_epoch)
     if wanted.timestamp < 0 and (
         wanted.timestamp < EARLIEST_PENDING_UPLOAD

@@ -10,7 +10,6 @@ from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
 from reference_impl.wire import Struct, definition
-from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("OffsetForLeaderEpochResponse")
 
@@ -37,7 +36,7 @@ def found(broker: Broker, request: Request, topic: str, wanted: Struct) -> Struc
         # VALIDATE
         if not broker.access.may(request, CLUSTER_ACTION):
             broker.access.require(request, DESCRIBE_TOPIC, topic)
-        partition = broker.led_partition(topic, ZERO_UUID, wanted.partition)
+        partition = broker.led_partition(topic, None, wanted.partition)
         partition.check_leader_epoch(wanted.current_leader_epoch)
         # DEDUPLICATE, APPLY: reading changes nothing.
         row.leader_epoch, row.end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)

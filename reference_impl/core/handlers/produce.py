@@ -25,6 +25,7 @@ RESPONSE = definition("ProduceResponse")
 TopicProduceResponse = RESPONSE.struct_class("TopicProduceResponse")
 PartitionProduceResponse = RESPONSE.struct_class("PartitionProduceResponse")
 ACKS = (-1, 0, 1)
+TOPIC_IDS_SINCE = 13
 SAY_NOTHING_OF_THE_LOG = (
     ErrorCode.CORRUPT_MESSAGE,
     ErrorCode.MESSAGE_TOO_LARGE,
@@ -147,7 +148,8 @@ def check_request(
     it there now."""
     if broker.access.is_controlled:
         check_access(broker, request, topic)
-    partition = broker.led_partition(topic.name, topic.topic_id, wanted.index)
+    topic_id = topic.topic_id if request.api_version >= TOPIC_IDS_SINCE else None
+    partition = broker.led_partition(topic.name, topic_id, wanted.index)
     data = the_only_batch(wanted.records, request.api_version)
     if request.body.acks not in ACKS:
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)

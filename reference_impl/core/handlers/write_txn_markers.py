@@ -12,7 +12,6 @@ from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.security.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from reference_impl.core.transactions.markers import Marker, write_marker
 from reference_impl.wire import ErrorCode, Struct, definition
-from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("WriteTxnMarkersResponse")
 
@@ -56,7 +55,7 @@ def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode
     """Write one marker and return the error code."""
     # VALIDATE
     try:
-        partition = broker.led_partition(topic, ZERO_UUID, index)
+        partition = broker.led_partition(topic, None, index)
         # DEDUPLICATE: a marker without a transaction ends nothing.
         # APPLY
         with disk_errors_refused():

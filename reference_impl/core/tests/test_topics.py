@@ -206,3 +206,29 @@ def test_a_transactional_id_never_gets_a_producer_id() -> None:
         ApiKey.INIT_PRODUCER_ID, 4, transactional_id="tx", transaction_timeout_ms=1000
     )
     assert (answer.error_code, answer.producer_id) == (ErrorCode.NOT_COORDINATOR, -1)
+
+
+def test_too_many_partitions_are_refused_whatever_topics_they_are_of() -> None:
+    world = World()
+    rows = [CREATE.struct("CreatableTopic", name=name, num_partitions=6000) for name in "ab"]
+    answer = world.call(ApiKey.CREATE_TOPICS, 7, topics=rows)
+    assert [row.error_code for row in answer.topics] == [ErrorCode.POLICY_VIOLATION] * 2
+    assert world.node.broker.image.topics == {}
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "topic", "partition"),
+    [
+        (ApiKey.LIST_OFFSETS, 11, "ListOffsetsTopic", "ListOffsetsPartition"),
+        (ApiKey.DELETE_RECORDS, 2, "DeleteRecordsTopic", "DeleteRecordsPartition"),
+    ],
+    ids=str,
+)
+def test_a_name_that_is_empty_is_unknown(
+    api: ApiKey, version: int, topic: str, partition: str
+) -> None:
+    of = request_definition(api)
+    rows = [of.struct(topic, name="", partitions=[of.struct(partition)])]
+    answer = World().call(api, version, topics=rows)
+    code = answer.topics[0].partitions[0].error_code
+    assert code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
