@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from conformance.case import case, expect
+from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import commit
 from conformance.members import MIN_SESSION_TIMEOUT_MS, Member, beside, stable_pair
 from conformance.wire import Wire, eventually, part
@@ -138,3 +138,19 @@ def test_members_leave_together_with_an_answer_each(wire: Wire, version: int) ->
     errors = {m.member_id: m.error_code for m in answer.members}
     expect(errors, {"never-given": ErrorCode.UNKNOWN_MEMBER_ID, member.member_id: 0}, "errors")
     expect(member.state(), "Empty", "state of the group")
+
+
+@case("GRPC-13", "JoinGroup", versions=(1, 9), spec="KIP-62; ClassicGroup.rebalanceTimeoutMs")
+def test_a_rebalance_waits_as_long_as_its_most_patient_member(wire: Wire, version: int) -> None:
+    """A rebalance gives the others the longest rebalance time-out of all members, not the shortest:
+    who asks late, but within it, is in the new generation."""
+    versions = {"JoinGroup": version}
+    first = Member.stable(wire, versions=versions, rebalance_timeout_ms=20_000)
+    second = Member.of(wire, first.group, versions=versions, rebalance_timeout_ms=500)
+    second.begin_to_join()
+    silent = second.connection.is_silent(2.0)
+    expect_that(silent, "after the shortest time-out", "silence", "an answer")
+    first.ask_to_join()
+    answers = [first.finish_joining(), second.finish_joining()]
+    expect([a.generation_id for a in answers], [2, 2], "generations")
+    expect(max(len(a.members) for a in answers), 2, "members told to the leader")

@@ -129,3 +129,12 @@ def test_an_assignment_is_carried_untouched(wire: Wire, version: int) -> None:
     member.join()
     assignment = member.sync({member.member_id: anything})
     expect(assignment == anything, True, "assignment is what was sent")
+
+
+@case("GRPC-16", "SyncGroup", spec="SyncGroupRequest.json, field Assignments")
+def test_who_is_left_out_gets_nothing_again(wire: Wire, version: int) -> None:
+    """A member to which the leader gives nothing in a new generation gets an empty assignment, not
+    the one of the generation before."""
+    member = Member.stable(wire, versions={"SyncGroup": version})
+    member.join()
+    expect(member.sync({}), b"", "assignment in the next generation")

@@ -41,6 +41,7 @@ def test_a_member_is_described_with_its_assignment(wire: Wire, version: int) -> 
     topic = wire.create_topic(2)
     member = ConsumerMember.of(wire, topic, instance_id="one")
     member.join(rack_id="rack-7")
+    member.acknowledge()  # what it does not say again stays as it was
     shown = member.described(version).members[0]
     expect(
         (shown.member_id, shown.instance_id, shown.rack_id, shown.client_id),

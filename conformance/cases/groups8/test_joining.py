@@ -141,3 +141,15 @@ def test_a_full_group_takes_no_more(wire: Wire, version: int) -> None:
     members[1].leave()
     members[2].join()
     expect(members[0].member_ids(), sorted([ids[0], ids[2]]), "members after one has left")
+
+
+@case("GRP8-01", "ConsumerGroupHeartbeat", spec="ConsumerGroupHeartbeatResponse.json, Assignment")
+def test_who_says_everything_is_told_everything(wire: Wire, version: int) -> None:
+    """A member's heartbeat that says all about it again, as after an answer that was lost, is
+    answered with its assignment, though that has not changed; one that says nothing is not."""
+    member = ConsumerMember.stable(wire, wire.create_topic(2), version=version)
+    expect(member.try_to_beat().assignment, None, "assignment in the answer to nothing")
+    owned = member.owned
+    answer = member.acknowledge(**member.subscription())
+    expect(answer.assignment is None, False, "the answer to everything has no assignment")
+    expect(member.owned, owned, "assignment")

@@ -159,7 +159,8 @@ class PendingFetch:
         by_id = self.request.api_version >= TOPIC_IDS_SINCE
         topic_id = wanted.topic_id if by_id else None
         partition = self._broker.led_partition(wanted.topic, topic_id, params.partition)
-        partition.check_leader_epoch(params.current_leader_epoch)
+        # A Fetch takes every negative epoch for none (FetchRequest.optionalEpoch).
+        partition.check_leader_epoch(max(UNDEFINED_EPOCH, params.current_leader_epoch))
         check_reader(self.request, partition, params)
         rules = self._broker.rules
         offset = rules.fetch_offset(partition, params, self.request.connection)

@@ -186,3 +186,10 @@ def test_a_session_of_more_partitions_takes_the_place_of_an_old_smaller_one() ->
     assert Session(world).fetch({1: 0}).session_id == 0, "it is no smaller"
     assert Session(world).fetch({0: 0, 1: 0}).session_id != 0
     assert small.fetch({}).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize("epoch", [-1, -2, -(2**31)])
+def test_a_negative_leader_epoch_is_none(epoch: int) -> None:
+    world = World()
+    world.create_topic("t")
+    assert world.fetch("t", current_leader_epoch=epoch).error_code == ErrorCode.NONE
