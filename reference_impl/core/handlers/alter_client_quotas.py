@@ -36,7 +36,7 @@ EPSILON = 1e-6
 
 def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Effect]:
     """Set and remove quotas; each entity changes completely or not at all."""
-    rows: list[Struct] = []
+    rows: dict[tuple[tuple[str, str | None], ...], Struct] = {}
     records: list[Struct] = []
     seen: set[Entity] = set()
     for wanted in request.body.entries:
@@ -46,7 +46,8 @@ def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Eff
         yield GiveWay(request)
         entity_rows = yield from for_each(request, wanted.entity, entity_row)
         row = RESPONSE.struct("EntryData", error_message=None, entity=entity_rows)
-        rows.append(row)
+        # Of an entity that is named twice, the first entry counts, and the last is answered.
+        rows[tuple((part.entity_type, part.entity_name) for part in entity_rows)] = row
         try:
             # VALIDATE
             broker.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
@@ -64,7 +65,7 @@ def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Eff
     if records:
         broker.publish(records)
     # RESPOND
-    yield Respond(request, RESPONSE.new(entries=rows))
+    yield Respond(request, RESPONSE.new(entries=list(rows.values())))
 
 
 def checked_entity(wanted: Struct) -> Entity:

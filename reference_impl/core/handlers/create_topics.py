@@ -58,7 +58,7 @@ def partitions_in(broker: Broker, wanted: Struct) -> int:
         return len(wanted.assignments)
     if wanted.num_partitions == BY_DEFAULT:
         return broker.config.number("num.partitions")
-    return max(0, wanted.num_partitions)
+    return max(0, int(wanted.num_partitions))
 
 
 def create_one(

@@ -226,6 +226,25 @@ def test_what_is_not_enforced_is_not_accepted() -> None:
     assert list(world.node.broker.image.client_quotas) == []
 
 
+def test_of_an_entity_named_twice_the_first_entry_counts_and_the_last_is_answered() -> None:
+    world, of = QuotaWorld(), request_definition(ApiKey.ALTER_CLIENT_QUOTAS)
+    entries = [
+        of.struct(
+            "EntryData",
+            entity=[of.struct("EntityData", entity_type=CLIENT_ID, entity_name=name)],
+            ops=[of.struct("OpData", key="producer_byte_rate", value=value)],
+        )
+        for name, value in (("a", 5.0), ("b", 6.0), ("a", 7.0))
+    ]
+    answer = world.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, entries=entries)
+    assert [row.error_code for row in answer.entries] == [ErrorCode.INVALID_REQUEST, 0]
+    quotas = world.node.broker.image.client_quotas
+    assert [dict(values) for _, values in quotas] == [
+        {"producer_byte_rate": 5.0},
+        {"producer_byte_rate": 6.0},
+    ]
+
+
 @pytest.mark.parametrize("value", [0.0, -0.0, -1.0, 0.5, 0.9999999, 1e300, float("nan")])
 def test_a_rate_in_bytes_is_a_whole_number_above_zero(value: float) -> None:
     world = QuotaWorld()
