@@ -87,6 +87,11 @@ class MembershipRows:
         self._rows, self._owned = [], set()
 
     def _note_owned(self, identity: Row) -> None:
+        """Note all that the member owns now. By KIP-848 that has no generation: the epoch is the
+        member's, and the listener may be told of an older assignment after it has risen."""
+        settings = json.loads(self._settings.get("settings", "{}"))
+        if settings.get("group.protocol") == GroupProtocol.CONSUMER:
+            identity = {**identity, "generation": None}
         for place in sorted(self._owned):
             self._note(F.OWNED, place, {**identity, **self._settings})
         if not self._owned:

@@ -13,6 +13,7 @@ import pytest
 from chaos.clients import confluent_member, payload
 from chaos.clients.admin import Admin
 from chaos.clients.confluent import ConfluentClient
+from chaos.clients.membership_rows import MembershipRows, group_settings
 from chaos.protocols import (
     ClientSettings,
     Cluster,
@@ -182,6 +183,19 @@ def test_a_record_is_told_with_the_member_that_took_it(monkeypatch: pytest.Monke
     polled = client.poll(Poll())
     assert polled.records == [record]
     assert polled.columns["member_id"] == "me"
+
+
+@pytest.mark.parametrize(("protocol", "told"), [("classic", 5), ("consumer", None)])
+def test_what_a_member_owns_is_of_a_generation_by_the_classic_protocol_alone(
+    protocol: str, told: int | None
+) -> None:
+    """By KIP-848 the epoch is the member's: its listener may hear of an older assignment later."""
+    settings = group_settings(GroupSettings("g", GroupProtocol(protocol), "range", False))
+    rows = MembershipRows(settings)
+    rows.assigned({("t", 0): None}, [("t", 0)], {"member_id": "m", "generation": 5})
+    owned, position = rows.take()
+    assert (owned["f"], owned["generation"], owned["member_id"]) == ("owned", told, "m")
+    assert (position["f"], position["generation"]) == ("position", 5)
 
 
 def test_a_short_storm_over_groups_is_valid(tmp_path: Path) -> None:
