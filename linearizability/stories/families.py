@@ -62,10 +62,26 @@ MEANINGS: Mapping[str, tuple[Family, str]] = {
 second opinion belongs to the checker that its name begins with."""
 
 KINDS: Mapping[str, tuple[Family, str]] = {
+    "vanished-record": (Family.LOSS, "read, then gone from the log"),
     "not-delivered": (Family.LOSS, "missing where a whole partition was read"),
-    "delivered-twice": (Family.DUPLICATE, "read more often than their producer promised"),
     "consumed-never": (Family.LOSS, "consumed by aborted transactions only"),
+    "delivered-twice": (Family.DUPLICATE, "read more often than their producer promised"),
     "consumed-twice": (Family.DUPLICATE, "consumed by several committed transactions"),
+    "reused-epoch": (Family.TRANSACTION, "two producers were given the same epoch"),
+    "zombie-commits-offsets": (Family.TRANSACTION, "a fenced producer committed offsets"),
+    "zombie-ends": (Family.TRANSACTION, "a fenced producer ended a transaction"),
+    "committed-too-late": (Family.TRANSACTION, "a transaction was committed after its time-out"),
+    "same-offset": (Family.ORDER, "two records were acknowledged at one offset"),
+    "read-before-append": (Family.ORDER, "their offset was read before they were sent"),
+    "in-order-refused": (Family.ORDER, "refused as out of order, though they followed"),
+    "beyond-the-high-watermark": (Family.ORDER, "a leader went beyond its high watermark"),
+    "begins-early": (Family.DELIVERY, "given to a consumer that asked to begin behind them"),
+    "begins-late": (Family.DELIVERY, "the earliest offset was said to be above the log start"),
+    "wrong-look-up": (Family.DELIVERY, "a look-up by time answered a wrong offset"),
+    "old-generation-commits": (Family.DELIVERY, "a member of an older generation committed"),
+    "two-owners": (Family.DELIVERY, "two members of one generation committed in turn"),
+    "assigned-twice": (Family.DELIVERY, "two members owned a partition in one generation"),
+    "kept-too-long": (Family.WAITING, "kept longer than the topic's settings allow"),
 }
 """Kinds that mean something else than the rest of their checker."""
 

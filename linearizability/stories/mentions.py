@@ -22,7 +22,7 @@ OPERATIONS_MAX = 64
 NUMBERS_MAX = 12
 RECORDS_MAX = 8
 """So many records of one anomaly are taken."""
-OFFSETS = re.compile(r"(?:offsets? |@)((?:\d+(?:, | and )?)+)")
+OFFSETS = re.compile(r"(?:offsets? |@)((?:\d+(?:, | and | to )?)+)")
 NUMBER = re.compile(r"-?\d+")
 INT64 = range(-(2**63), 2**63)
 IS_RECORD = (

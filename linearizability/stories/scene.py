@@ -91,6 +91,8 @@ class Scene:
         role = "writer" if process in self.writers else "reader"
         if row["final"] and process not in self.writers:
             role = "final reader"
+        if row["f"] == F.POLL.value and process in self.writers:
+            role = "process"  # it transforms: it reads here, and writes elsewhere
         if process < 0:
             return "the end of the history"
         return f"{role} {process}" + (f" ({row['client']})" if row["client"] else "")

@@ -13,7 +13,7 @@ from linearizability.checkers.tests.rows import Row
 from linearizability.history import frame
 from linearizability.judging import check_frame
 from linearizability.registers import NAME as REGISTERS
-from linearizability.stories.families import MEANINGS, base_of
+from linearizability.stories.families import KINDS, MEANINGS, base_of
 from linearizability.stories.grouping import with_groups
 from linearizability.stories.mentions import numbers_in
 from linearizability.stories.model import Group
@@ -219,6 +219,22 @@ def test_every_checker_has_a_family_and_a_meaning() -> None:
 def test_offsets_and_values_are_told_apart() -> None:
     said = "7 was sent once and is at offsets 90, 93; reads went to offset 181, t-0@12 holds 3"
     assert numbers_in(said) == ([90, 93, 181, 12], [7, 0, 3])
+    assert numbers_in("the complete read of offsets 0 to 4 lacks 7") == ([0, 4], [7])
+
+
+def test_kinds_with_a_meaning_of_their_own_occur() -> None:
+    occur = {kind for some in INVALID.values() for _, told in some.values() for kind, _ in told}
+    assert set(KINDS) <= occur
+
+
+def test_a_lost_record_is_one_record() -> None:
+    made = Made()
+    made.send(1.0, 1, 0, 0)
+    made.send(2.0, 2, 0, 1)
+    made.send(5.0, 3, 0, 1)
+    made.ends(20.0, 0, 2, records=(1, 3))
+    (group,) = made.judged().groups
+    assert group.headline == "1 record of t-0: acknowledged, then lost"
 
 
 def test_a_verdict_comes_back_as_it_was_written() -> None:
