@@ -17,10 +17,12 @@ RECORDS_MAX = 4
 POSITIONS: dict[str, str] = {
     F.COMMIT_OFFSETS.value: "next",
     F.FETCH_OFFSETS.value: "next",
+    F.SEND_OFFSETS.value: "next",
     F.DELETE_RECORDS.value: "below",
+    F.POSITION.value: "from",
 }
-"""Operations whose offset is not a record's: the group's next one, or the one below which is
-deleted."""
+"""Operations whose offset is not a record's: the group's next one, the one below which is deleted,
+or the one from which a reader reads."""
 BOUNDS = {
     "high_watermark": "high watermark",
     "last_stable_offset": "last stable offset",
@@ -52,6 +54,7 @@ def in_words(operation: list[Row]) -> str:
     if len(operation) > RECORDS_MAX:
         what += f" and {len(operation) - RECORDS_MAX} more"
     group = f" in group {first['group']}" if first["group"] is not None else ""
+    group += f", generation {first['generation']}" if first["generation"] is not None else ""
     inside = f" in transaction {first['txn']}" if first["txn"] is not None else ""
     who = f"{first['op_id']}: process {first['process']}"
     decided = f", {first['detail']}" if decider(first) is not None else ""
@@ -87,13 +90,25 @@ def _what(row: Row) -> str:
     if row["settings"] is not None:
         return str(row["settings"])
     if row["f"] in POSITIONS:
-        return "nothing" if row["offset"] is None else f"{POSITIONS[row['f']]} {row['offset']}"
+        offset = "nothing" if row["offset"] is None else f"{POSITIONS[row['f']]} {row['offset']}"
+        return offset + _asked(row)
+    if row["f"] == F.INIT_PRODUCER.value and row["producer_id"] is not None:
+        return f"producer {row['producer_id']}, epoch {row['producer_epoch']}"
     if row["offset"] is not None:
         return f"{held(row)} at {row['offset']}"
     if row["f"] == F.SEND.value:
         return held(row)
     bounds = ", ".join(f"{word} {row[c]}" for c, word in BOUNDS.items() if row[c] is not None)
-    return bounds or ("nothing" if row["f"] == F.POLL.value else "")
+    is_empty = row["f"] == F.POLL.value or (row["f"] == F.OWNED.value and row["topic"] is None)
+    return bounds or ("nothing" if is_empty else "")
+
+
+def _asked(row: Row) -> str:
+    """Return where a reader asked to begin."""
+    if row["asked"] is None:
+        return ""
+    number = "" if row["asked_offset"] is None else f" {row['asked_offset']}"
+    return f" (asked for {row['asked']}{number})"
 
 
 def held(row: Row) -> str:

@@ -13,11 +13,14 @@ import pytest
 from linearizability.bounds import Bounds
 from linearizability.checkers.tests.rows import (
     ASKS,
+    BEGINS,
     COMMITS,
     END,
     LOG,
+    PLACE,
     RAW,
     SAYS,
+    SENDS_OFFSET,
     TOPIC,
     WHOLE,
     P,
@@ -93,6 +96,28 @@ def test_operations_are_told_in_words() -> None:
     (send,), (end,) = operations_of(frame([S(7, 3, txn=2), END("abort", 2, type="info")]))
     assert in_words([send]) == "0: process 0 send t-0 7 at 3 in transaction 2: ok"
     assert in_words([end]) == "1: process 0 abort in transaction 2: info"
+
+
+def test_what_proves_an_anomaly_of_groups_and_producers_is_told() -> None:
+    member = {"group": "g", "member_id": "m", "generation": 3}
+    rows = [
+        COMMITS(2, **member),
+        PLACE | member | {"f": "owned"},
+        member | {"f": "owned"},
+        SENDS_OFFSET(4),
+        BEGINS(2, asked="committed", asked_offset=2),
+        BEGINS(None, asked="latest"),
+        {"f": "init_producer", "producer_id": 7, "producer_epoch": 1},
+    ]
+    assert [in_words(operation) for operation in operations_of(frame(rows))] == [
+        "0: process 0 commit_offsets t-0 next 2 in group g, generation 3: ok",
+        "1: process 0 owned t-0 in group g, generation 3: ok",
+        "2: process 0 owned nothing in group g, generation 3: ok",
+        "3: process 0 send_offsets t-0 next 4 in group g in transaction 1: ok",
+        "4: process 1 position t-0 from 2 (asked for committed 2): ok",
+        "5: process 1 position t-0 nothing (asked for latest): ok",
+        "6: process 0 init_producer producer 7, epoch 1: ok",
+    ]
 
 
 def test_drawings_have_a_line_per_operation_and_a_column_per_offset() -> None:
