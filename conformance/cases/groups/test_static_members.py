@@ -63,6 +63,25 @@ def test_a_static_member_leaves_by_its_instance_id(wire: Wire, version: int) -> 
 
 
 @case("GRPC-32", "LeaveGroup", versions=(3, 5), spec=SPEC, priority="P1")
+def test_an_instance_that_has_left_may_join_anew(wire: Wire, version: int) -> None:
+    """After an instance has left, its Heartbeat gets UNKNOWN_MEMBER_ID (25), and a process that
+    joins under its name is a new member of the next generation."""
+    member = static_member(wire, LeaveGroup=version)
+    expect(leave(member, ("", "one")).members[0].error_code, ErrorCode.NONE, "error of leaving")
+    expect(member.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of who has left")
+    new = restarted(member)
+    answer = new.join()
+    expect([m.group_instance_id for m in answer.members], ["one"], "members")
+    expect_that(
+        answer.generation_id > member.generation,
+        "generation",
+        f"> {member.generation}",
+        answer.generation_id,
+    )
+    expect(new.sync({new.member_id: b"anew"}), b"anew", "assignment")
+
+
+@case("GRPC-32", "LeaveGroup", versions=(3, 5), spec=SPEC, priority="P1")
 def test_an_unknown_instance_cannot_leave(wire: Wire, version: int) -> None:
     """LeaveGroup of an instance that is not in the group gets UNKNOWN_MEMBER_ID (25) for it, and
     one with a wrong member id FENCED_INSTANCE_ID (82); no member is removed."""

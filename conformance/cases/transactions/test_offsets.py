@@ -106,3 +106,17 @@ def test_a_later_plain_commit_outlives_the_transaction(wire: Wire, version: int)
     producer.commit()
     found = stable_offset_of(wire, group, topic)
     expect((found.error_code, found.committed_offset), (0, 3), "(error, offset) after the end")
+
+
+@case("TXN-37", "DeleteGroups", spec="class OffsetMetadataManager, deleteAllOffsets", priority="P1")
+def test_a_deleted_group_gets_no_offsets_from_its_transaction(wire: Wire, version: int) -> None:
+    """If a group is deleted while a transaction's offsets for it are pending, the commit of the
+    transaction does not bring them back."""
+    producer, topic, group = Producer.ready(wire), wire.create_topic(), wire.new_name("group")
+    commit(wire, group, topic, {0: 1})
+    commit_in_transaction(producer, group, topic, 5)
+    answer = group_connection(wire, group).call("DeleteGroups", version, groups_names=[group])
+    expect(answer.results[0].error_code, ErrorCode.NONE, "error of DeleteGroups")
+    producer.commit()
+    found = stable_offset_of(wire, group, topic)
+    expect((found.error_code, found.committed_offset), (0, -1), "(error, offset) after the end")
