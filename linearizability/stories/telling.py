@@ -53,6 +53,8 @@ def story(
     sentences.append(f"{example.checker} says: {known}.")
     if record is not None:
         sentences += _now(record, scene)
+    elif example.anomaly.operations:
+        sentences.append(_proof(example.anomaly.operations))
     if len(part) > 1:
         sentences.append(_extent(part, records, scene))
     sentences += _cut_short(part, checkers)
@@ -221,6 +223,13 @@ def _extent(part: Sequence[Case], records: int, scene: Scene) -> str:
     when = f", the first at {first:.2f} s and the last at {last:.2f} s" if _is_timed(scene) else ""
     of = f" of {records:,} records" if records > 1 else ""
     return f"This explains {_anomalies(len(part))}{of}{when if records > 1 else ''} ({by})."
+
+
+def _proof(operations: Sequence[int]) -> str:
+    """Return which operations prove an anomaly that speaks of no record."""
+    several = len(operations) > 1
+    named = _listed([str(operation) for operation in operations])
+    return f"Operation{'s' * several} {named} prove{'s' * (not several)} it."
 
 
 def _cut_short(part: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> Iterator[str]:

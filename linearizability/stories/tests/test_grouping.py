@@ -227,6 +227,16 @@ def test_kinds_with_a_meaning_of_their_own_occur() -> None:
     assert set(KINDS) <= occur
 
 
+def test_operations_are_named_where_no_record_is_spoken_of() -> None:
+    made = Made()
+    of_group: Row = {"topic": "t", "partition": 1, "group": "g", "process": 1}
+    made.add(1.0, f="commit_offsets", member_id="m", generation=3, offset=2, **of_group)
+    made.add(2.0, f="fetch_offsets", final=True, **of_group)
+    (group,) = made.judged().groups
+    assert group.headline == "1 anomaly of t-1: a group did not find the offset that it committed"
+    assert group.story.endswith("Operations 0 and 1 prove it.")
+
+
 def test_a_lost_record_is_one_record() -> None:
     made = Made()
     made.send(1.0, 1, 0, 0)
