@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -216,6 +217,9 @@ class Examined:
     def stop(self) -> None:
         self._stop_variant()
         if self.tidying is not None:
+            with suppress(TargetError):  # an examination that was cut short left nodes down
+                if self.can_restart and not self.cluster.alive():
+                    self.cluster.restart()
             self.tidying.end()
         self.cluster.stop()
         if self.directory:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from chaos.clients.admin import Admin
 from chaos.clients.wire_link import WireCluster
+from chaos.faults import Kill
+from chaos.ports import free_ports
 from chaos.protocols import TopicSpec
 from chaos.targets import parse_target
 from conformance.cases.quotas.quotas import ALTER, entry
@@ -61,6 +65,33 @@ def test_topics_users_and_quotas_of_the_cases_go_and_those_of_others_stay(bootst
     assert set(admin.topic_ids()) == {"theirs"}
     assert users(bootstrap) == {"theirs"}
     admin.close()
+
+
+def test_nodes_that_are_down_at_the_end_are_brought_back_first(tmp_path: Path) -> None:
+    """The owner's broker ran before; what the cases made on it is gone afterwards."""
+    (port,) = free_ports(1)
+    at = f"PLAINTEXT://127.0.0.1:{port}"
+    (tmp_path / "start.sh").write_text(
+        f"echo $$ > broker.pid; exec {sys.executable} -m reference_impl.host --data data"
+        f" --config listeners={at} --config advertised.listeners={at}\n"
+    )
+    file = tmp_path / "touchstone.toml"
+    file.write_text(
+        f'[[node]]\naddress = "127.0.0.1:{port}"\nstart = "sh start.sh"\npid_file = "broker.pid"\n'
+    )
+    keeper = parse_target(str(file)).start(tmp_path / "keeper")
+    try:
+        examined = Examined.start(str(file), None, None, None)
+        wire = Wire(examined.bootstrap, examined.advertised)
+        wire.create_topic()
+        wire.close()
+        examined.cluster.perform(Kill("all"))
+        examined.stop()
+        admin = Admin(f"127.0.0.1:{port}")
+        assert not admin.topic_ids()
+        admin.close()
+    finally:
+        keeper.stop()
 
 
 def test_a_target_of_our_own_is_not_marked() -> None:
