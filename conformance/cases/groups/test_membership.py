@@ -140,7 +140,7 @@ def test_members_leave_together_with_an_answer_each(wire: Wire, version: int) ->
     expect(member.state(), "Empty", "state of the group")
 
 
-@case("GRPC-13", "JoinGroup", versions=(1, 9), spec="KIP-62; ClassicGroup.rebalanceTimeoutMs")
+@case("GRPC-42", "JoinGroup", versions=(1, 9), spec="KIP-62; ClassicGroup.rebalanceTimeoutMs")
 def test_a_rebalance_waits_as_long_as_its_most_patient_member(wire: Wire, version: int) -> None:
     """A rebalance gives the others the longest rebalance time-out of all members, not the shortest:
     who asks late, but within it, is in the new generation."""

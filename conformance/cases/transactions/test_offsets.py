@@ -108,7 +108,7 @@ def test_a_later_plain_commit_outlives_the_transaction(wire: Wire, version: int)
     expect((found.error_code, found.committed_offset), (0, 3), "(error, offset) after the end")
 
 
-@case("TXN-37", "DeleteGroups", spec="class OffsetMetadataManager, deleteAllOffsets", priority="P1")
+@case("TXN-62", "DeleteGroups", spec="class OffsetMetadataManager, deleteAllOffsets", priority="P1")
 def test_a_deleted_group_gets_no_offsets_from_its_transaction(wire: Wire, version: int) -> None:
     """If a group is deleted while a transaction's offsets for it are pending, the commit of the
     transaction does not bring them back."""
