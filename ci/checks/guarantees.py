@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from linearizability.checkers import CHECKERS
-from linearizability.checkers.tests.hand_written import INVALID
-from linearizability.checkers.tests.rows import judged
 from linearizability.explain.around import WITH_ARROWS, arrows_of
 from linearizability.explain.drawing import ATTRIBUTES, Around, picture
 from linearizability.explain.words import operations_of
+from linearizability.hand_written import INVALID
+from linearizability.hand_written.rows import judged
 from linearizability.history import frame
 from linearizability.self_test.clauses import empty_rows, markdown_table
 

@@ -1,6 +1,6 @@
 """A table of allowed imports: the simulator meets no socket, a judge no cluster. A row names a part
 of the project (a module or package, the longest prefix wins) and what it may import besides itself.
-Tests may import anything but ci; ci, the composition root, anything at all."""
+Tests may import anything but ci; ci, the composition root, anything but tests."""
 
 import ast
 from pathlib import Path
@@ -183,6 +183,8 @@ def violation(module: str, imported: str, in_test: bool) -> str | None:
     """Return why this import is not allowed, or None."""
     if in_test and not covers("ci", module):
         return f"nobody imports ci, yet {module} does" if part_of(imported) == "ci" else None
+    if ".tests" in imported and not in_test:
+        return f"what users run imports no test, yet {module} imports {imported}"
     own = part_of(module) or module
     top_level = imported.partition(".")[0]
     if top_level not in PACKAGES:

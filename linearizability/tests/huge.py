@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 
 from linearizability import history
-from linearizability.checkers.tests.rows import ASKS, COMMITS, END, PLACE, P, Row, S
+from linearizability.hand_written.rows import ASKS, COMMITS, END, PLACE, P, Row, S
 from linearizability.history import F
 
 RECORDS = 6_000

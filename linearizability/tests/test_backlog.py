@@ -8,7 +8,7 @@ import pytest
 
 from linearizability import backlog as module
 from linearizability.backlog import SAMPLES_MAX, Backlog, backlog
-from linearizability.checkers.tests.rows import END, PLACE, RAW, P, Row, S
+from linearizability.hand_written.rows import END, PLACE, RAW, P, Row, S
 from linearizability.history import frame, write
 
 

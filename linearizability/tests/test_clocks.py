@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from linearizability.checkers.tests.rows import ASKS, COMMITS, LOG, RAW, TOPIC, WHOLE, P, Row, S
 from linearizability.clocks import EXCUSED_FROM_MS, Move, apart_ms, clock_faults, moved_by
+from linearizability.hand_written.rows import ASKS, COMMITS, LOG, RAW, TOPIC, WHOLE, P, Row, S
 from linearizability.history import F, frame
 from linearizability.judging import check_frame
 from linearizability.verdict import Validity

@@ -15,7 +15,7 @@ import linearizability
 from linearizability import history
 from linearizability.checkers import CHECKERS
 from linearizability.checkers.lost_writes import LostWrites
-from linearizability.checkers.tests.rows import TOPIC, P, S
+from linearizability.hand_written.rows import TOPIC, P, S
 from linearizability.history import HistoryError, frame
 from linearizability.judging import (
     check,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from linearizability import checkers
-from linearizability.checkers.tests.hand_written import INVALID
+from linearizability.hand_written import INVALID
 from linearizability.self_test.clauses import MUTATORS
 
 ROOT = Path(checkers.__file__).parents[2]

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from linearizability.checkers.tests.histories_of_kept_logs import BY_SIZE, SECOND_NS, TIMED
-from linearizability.checkers.tests.rows import SAYS, TOPIC, WHOLE, Row, S
+from linearizability.hand_written.kept_logs import BY_SIZE, SECOND_NS, TIMED
+from linearizability.hand_written.rows import SAYS, TOPIC, WHOLE, Row, S
 from linearizability.history import F, frame
 from linearizability.judging import check_frame
 from linearizability.verdict import CheckerVerdict, Validity

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from linearizability.checkers import CHECKERS
-from linearizability.checkers.tests.rows import END, PLACE, P, Row, S
 from linearizability.confirm import NAME as PORCUPINE
+from linearizability.hand_written.rows import END, PLACE, P, Row, S
 from linearizability.history import HistoryError, frame, write
 from linearizability.importers.formats import imported
 from linearizability.judging import check

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from linearizability.checkers import CHECKERS
-from linearizability.checkers.tests.hand_written import INVALID, VALID
-from linearizability.checkers.tests.rows import RAW, P, Row, S, found, judged
+from linearizability.hand_written import INVALID, VALID
+from linearizability.hand_written.rows import RAW, P, Row, S, found, judged
 from linearizability.verdict import Validity
 
 

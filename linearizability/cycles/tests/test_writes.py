@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linearizability.checkers.tests.rows import END, P, Row, S
 from linearizability.cycles import writes
+from linearizability.hand_written.rows import END, P, Row, S
 from linearizability.history import frame, write
 from linearizability.judging import check
 from linearizability.profiles import under_profile

@@ -11,7 +11,12 @@ from xml.etree import ElementTree
 import pytest
 
 from linearizability.bounds import Bounds
-from linearizability.checkers.tests.rows import (
+from linearizability.engine import local
+from linearizability.explain.drawing import LINES_MAX, logs, timeline
+from linearizability.explain.page import explain
+from linearizability.explain.shrink import ddmin, is_same, shrink
+from linearizability.explain.words import in_words, operations_of
+from linearizability.hand_written.rows import (
     ASKS,
     BEGINS,
     COMMITS,
@@ -27,11 +32,6 @@ from linearizability.checkers.tests.rows import (
     Row,
     S,
 )
-from linearizability.engine import local
-from linearizability.explain.drawing import LINES_MAX, logs, timeline
-from linearizability.explain.page import explain
-from linearizability.explain.shrink import ddmin, is_same, shrink
-from linearizability.explain.words import in_words, operations_of
 from linearizability.history import frame, write
 from linearizability.judging import check
 from linearizability.self_test.clauses import MUTATORS, broken

@@ -8,8 +8,8 @@ import pytest
 
 from linearizability import availability
 from linearizability.checkers import CHECKERS
-from linearizability.checkers.tests.hand_written import INVALID
-from linearizability.checkers.tests.rows import Row
+from linearizability.hand_written import INVALID
+from linearizability.hand_written.rows import Row
 from linearizability.history import frame
 from linearizability.judging import check_frame
 from linearizability.registers import NAME as REGISTERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from linearizability.checkers.tests.rows import RAW, SAYS, SENDS_OFFSET, WHOLE, P, Row, S
+from linearizability.hand_written.rows import RAW, SAYS, SENDS_OFFSET, WHOLE, P, Row, S
 
 TXN = {"txn": 1}
 OURS = {"client": "confluent"}

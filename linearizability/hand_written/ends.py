@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import (
+from linearizability.hand_written.rows import (
     ASKS,
     COMMITS,
     END,

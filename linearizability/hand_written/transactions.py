@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import END, RAW, WHOLE, P, Row, S
+from linearizability.hand_written.rows import END, RAW, WHOLE, P, Row, S
 from linearizability.ingest import DECIDED_BY
 
 TXN = {"txn": 1}

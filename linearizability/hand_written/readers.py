@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import ASKS, COMMITS, END, PLACE, SENDS_OFFSET, P, Row, S
+from linearizability.hand_written.rows import ASKS, COMMITS, END, PLACE, SENDS_OFFSET, P, Row, S
 
 RU = {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}

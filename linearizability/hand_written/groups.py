@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linearizability.checkers.tests.histories_of_services import FAULT, at
-from linearizability.checkers.tests.rows import PLACE, P, Row, S
+from linearizability.hand_written.rows import PLACE, P, Row, S
+from linearizability.hand_written.services import FAULT, at
 
 SETTINGS = '{"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}'
 """With polls every 2 s and the bound of 15 s: 26 s; where a member stops polling, 41 s."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import END, PLACE, SAYS, WHOLE, P, Row, S
+from linearizability.hand_written.rows import END, PLACE, SAYS, WHOLE, P, Row, S
 
 TXN = {"txn": 1}
 MEMBER = {"group": "g", "member_id": "m"}

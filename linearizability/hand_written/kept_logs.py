@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import DELETES, LOG, RAW, SAYS, TOPIC, WHOLE, Row, S
+from linearizability.hand_written.rows import DELETES, LOG, RAW, SAYS, TOPIC, WHOLE, Row, S
 
 K: Row = {"key": "k"}
 J: Row = {"key": "j"}
