@@ -85,7 +85,7 @@ def markdown_table() -> str:
         "|---|---|---|---|---|",
     ]
     for checker in CHECKERS.values():
-        needs = "; ".join(need.value for need in Needs if need in checker.needs)
+        needs = "; ".join(need.value for need in Needs if need in checker.needs) or "what it counts"
         scope = checker.scope.name.lower()
         cut = f"cut by {checker.cut.name.lower()}" if checker.cut else ""
         large = cut or (f"whole, for {checker.whole}" if checker.whole else "")

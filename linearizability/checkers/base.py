@@ -137,20 +137,21 @@ class Needs(Enum):
     SENDS = "records sent"
     ACKED_SENDS = "sends acknowledged under acks=all with an offset"
     IDEMPOTENT_SENDS = "sends of idempotent producers"
-    TRANSACTIONS = "records sent in transactions"
+    SEQUENCES = "sends of idempotent producers, or records with their sequences"
+    TRANSACTIONS = "records or offsets sent in transactions, or their markers"
     READS = "records read, or a partition read whole"
     COMMITTED_READS = "records read under read_committed"
     READS_IN_TRANSACTIONS = "records read under read_committed inside a transaction"
+    INPUTS = "records read inside a transaction"
     GROUP_READS = "records read by subscribed members of a group"
     READERS = "partitions assigned to readers, or read by them"
     WHOLE_READS = "a partition read whole"
     BATCH_HEADERS = "records read raw, with the headers of their batches"
-    EPOCHS = "epochs of producers, from raw reads or transactional offset commits"
     COMMITTED_OFFSETS = "offsets that members of a group commit or fetch"
     LEADER_ANSWERS = "high watermarks that leaders reported, with their epochs"
     REPLICA_READS = "replicas read whole"
     KEYS = "records with keys, of topics that may be compacted"
-    TOPIC_SETTINGS = "settings of topics"
+    TOPIC_SETTINGS = "settings of topics, or answers to DeleteRecords"
 
     @property
     def rows(self) -> pl.Expr:
@@ -172,24 +173,24 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.SENDS: IS_SEND,
     Needs.ACKED_SENDS: ACKNOWLEDGED,
     Needs.IDEMPOTENT_SENDS: IS_SEND & pl.col("idempotent").fill_null(False),
-    Needs.TRANSACTIONS: IS_SEND & pl.col("txn").is_not_null(),
+    Needs.SEQUENCES: (IS_SEND & pl.col("idempotent").fill_null(False))
+    | (HAS_RECORD & (pl.col("sequence") >= 0)),
+    Needs.TRANSACTIONS: (
+        pl.col("f").is_in([F.SEND.value, F.SEND_OFFSETS.value]) & pl.col("txn").is_not_null()
+    )
+    | (HAS_RECORD & pl.col("control").is_not_null()),
     Needs.READS: HAS_RECORD | (pl.col("f") == F.READ_ALL.value),
     Needs.COMMITTED_READS: HAS_RECORD & (pl.col("isolation") == READ_COMMITTED),
     Needs.READS_IN_TRANSACTIONS: HAS_RECORD
     & (pl.col("isolation") == READ_COMMITTED)
     & pl.col("txn").is_not_null(),
+    Needs.INPUTS: HAS_RECORD & pl.col("txn").is_not_null(),
     Needs.GROUP_READS: HAS_RECORD
     & pl.col("group").is_not_null()
     & pl.col("member_id").is_not_null(),
-    Needs.READERS: HAS_RECORD | (pl.col("f") == F.ASSIGN.value),
+    Needs.READERS: HAS_RECORD | pl.col("f").is_in([F.ASSIGN.value, F.POSITION.value]),
     Needs.WHOLE_READS: (pl.col("f") == F.READ_ALL.value) & IS_OK,
-    Needs.BATCH_HEADERS: HAS_RECORD
-    & pl.col("producer_id").is_not_null()
-    & (pl.col("leader_epoch") >= 0),
-    Needs.EPOCHS: (HAS_RECORD | (IS_OK & (pl.col("f") == F.SEND_OFFSETS.value)))
-    & pl.col("topic").is_not_null()
-    & (pl.col("producer_id") >= 0)
-    & (pl.col("producer_epoch") >= 0),
+    Needs.BATCH_HEADERS: HAS_RECORD & pl.col("producer_id").is_not_null(),
     Needs.COMMITTED_OFFSETS: IS_OK
     & pl.col("topic").is_not_null()
     & (
@@ -201,7 +202,7 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     & IS_OK
     & pl.col("replica").is_not_null(),
     Needs.KEYS: IS_SEND & pl.col("key").is_not_null(),
-    Needs.TOPIC_SETTINGS: IS_TOPIC,
+    Needs.TOPIC_SETTINGS: IS_TOPIC | (pl.col("f") == F.DELETE_RECORDS.value),
 }
 
 
@@ -215,6 +216,7 @@ class Checker(ABC):
     title: ClassVar[str]
     scope: ClassVar[Scope]
     needs: ClassVar[frozenset[Needs]]
+    """The rows without any of which it can find nothing: too many needs hide an anomaly."""
     counted_under: ClassVar[frozenset[Needs]] = frozenset()
     """Those of its needs without which nothing is counted; `checked` is not even asked then."""
     cut: ClassVar[Cut | None] = None

@@ -65,7 +65,7 @@ class EndsHonoured(Checker):
     name: ClassVar[str] = "ends_honoured"
     title: ClassVar[str] = "a transaction ends as it was acknowledged to its producer"
     scope: ClassVar[Scope] = Scope.TRANSACTION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.READS})
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = [events.filter(shows).with_columns(anomaly=pl.lit(name)) for name, shows in RULES]

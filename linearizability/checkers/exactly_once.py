@@ -7,14 +7,15 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.checkers.group_delivery import COUNTED, GROUP, MEMBERS_READ
-from linearizability.history import F
+from linearizability.checkers.group_delivery import COUNTED, GROUP, IS_SEEK, MEMBERS_READ
+from linearizability.history import F, Type
 from linearizability.ingest import ABORTED, COMMITTED, IS_OK, KEY
 from linearizability.removals import still_there
 
 OUTCOME = pl.col("txn_outcome")
 IN_COMMITTED = (OUTCOME == COMMITTED).fill_null(False)
 IN_ABORTED = (OUTCOME == ABORTED).fill_null(False)
+HAS_FAILED = pl.col("type") == Type.FAIL.value
 IS_POSITION = IS_OK & (
     ((pl.col("f") == F.SEND_OFFSETS.value) & IN_COMMITTED)
     | ((pl.col("f") == F.FETCH_OFFSETS.value) & pl.col("final").fill_null(False))
@@ -29,7 +30,9 @@ class ExactlyOnce(Checker):
     group has in the end. Records that may have left the log are not judged.
 
     A transaction commits the positions of what it polled (KIP-447, sendOffsetsToTransaction), so
-    the next one goes on behind them; one that aborts leaves them where they were. A transaction of
+    the next one goes on behind them; one that aborts leaves them where they were. Whoever sets the
+    group back (a seek of a member, a lower offset committed outside of transactions) has the inputs
+    from there on consumed once more. A transaction of
     unknown end may have consumed what it was given; a poll of unknown result excuses the missing
     effect of what lies between (`lost_polls`), never two effects. Source: docs, design#semantics
     ("exactly once"). Counted: records that members were given in transactions of known end.
@@ -38,15 +41,14 @@ class ExactlyOnce(Checker):
     name: ClassVar[str] = "exactly_once"
     title: ClassVar[str] = "a group consumes each input record in exactly one committed transaction"
     scope: ClassVar[Scope] = Scope.PARTITION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS, Needs.READS_IN_TRANSACTIONS})
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS, Needs.INPUTS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
     whole: ClassVar[str] = "what may be gone from the log"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         twice = (
-            inputs(events)
-            .filter(IN_COMMITTED)
-            .group_by(*GROUP, "offset", "value")
+            consumed_twice(events)
+            .group_by(*GROUP, "offset", "value", "times_set_back")
             .agg(ops=pl.col("op_id").unique(), transactions=pl.col("txn").n_unique())
             .filter(pl.col("transactions") > 1)
         )
@@ -78,6 +80,39 @@ class ExactlyOnce(Checker):
 def inputs(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records that members received in transactions of known end."""
     return events.filter(COUNTED & (IN_COMMITTED | IN_ABORTED))
+
+
+def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the inputs of several committed transactions, each with the number of times that the
+    group had been set back to it or before it."""
+    input_of = [*GROUP, "offset", "value"]
+    given = (
+        inputs(events)
+        .filter(IN_COMMITTED)
+        .select(*input_of, "txn", "op_id")
+        .filter(pl.col("txn").n_unique().over(input_of) > 1)
+    )
+    is_before = (pl.col("back_op") < pl.col("op_id")) & (pl.col("back_to") <= pl.col("offset"))
+    return (
+        given.join(set_back(events), on=GROUP, how="left")
+        .group_by(*input_of, "txn", "op_id")
+        .agg(times_set_back=is_before.fill_null(False).sum())
+    )
+
+
+def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return back_to and back_op: a member sought, or an offset was committed outside of
+    transactions below one that the group had committed before."""
+    is_set = pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
+    positions = (
+        events.filter(is_set & ~HAS_FAILED & pl.col("group").is_not_null())
+        .filter(pl.col("offset").is_not_null())
+        .sort("op_id", "offset")
+        .with_columns(most=pl.col("offset").cum_max().shift(1).over(GROUP))
+    )
+    is_back = pl.col("txn").is_null() & (pl.col("offset") < pl.col("most")).fill_null(True)
+    both = [positions.filter(is_back), events.filter(IS_SEEK)]
+    return pl.concat(rows.select(*GROUP, back_to="offset", back_op="op_id") for rows in both)
 
 
 def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -32,7 +32,8 @@ class Fencing(Checker):
     epoch that its record has in raw reads. Source: KIP-98, "Transactional Guarantees" (zombie
     fencing); ProducerAppendInfo.checkProducerEpoch; TransactionCoordinator.
     Counted: records and markers of a producer id behind another; the partitions that transactions
-    wrote to, the offsets that they sent, their ends; and answers of InitProducerId.
+    wrote to, the offsets that they sent, their ends; and answers of InitProducerId about a producer
+    id of which something else is known.
     """
 
     name: ClassVar[str] = "fencing"
@@ -40,7 +41,7 @@ class Fencing(Checker):
         "no request of an older producer epoch succeeds once a newer one is known"
     )
     scope: ClassVar[Scope] = Scope.PRODUCER
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.EPOCHS})
+    needs: ClassVar[frozenset[Needs]] = frozenset()
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         behind = events.filter(pl.col("kind") == BEHIND)
@@ -57,7 +58,10 @@ class Fencing(Checker):
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED, GIVEN])
+        is_later = pl.col("known_ns").count().over("producer_id") > 1
+        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED]) | (
+            (pl.col("kind") == GIVEN) & is_later
+        )
         return events.select(
             checked=pl.col("pairs").filter(pl.col("kind") == PAIRS).sum() + is_request.sum()
         )

@@ -7,6 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.history import F
 from linearizability.inferred_log import VISIBLE_COMMITTED, inferred_log
 from linearizability.ingest import IS_DATA, IS_OK, KEY
 from linearizability.removals import still_there
@@ -16,6 +17,14 @@ IN_ONE_SESSION = [*GROUP, "process", "session", "own_era"]
 MEMBERS_READ = IS_DATA & pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
 COUNTED = MEMBERS_READ & IS_OK
 """The records of ok polls of subscribed members, behind which the group goes on."""
+IS_SEEK = (
+    IS_OK
+    & (pl.col("f") == F.POSITION.value)
+    & pl.col("group").is_not_null()
+    & pl.col("asked").is_in(["offset", "timestamp"])
+    & pl.col("offset").is_not_null()
+)
+"""A member chose its position itself: neither the group's coordinator nor a reset did."""
 
 
 class GroupDelivery(Checker):
@@ -25,9 +34,9 @@ class GroupDelivery(Checker):
     Between two committed positions a group goes forward through the log, whoever its members are; a
     final read that does not belong to the group proves nothing for it. Visible: plain, committed,
     or given to some read_committed reader. A poll of unknown result explains what is missing
-    between the records before and after it (`lost_polls`), and no more. Source: docs,
-    design#theconsumer (position, committed offsets). Counted: records that successful polls of
-    members were given.
+    between the records before and after it (`lost_polls`), and no more. What a member seeks over,
+    the group was not to be given. Source: docs, design#theconsumer (position, committed offsets).
+    Counted: records that successful polls of members were given.
     """
 
     name: ClassVar[str] = "group_delivery"
@@ -51,6 +60,7 @@ class GroupDelivery(Checker):
             .sort("low_op", "high_op")
             .unique([*GROUP, "offset", "value"], keep="first", maintain_order=True)
         )
+        found = not_sought_over(found, events)
         message = pl.format(
             "group {} received offsets {} and {}, but no member ever received {} at offset {}",
             "group",
@@ -67,6 +77,34 @@ class GroupDelivery(Checker):
 
     def excused(self, events: pl.LazyFrame) -> pl.LazyFrame:
         return count(events.filter(COUNTED & pl.col("era").is_null()))
+
+
+def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records but those between what a group had been given and where one of its members
+    then sought to."""
+    seeks = events.filter(IS_SEEK).select(*GROUP, sought="offset", seek_op="op_id")
+    given = (
+        events.filter(COUNTED)
+        .join(seeks.select(GROUP).unique(), on=GROUP, how="semi")
+        .sort("op_id")
+        .select(*GROUP, "op_id", before=pl.col("offset").cum_max().over(GROUP))
+    )
+    over = seeks.sort("seek_op").join_asof(
+        given,
+        left_on="seek_op",
+        right_on="op_id",
+        by=GROUP,
+        strategy="backward",
+        check_sortedness=False,
+    )
+    before = pl.col("before").fill_null(-1)
+    sought_over = (
+        records.join(over.select(*GROUP, "sought", before=before), on=GROUP)
+        .filter((pl.col("before") < pl.col("offset")) & (pl.col("offset") < pl.col("sought")))
+        .select(*GROUP, "offset")
+        .unique()
+    )
+    return records.join(sought_over, on=[*GROUP, "offset"], how="anti")
 
 
 def reaches(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -30,7 +30,7 @@ class GroupLiveness(Checker):
     name: ClassVar[str] = "group_liveness"
     title: ClassVar[str] = "a group assigns each partition to one live member within a bounded time"
     scope: ClassVar[Scope] = Scope.GROUP
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS})
+    needs: ClassVar[frozenset[Needs]] = frozenset()
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         sentences = {

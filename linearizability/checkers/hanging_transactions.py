@@ -35,14 +35,13 @@ class HangingTransactions(Checker):
     Such a transaction keeps readers of committed records from everything behind it, for ever. In
     the final phase every fault is healed; a coordinator that was away before writes its markers
     then. Source: KIP-98 (last stable offset); KIP-664 and KIP-890, "Motivation". Counted: answers
-    that name a last stable offset.
+    that name a last stable offset, and the partitions of transactions whose commit was accepted.
     """
 
     name: ClassVar[str] = "hanging_transactions"
     title: ClassVar[str] = "a transaction that has ended does not hold back the last stable offset"
     scope: ClassVar[Scope] = Scope.PARTITION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS, Needs.TRANSACTIONS})
-    counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS})
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS})
     whole: ClassVar[str] = "the marker behind each record"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
@@ -100,7 +99,8 @@ class HangingTransactions(Checker):
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(answers(events))
+        commits = in_time_or_late(events).select("txn")
+        return count(pl.concat([answers(events).select(txn="op_id"), commits]))
 
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -118,12 +118,22 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 def committed_late(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the first record of each transaction whose commit was accepted past its time."""
     longest_ns = pl.col("longest_ns") + SWEEP_NS + PATIENCE_NS
-    is_late = pl.col("commit_asked_ns") - pl.col("t_complete_ns") > longest_ns
+    return in_time_or_late(events).filter(pl.col("lasted_ns") > longest_ns)
+
+
+def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the first record of each transaction whose commit was accepted, and how long after it
+    the commit was asked for."""
     return (
-        events.filter(ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT) & is_late)
+        events.filter(ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT))
         .sort("t_complete_ns", "op_id")
         .group_by(*KEY, "txn", maintain_order=True)
-        .agg(send_op=pl.col("op_id").first(), end_op=pl.col("end_op").first())
+        .agg(
+            pl.col("longest_ns").first(),
+            lasted_ns=(pl.col("commit_asked_ns") - pl.col("t_complete_ns")).first(),
+            send_op=pl.col("op_id").first(),
+            end_op=pl.col("end_op").first(),
+        )
     )
 
 

@@ -45,7 +45,7 @@ class Idempotence(Checker):
         "a producer's sequence numbers stand in the log without gap or repetition"
     )
     scope: ClassVar[Scope] = Scope.PARTITION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
+    needs: ClassVar[frozenset[Needs]] = frozenset()
     cut: ClassVar[Cut | None] = Cut.OPERATION
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:

@@ -44,7 +44,7 @@ class LostWrites(Checker):
     name: ClassVar[str] = "lost_writes"
     title: ClassVar[str] = "an acknowledged record is in the log"
     scope: ClassVar[Scope] = Scope.PARTITION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS, Needs.READS})
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
     whole: ClassVar[str] = "how far any reader read"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:

@@ -37,7 +37,7 @@ class PollSkips(Checker):
     name: ClassVar[str] = "poll_skips"
     title: ClassVar[str] = "a consumer begins where it asked to and skips no visible record"
     scope: ClassVar[Scope] = Scope.PARTITION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READERS})
     whole: ClassVar[str] = "the log between two polls"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:

@@ -37,7 +37,7 @@ class ProducerOrder(Checker):
     name: ClassVar[str] = "producer_order"
     title: ClassVar[str] = "an idempotent producer's records are stored in the order of sending"
     scope: ClassVar[Scope] = Scope.PARTITION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.IDEMPOTENT_SENDS})
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SEQUENCES})
     whole: ClassVar[str] = "where the values of an operation stand"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:

@@ -28,7 +28,7 @@ class StaleReads(Checker):
     name: ClassVar[str] = "stale_reads"
     title: ClassVar[str] = "a polling reader receives every readable record within a bounded time"
     scope: ClassVar[Scope] = Scope.READER
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.READERS})
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READERS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         who = pl.coalesce(

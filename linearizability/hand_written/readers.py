@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from linearizability.hand_written.rows import ASKS, COMMITS, END, PLACE, SENDS_OFFSET, P, Row, S
+from linearizability.hand_written.rows import (
+    ASKS,
+    BEGINS,
+    COMMITS,
+    END,
+    PLACE,
+    SENDS_OFFSET,
+    P,
+    Row,
+    S,
+)
 
 RU = {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
@@ -18,6 +28,17 @@ def OWNS_BY(protocol: str) -> Row:
 
 COMMIT, ABORT = END("commit", 1), END("abort", 1)
 
+GO_ON = [S(1, 0), S(2, 1), P(1, 0, **MEMBER), S(3, 2)]
+"""The group is given the first of three records."""
+TWICE = [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)]
+"""Two committed transactions of the group consume one record."""
+
+
+def SEEK(offset: int) -> Row:
+    """Return the position row of a member that seeks there."""
+    return BEGINS(offset, **MEMBER)
+
+
 VALID: dict[str, dict[str, list[Row]]] = {
     "dirty_reads": {
         "after the commit": [S(1, 0, **TXN), COMMIT, P(1, 0)],
@@ -32,6 +53,7 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "sent by two transactions": [S(1, 0, **TXN), S(1, 1, txn=2), P(1, 0), COMMIT],
     },
     "group_delivery": {
+        "a member seeks over it": [*GO_ON, SEEK(2), P(3, 2, **MEMBER, session=1)],
         "shared by two members": [
             S(1, 0),
             S(2, 1),
@@ -94,6 +116,8 @@ VALID: dict[str, dict[str, list[Row]]] = {
         ],
     },
     "exactly_once": {
+        "twice, for an operator set the group back": [*TWICE[:2], COMMITS(0), *TWICE[2:]],
+        "twice, for a member sought": [*TWICE[:2], SEEK(0), *TWICE[2:]],
         "each once": [P(1, 0, **MEMBER, **TXN), COMMIT, P(2, 1, **MEMBER, txn=2), END("commit", 2)],
         "again after an abort": [
             P(1, 0, **MEMBER, **TXN),
@@ -235,6 +259,11 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
     },
     "group_delivery": {
+        "sought over when it had been passed over": (
+            [*GO_ON, P(3, 2, **MEMBER), SEEK(4)],
+            [("group-skip", (1, 2, 4))],
+        ),
+        "sought to": ([*GO_ON, SEEK(1), P(3, 2, **MEMBER, session=1)], [("group-skip", (1, 2, 5))]),
         "hidden by a final read": (
             [S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER), P(2, 1)],
             [("group-skip", (1, 3, 4))],
@@ -306,6 +335,11 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
     },
     "exactly_once": {
+        "set back once, and consumed three times": (
+            [*TWICE, COMMITS(0), P(1, 0, **MEMBER, txn=3), END("commit", 3)],
+            [("consumed-twice", (0, 2))],
+        ),
+        "set back behind it": ([*TWICE[:2], SEEK(1), *TWICE[2:]], [("consumed-twice", (0, 3))]),
         "though a poll was lost before": (
             [
                 P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3),
@@ -324,10 +358,7 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [P(1, 0, **MEMBER, **TXN), ABORT, COMMITS(1), ASKS(1)],
             [("consumed-never", (0, 3))],
         ),
-        "two transactions": (
-            [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)],
-            [("consumed-twice", (0, 2))],
-        ),
+        "two transactions": (TWICE, [("consumed-twice", (0, 2))]),
     },
     "committed_offsets": {
         "from nowhere": ([COMMITS(1), ASKS(7)], [("unexplained-offset", (0, 1))]),

@@ -138,6 +138,13 @@ def group_delivery(rows: list[Row]) -> Found:
         for (offset, _), proofs in log.items():
             if may_be_gone(rows, place, offset) or offset in given or not visible(proofs):
                 continue
+            if any(
+                max([r["offset"] for r in reads if r["op_id"] <= seek["op_id"]], default=-1)
+                < offset
+                < seek["offset"]
+                for seek in _seeks(rows, place, group)
+            ):
+                continue
             first = min(proofs, key=lambda r: r["op_id"])
             around = [
                 (low["op_id"], high["op_id"], low, high)
@@ -152,13 +159,42 @@ def group_delivery(rows: list[Row]) -> Found:
     return found
 
 
+def _seeks(rows: list[Row], place: Any, group: str) -> list[Row]:
+    return [
+        r
+        for r in rows
+        if (r["place"], r["group"]) == (place, group)
+        and (r["f"], r["type"]) == ("position", "ok")
+        and r["asked"] in ("offset", "timestamp")
+        and r["offset"] is not None
+    ]
+
+
+def _set_back(rows: list[Row], place: Any, group: str) -> list[Row]:
+    """Return what set the group back: seeks, and lower offsets outside of transactions."""
+    found, most = _seeks(rows, place, group), None
+    for row in sorted(rows, key=lambda r: (r["op_id"], r["offset"] or 0)):
+        if (row["place"], row["group"]) != (place, group) or row["offset"] is None:
+            continue
+        if row["f"] in ("commit_offsets", "send_offsets") and row["type"] != "fail":
+            if row["txn"] is None and (most is None or row["offset"] < most):
+                found.append(row)
+            most = max(row["offset"], most or 0)
+    return found
+
+
 def exactly_once(rows: list[Row]) -> Found:
     found: Found = set()
-    for (place, _), reads in _groups(rows).items():
+    for (place, group), reads in _groups(rows).items():
         inputs: dict[Any, list[Row]] = {}
         for row in reads:
             if row["txn_outcome"] == "committed":
-                inputs.setdefault((row["offset"], row["value"]), []).append(row)
+                back = [
+                    r
+                    for r in _set_back(rows, place, group)
+                    if r["op_id"] < row["op_id"] and r["offset"] <= row["offset"]
+                ]
+                inputs.setdefault((row["offset"], row["value"], len(back)), []).append(row)
         for readers in inputs.values():
             if len({r["txn"] for r in readers}) > 1:
                 found.add(("consumed-twice", operations(*readers), place))
