@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from chaos.operations import CreateTopic
 from chaos.protocols import Completion, Outcome, TargetError, TopicSpec, Workload
@@ -38,7 +39,7 @@ def replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> To
     in_sync = config.get("min.insync.replicas", "2" if replicas >= REPLICAS_MAX else None)
     if in_sync is None:
         return topic
-    return TopicSpec(topic.name, topic.partitions, {**topic.config, "min.insync.replicas": in_sync})
+    return replace(topic, config={**topic.config, "min.insync.replicas": in_sync})
 
 
 def topic_defaults(broker_config: Mapping[str, str]) -> dict[str, str]:

@@ -62,6 +62,13 @@ class Recreate(Operation):
 
 
 @dataclass(frozen=True)
+class Grow(Operation):
+    """Give the topic all its partitions (CreatePartitions), and wait until all brokers know."""
+
+    topic: TopicSpec
+
+
+@dataclass(frozen=True)
 class DeleteRecords(Operation):
     """Delete all records of a partition below this offset; None: below the high watermark."""
 
@@ -134,6 +141,13 @@ class SendOldMarker(Operation):
 
 
 @dataclass(frozen=True)
+class RejoinAsFormer(Operation):
+    """InitProducerId with the id and epoch of the producer that was superseded, as one that wants
+    to go on after an error (KIP-360): to be refused. Where the successor has a transaction open,
+    Kafka aborts that first, and looks at the epoch of the next request."""
+
+
+@dataclass(frozen=True)
 class SendOffsets(Operation):
     """Put positions of a group into the open transaction, as a member or as nobody."""
 
@@ -158,6 +172,17 @@ class CommitPosition(Operation):
     """In whose name; None: of a group that has no members."""
     beside: tuple[Position, ...] = ()
     """Further positions in the same request."""
+
+
+@dataclass(frozen=True)
+class DeletePositions(Operation):
+    """Delete what a group without members has committed for these partitions (OffsetDelete), or, if
+    they are all that it may have, the group (DeleteGroups)."""
+
+    group: str
+    places: tuple[tuple[str, int], ...]
+    """Topic and partition."""
+    whole_group: bool = False
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,13 @@ class TopicSpec:
     name: str
     partitions: int
     config: Mapping[str, str] = field(default_factory=dict)
+    at_first: int | None = None
+    """How many partitions it is made with, if the workload lets it grow to `partitions`."""
+
+    @property
+    def made(self) -> int:
+        """The number of partitions that it is made with."""
+        return self.partitions if self.at_first is None else self.at_first
 
 
 # --- completions ----------------------------------------------------------------------------------

@@ -16,13 +16,16 @@ from chaos.operations import (
     CommitInTransaction,
     CommitPosition,
     CreateTopic,
+    DeletePositions,
     DeleteRecords,
     FetchPositions,
+    Grow,
     Idle,
     Membership,
     RawSend,
     ReadLatest,
     Recreate,
+    RejoinAsFormer,
     Seek,
     SeekToTime,
     SendOffsets,
@@ -158,10 +161,11 @@ def _commit_offsets(operation: CommitOffsets, completion: Completion | None) -> 
 
 
 def _create_topic(
-    operation: CreateTopic | Recreate, completion: Completion | None
+    operation: CreateTopic | Recreate | Grow, completion: Completion | None
 ) -> tuple[int, Columns]:
     topic = operation.topic
-    partitions = [(topic.name, partition) for partition in range(topic.partitions)]
+    made = topic.made if isinstance(operation, CreateTopic) else topic.partitions
+    partitions = [(topic.name, partition) for partition in range(made)]
     return _per_partition(F.TOPIC, partitions, completion)
 
 
@@ -196,11 +200,30 @@ def _commit_position(
     first = (operation.topic, operation.partition, operation.offset)
     positions = [first, *operation.beside]
     places = [(topic, partition) for topic, partition, _ in positions]
+    offsets = [offset for _, _, offset in positions]
+    count, columns = _positions(operation.group, places, offsets, completion)
+    return count, columns | _membership(operation.member)
+
+
+def _delete_positions(
+    operation: DeletePositions, completion: Completion | None
+) -> tuple[int, Columns]:
+    """Make the rows of a deletion: the group commits that it has no position."""
+    none = [None] * len(operation.places)
+    return _positions(operation.group, operation.places, none, completion)
+
+
+def _positions(
+    group: str,
+    places: Sequence[tuple[str, int]],
+    offsets: Sequence[int | None],
+    completion: Completion | None,
+) -> tuple[int, Columns]:
     count, columns = _per_partition(F.COMMIT_OFFSETS, places, completion)
-    columns |= {"group": operation.group, "offset": [offset for _, _, offset in positions]}
+    columns |= {"group": group, "offset": list(offsets)}
     if completion is not None and completion.records:
         columns |= _outcomes(completion.records) | _extras(completion.records)
-    return count, columns | _membership(operation.member)
+    return count, columns
 
 
 def _send_offsets(operation: SendOffsets, completion: Completion | None) -> tuple[int, Columns]:
@@ -294,6 +317,7 @@ MAKERS: dict[type[Operation], Maker] = {
     RawSend: _send,
     Supersede: lambda _, __: (0, {}),  # its row is what it tells
     CommitAsFormer: _one_row(F.COMMIT),
+    RejoinAsFormer: lambda _, __: (0, {}),  # its row is what it tells
     SendOldMarker: lambda _, __: (0, {}),  # the log shows what became of it
     SendOffsets: _send_offsets,
     AddOffsets: lambda _, __: (0, {}),  # its rows are what it tells
@@ -313,9 +337,11 @@ MAKERS: dict[type[Operation], Maker] = {
     Crash: _one_row(F.CRASH),
     CreateTopic: _create_topic,
     Recreate: _create_topic,
+    Grow: _create_topic,
     DeleteRecords: _one_row(F.DELETE_RECORDS, "topic", "partition", "offset"),
     ReadLatest: _read_latest,
     AskEnds: _one_row(F.POLL, "topic", "partition"),
     CommitPosition: _commit_position,
+    DeletePositions: _delete_positions,
     FetchPositions: _fetch_positions,
 }

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chaos.operations import CreateTopic, Recreate
+from chaos.operations import CreateTopic, Grow, Recreate
 from chaos.protocols import Completion, Operation, Performed
 from chaos.row_makers import MAKERS, Columns
 from linearizability.history import COLUMNS, SCHEMA_VERSION, F, arrow_schema
@@ -105,7 +105,7 @@ class RowBuilder:
     def add(self, event: Event) -> None:
         """Append the rows of an operation, after those of other kinds that it reported."""
         count, columns = MAKERS[type(event.operation)](event.operation, event.completion)
-        if isinstance(event.operation, CreateTopic | Recreate):
+        if isinstance(event.operation, CreateTopic | Recreate | Grow):
             settings = {**self.topic_defaults, **event.operation.topic.config}
             columns["settings"] = json.dumps(settings, sort_keys=True)
         shared: Columns = {

@@ -41,6 +41,7 @@ class Sight(StrEnum):
     CLEANED = "offsets cleaned away"
     WRAPPED = "sequences that wrapped"
     RECREATED = "topics made anew"
+    GROWN = "topics that grew"
     POSITIONS = "committed positions fetched"
     LATEST = "last records read"
 
@@ -60,6 +61,7 @@ MUST_SHOW: Mapping[str, tuple[Sight, ...]] = {
     "groups": (Sight.GIVEN, Sight.REBALANCES),
     "groups-cooperative": (Sight.GIVEN, Sight.REBALANCES),
     "groups-consumer": (Sight.GIVEN, Sight.REBALANCES),
+    "groups-growing": (Sight.GIVEN, Sight.REBALANCES, Sight.GROWN),
     "groups-static": (Sight.GIVEN, Sight.TAKEN_OVER),
     "groups-consumer-static": (Sight.GIVEN, Sight.TAKEN_OVER),
     "groups-positions": (Sight.GIVEN, Sight.REBALANCES, Sight.POSITIONS),
@@ -151,6 +153,7 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     ),
     Sight.DELETED: _is(F.READ_ALL) & FINAL_LEADER & (pl.col("log_start") > 0),
     Sight.RECREATED: _is(F.TOPIC) & _OK & (pl.col("process") >= 0),
+    Sight.GROWN: _is(F.TOPIC) & _OK & (pl.col("process") >= 0) & ~pl.col("final").fill_null(False),
     Sight.POSITIONS: _is(F.FETCH_OFFSETS) & _OK & pl.col("offset").is_not_null(),
     Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
 }

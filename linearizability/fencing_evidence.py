@@ -8,6 +8,7 @@ answered (`of_requests`), and `told_of_producers` joins both. The kinds of rows:
 - `pairs`: how many records and markers of a partition follow another of their producer;
 - `wrote`: one transaction's records of one epoch in a partition;
 - `given`: InitProducerId returned an epoch;
+- `rejoined`: InitProducerId accepted this epoch from a producer that wants to go on (KIP-360);
 - `offsets`: TxnOffsetCommit accepted an offset;
 - `ended`: EndTxn accepted the end of a transaction, whose epoch other rows tell.
 
@@ -27,7 +28,7 @@ from linearizability.ingest import IS_OK, IS_SEND, KEY
 from linearizability.raw_reads import IS_RAW, OF_PRODUCER, raw_records
 
 BEHIND, PAIRS, WROTE = "behind", "pairs", "wrote"
-GIVEN, OFFSETS, ENDED = "given", "offsets", "ended"
+GIVEN, REJOINED, OFFSETS, ENDED = "given", "rejoined", "offsets", "ended"
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
     "producer_id": pl.Int64,
@@ -72,7 +73,7 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
     kind = pl.col("f").cast(pl.String).replace_strict(_KIND_OF_REQUEST, return_dtype=pl.String)
     is_end = pl.col("kind") == ENDED
     is_judged = (is_end & pl.col("txn").is_not_null()) | (~is_end & NAMES_EPOCH)
-    return _whole(
+    told = _whole(
         events.filter(pl.col("f").is_in(REQUESTS) & IS_OK & pl.col("t_complete_ns").is_not_null())
         .with_columns(
             kind=kind,
@@ -91,6 +92,25 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
             "known_op",
             "asked_ns",
             "asked_op",
+        )
+    )
+    return pl.concat([told, rejoined(events)])
+
+
+def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return COLUMNS of the epochs that InitProducerId accepted from producers that wanted to go
+    on."""
+    names_epoch = (pl.col("asked") == "epoch") & (pl.col("asked_offset") >= 0)
+    is_init = (pl.col("f") == F.INIT_PRODUCER.value) & IS_OK
+    is_told = (pl.col("producer_id") >= 0) & pl.col("t_complete_ns").is_not_null()
+    found = events.filter(is_init & names_epoch & is_told)
+    return _whole(
+        found.select(
+            "producer_id",
+            producer_epoch="asked_offset",
+            asked_ns="t_invoke_ns",
+            asked_op="op_id",
+            kind=pl.lit(REJOINED),
         )
     )
 

@@ -12,6 +12,7 @@ import polars as pl
 from linearizability.faults import NEVER
 from linearizability.group_life import (
     BOUND_NS,
+    LONG_AGO,
     Group,
     Life,
     Pause,
@@ -56,12 +57,12 @@ def _of_group(group: Group, life: Life) -> Iterator[Row]:
             for row in _starved(group, pause):
                 starved.add(pause.place)
                 yield row
-    places = sorted(place for place in places_of(group) if place[0] in life.partitions)
+    places = sorted(place for place in places_of(group, life) if place[0] in life.partitions)
     for place in places:
         if is_watched:
             yield _row(WATCHED, group, place=place)
         if group.reports and place not in starved:
-            yield from _without_owner(group, place)
+            yield from _without_owner(group, place, life.made_ns.get(place, LONG_AGO))
         yield from _assigned_twice(group, place)
     if group.reports:
         topics = {topic for topic, _ in places}
@@ -129,10 +130,13 @@ def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]
     return sorted(found, key=lambda owned: owned[0])
 
 
-def _without_owner(group: Group, place: Place) -> Iterator[Row]:
-    """Find partitions that no member owned for longer than a rebalance may take."""
+def _without_owner(group: Group, place: Place, made_ns: int) -> Iterator[Row]:
+    """Find partitions that no member owned for longer than a rebalance may take; of one that came
+    when the group was there already, since it must have heard of it."""
     owned = _owned(group, place)
     since = min(report.at_ns for report in group.reports)
+    if made_ns > since:
+        since = made_ns + group.metadata_age_ns
     op_id: int | None = None
     for (start, end), _, number, _ in [*owned, ((NEVER, NEVER), -1, -1, None)]:
         for span in within((since, start), group.watched):

@@ -32,6 +32,8 @@ HEARTBEAT_NS = 5 * 1_000_000_000
 """The default of group.consumer.heartbeat.interval.ms: a member that polls hears of a rebalance."""
 SESSION_MS, MAX_POLL_MS = 45_000, 300_000
 """Defaults of session.timeout.ms and max.poll.interval.ms (ConsumerConfig)."""
+METADATA_AGE_MS = 300_000
+"""The default of metadata.max.age.ms (CommonClientConfigs)."""
 LONG_AGO = -(2**60)
 """Before any time; the time from then until NEVER is still a number of 64 bits."""
 WATCHED_GAP_NS = 12 * 1_000_000_000
@@ -68,6 +70,8 @@ class Group(NamedTuple):
 
     name: str
     limit_ns: int
+    metadata_age_ns: int
+    """How long members may go on without hearing of a new partition."""
     members: list[Member]
     reports: list[Report]
     polls: pl.DataFrame
@@ -90,10 +94,12 @@ class Pause(NamedTuple):
 
 
 class Life(NamedTuple):
-    """The groups, and how many partitions each topic has."""
+    """The groups, how many partitions each topic has, and since when each partition is known to be
+    there."""
 
     groups: list[Group]
     partitions: dict[str, int]
+    made_ns: dict[Place, int]
 
 
 def lives(rows: pl.LazyFrame) -> Life:
@@ -106,7 +112,7 @@ def lives(rows: pl.LazyFrame) -> Life:
         .sort("t_invoke_ns", "op_id")
     )
     if members.is_empty():
-        return Life([], {})
+        return Life([], {}, {})
     asked = [
         rows.filter((pl.col("f") == F.OWNED.value) & OF_GROUP)
         .select(
@@ -132,8 +138,12 @@ def lives(rows: pl.LazyFrame) -> Life:
         rows.filter(pl.col("topic").is_not_null() & pl.col("partition").is_not_null())
         .group_by("topic")
         .agg(count=pl.col("partition").max() + 1, ids=pl.col("topic_id").n_unique()),
+        rows.filter((pl.col("f") == F.TOPIC.value) & IS_OK | ACKNOWLEDGED)
+        .group_by("topic", "partition")
+        .agg(made_ns=pl.col("t_complete_ns").min())
+        .drop_nulls(),
     ]
-    owned, polls, faults, topics = collect_all(asked)
+    owned, polls, faults, topics, made = collect_all(asked)
     loud = disturbed(faults)
     groups = [
         _group(
@@ -149,6 +159,7 @@ def lives(rows: pl.LazyFrame) -> Life:
     return Life(
         [group._replace(pauses=paused.get(group.name, [])) for group in groups],
         {topic: count for topic, count, ids in topics.iter_rows() if ids == 1},
+        {(topic, partition): ns for topic, partition, ns in made.iter_rows()},
     )
 
 
@@ -158,6 +169,7 @@ def _group(
     return Group(
         name,
         _limit_ns(members["settings"], _longest_without_a_poll(members, polls)),
+        _metadata_age_ns(members["settings"]),
         list(_members(members)),
         list(_reports(owned)),
         polls,
@@ -236,10 +248,13 @@ def _acked(rows: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def places_of(group: Group) -> set[Place]:
-    """Return the partitions that members of a group owned, or could have been given records of."""
+def places_of(group: Group, life: Life) -> set[Place]:
+    """Return the partitions that members of a group owned, or could have been given records of: who
+    owns one partition of a topic has subscribed to all of them."""
     owned = {place for report in group.reports for place in report.places}
-    return owned | {pause.place for pause in group.pauses}
+    topics = {topic for topic, _ in owned}
+    others = {place for place in life.made_ns if place[0] in topics}
+    return owned | others | {pause.place for pause in group.pauses}
 
 
 def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
@@ -250,6 +265,16 @@ def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
     rebalance = max(_milliseconds(each, "max.poll.interval.ms", MAX_POLL_MS) for each in told)
     joining_ns = min(rebalance * NS_PER_MS, max(slowest_ns, HEARTBEAT_NS))
     return session * NS_PER_MS + joining_ns + BOUND_NS
+
+
+def _metadata_age_ns(settings: pl.Series) -> int:
+    """Return how long a group may be without hearing of a new partition: by the consumer protocol
+    the coordinator notices by itself (KIP-848), by the classic one a member asks now and then."""
+    told = [json.loads(text) for text in settings.fill_null("{}").unique()]
+    is_consumer = [
+        isinstance(each, dict) and each.get("group.protocol") == "consumer" for each in told
+    ]
+    return 0 if all(is_consumer) else METADATA_AGE_MS * NS_PER_MS
 
 
 def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:

@@ -56,7 +56,8 @@ class F(StrEnum):
     ASSIGN = "assign"  # positions were set: a new `session` of this process begins
     READ_ALL = "read_all"  # this process read partition from log_start to high_watermark, whole
     SUBSCRIBE = "subscribe"  # a new member of `group` is about to join: a new `session` begins
-    COMMIT_OFFSETS = "commit_offsets"  # the group's next `offset` of a partition, by a member
+    COMMIT_OFFSETS = "commit_offsets"  # the group's next `offset` of a partition, by a member;
+    # null beside a topic: what it had committed was deleted
     FETCH_OFFSETS = "fetch_offsets"  # the group's committed `offset`, null: none; only where every
     # commit of the group is recorded
     READ_LATEST = "read_latest"  # the last committed record of a partition, as its leader told:
@@ -161,12 +162,13 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "size_bytes": (pl.Int64, "of all batches from log_start on, as they were read raw (read_all)"),
     "asked": (
         pl.String,
-        "where a reader asked to begin: earliest, latest, committed, offset, timestamp (position)",
+        "where a reader asked to begin: earliest, latest, committed, offset, timestamp (position); "
+        "epoch: a producer asked to go on from its own (init_producer)",
     ),
     "asked_offset": (
         pl.Int64,
         "the offset or timestamp that it asked for, or the committed offset "
-        "that the group's coordinator answered (position)",
+        "that the group's coordinator answered (position), or the producer's epoch (init_producer)",
     ),
     "settings": (
         pl.String,

@@ -40,6 +40,14 @@ IS_POLL = pl.col("f") == F.POLL.value
 IS_OK = pl.col("type") == Type.OK.value
 HAS_RECORD = IS_POLL & pl.col("offset").is_not_null()
 IS_DATA = HAS_RECORD & pl.col("control").is_null()
+IS_DELETION = (
+    (pl.col("f") == F.COMMIT_OFFSETS.value)
+    & pl.col("offset").is_null()
+    & pl.col("topic").is_not_null()
+)
+"""Whether what a group had committed was deleted (OffsetDelete, DeleteGroups)."""
+NO_POSITION = -1
+"""Takes the place of null, which joins nothing, for the position of a group that has none."""
 
 DECIDED_BY = "unknown in the file, but operation {} was given a record of it"
 """The `detail` of what a transaction sent, and of its end, if nobody was told that it committed,

@@ -18,7 +18,17 @@ import polars as pl
 
 from linearizability.ends_evidence import OF_ITS_TRANSACTION
 from linearizability.history import PARTITION, F, Type
-from linearizability.ingest import IS_OK, IS_POLL, KEY, TOLD_ABORT, TOLD_COMMIT, UNASKED, UNKNOWN
+from linearizability.ingest import (
+    IS_DELETION,
+    IS_OK,
+    IS_POLL,
+    KEY,
+    NO_POSITION,
+    TOLD_ABORT,
+    TOLD_COMMIT,
+    UNASKED,
+    UNKNOWN,
+)
 
 IN_FORCE, NOT_IN_FORCE = "in_force", "not_in_force"
 OF_GROUP = [*KEY, "group"]
@@ -28,9 +38,8 @@ MAY_BE_OLD_NS = 60 * 1_000_000_000
 heard of it, answers with what it knew (`committed_offsets`)."""
 HAS_GROUP = pl.col("group").is_not_null() & pl.col("topic").is_not_null()
 IS_SENT = (pl.col("f") == F.SEND_OFFSETS.value) & HAS_GROUP & pl.col("offset").is_not_null()
-IS_COMMIT = (
-    ((pl.col("f") == F.COMMIT_OFFSETS.value) & HAS_GROUP & pl.col("offset").is_not_null()) | IS_SENT
-) & (pl.col("type") != Type.FAIL.value)
+IS_SET = (pl.col("f") == F.COMMIT_OFFSETS.value) & pl.col("offset").is_not_null()
+IS_COMMIT = (((IS_SET | IS_DELETION) & HAS_GROUP) | IS_SENT) & (pl.col("type") != Type.FAIL.value)
 IS_FETCHED = (pl.col("f") == F.FETCH_OFFSETS.value) & IS_OK & HAS_GROUP
 IS_BEGUN = (pl.col("f") == F.POSITION.value) & IS_OK & HAS_GROUP & (pl.col("asked") == "committed")
 IS_CERTAIN = pl.col("txn").is_null() | (pl.col("told") == TOLD_COMMIT).fill_null(False)
@@ -80,7 +89,7 @@ def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
     return events.filter(IS_COMMIT).select(
         *OF_GROUP,
         *OF_ITS_TRANSACTION,
-        sent="offset",
+        sent=pl.col("offset").fill_null(NO_POSITION),
         send_op="op_id",
         begun_ns="t_invoke_ns",
         over_ns=over_ns.fill_null(NEVER),
@@ -89,14 +98,14 @@ def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that groups got: OF_GROUP, op_id, answer (null: there is none), as_of_ns
-    and answered_ns, between which it was so; is_stable: OffsetFetch with require_stable."""
+    """Return the answers that groups got: OF_GROUP, op_id, answer (or NO_POSITION), as_of_ns and
+    answered_ns, between which it was so; is_stable: OffsetFetch with require_stable."""
     age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
     answer = pl.when(IS_BEGUN).then("asked_offset").otherwise("offset")
     return events.filter((IS_FETCHED | IS_BEGUN) & pl.col("t_complete_ns").is_not_null()).select(
         *OF_GROUP,
         "op_id",
-        answer=answer,
+        answer=answer.fill_null(NO_POSITION),
         as_of_ns=pl.col("t_invoke_ns") - age_ns,
         answered_ns="t_complete_ns",
         is_stable=IS_FETCHED,
@@ -156,8 +165,7 @@ def only_explanations(
     answers = certain.select(*OF_GROUP, "op_id", "answer", "answered_ns", "last_ns")
     unsure = answers.join(untold(events), on=OF_GROUP).filter(MAY_BE_LATER)
     found = (
-        answers.filter(pl.col("answer").is_not_null())
-        .join(unsure, on=[*OF_GROUP, "op_id"], how="anti")
+        answers.join(unsure, on=[*OF_GROUP, "op_id"], how="anti")
         .join(commits, left_on=[*OF_GROUP, "answer"], right_on=[*OF_GROUP, "sent"], coalesce=True)
         .filter(MAY_BE_LATER)
         .with_columns(sent="answer", writers=pl.col("txn").n_unique().over(*OF_GROUP, "op_id"))

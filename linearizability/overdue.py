@@ -21,6 +21,7 @@ OVERDUE: Mapping[tuple[str, str], int] = {
     ("hanging_transactions", "committed-too-late"): 0,
     # A coordinator that is one no longer, and has not heard of it, knows of no new transaction.
     ("committed_offsets", "told-while-undecided"): 60 * 1_000_000_000,
+    ("committed_offsets", "undecided-for-ever"): 60 * 1_000_000_000,
     # A loss of power may take the end of a log that was as long as retention.bytes.
     ("retention", "deleted-below-size"): NEVER,
 }

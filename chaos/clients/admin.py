@@ -70,7 +70,7 @@ class Admin:
         def all_led() -> View:
             view = self._cluster.view(names)
             for topic in topics:
-                for partition in range(topic.partitions):
+                for partition in range(topic.made):
                     state = view.partitions.get((topic.name, partition))
                     if state is None or state.leader < 0:
                         raise WireError(f"{topic.name}-{partition} has no leader yet")
@@ -84,7 +84,7 @@ class Admin:
             struct(
                 "CreatableTopic",
                 name=topic.name,
-                num_partitions=topic.partitions,
+                num_partitions=topic.made,
                 replication_factor=replication_factor,
                 configs=[
                     struct("CreatableTopicConfig", name=name, value=value)
@@ -110,7 +110,7 @@ class Admin:
         if len(view.brokers) < brokers and not readable_only:
             return f"{len(view.brokers)} of {brokers} brokers are registered"
         for topic in topics:
-            for partition in range(topic.partitions):
+            for partition in range(topic.made):
                 state = view.partitions.get((topic.name, partition))
                 if state is None or state.leader < 0:
                     return f"{topic.name}-{partition} has no leader"

@@ -4,7 +4,7 @@ A client library would retry a commit, so that the arrival of the last attempt w
 Sources: OffsetCommitRequest.json (generation -1: a group that is used for its offsets alone),
 OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json;
 OffsetMetadataManager, validateOffsetCommit (a sender that is no member is refused before the
-append).
+append); OffsetDeleteRequest.json (KIP-496), DeleteGroupsRequest.json (KIP-229).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from chaos.clients.wire_link import Address, WireCluster, WireError, check, kafka_name
-from chaos.operations import CommitPosition, FetchPositions, Membership, Position
+from chaos.operations import CommitPosition, DeletePositions, FetchPositions, Membership, Position
 from chaos.protocols import Completion, Outcome, Record
 from reference_impl.wire import ApiKey, Struct, request_definition
 
@@ -31,6 +31,8 @@ REFUSED = frozenset(
     }
 )
 """The errors of a commit in a member's name that are checked before anything is written."""
+NOT_DELETED = frozenset({"GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "GROUP_SUBSCRIBED_TO_TOPIC"})
+"""The errors of a deletion that are checked before anything is written."""
 
 
 def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
@@ -113,6 +115,59 @@ def _completion(records: list[Record]) -> Completion:
     """Return the completion of a request whose rows ended like this: as the first that failed."""
     worst = next((each for each in records if each.outcome is not Outcome.OK), records[0])
     return Completion(worst.outcome, records, worst.error)
+
+
+def delete(cluster: WireCluster, operation: DeletePositions) -> Completion:
+    """Delete committed offsets, or their whole group: a record per partition, without an
+    offset: as if the group had committed that it has no position."""
+    try:
+        coordinator = _coordinator(cluster, operation.group)
+    except WireError as error:
+        return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+    try:
+        if operation.whole_group:
+            answer = cluster.ask(coordinator, ApiKey.DELETE_GROUPS, groups_names=[operation.group])
+            codes = [answer.results[0].error_code] * len(operation.places)
+        else:
+            codes = _delete_offsets(cluster, coordinator, operation)
+    except WireError as error:
+        return Completion(Outcome.INFO, (), type(error).__name__, str(error))
+    return _completion(
+        [
+            Record(topic, partition, None, None, *_ended(code, NOT_DELETED))
+            for (topic, partition), code in zip(operation.places, codes, strict=True)
+        ]
+    )
+
+
+def _delete_offsets(
+    cluster: WireCluster, coordinator: Address, operation: DeletePositions
+) -> list[int]:
+    """Return the error codes of OffsetDelete, in the order of the operation's partitions."""
+    struct = request_definition(ApiKey.OFFSET_DELETE).struct
+    topics: dict[str, list[int]] = {}
+    for topic, partition in operation.places:
+        topics.setdefault(topic, []).append(partition)
+    answer = cluster.ask(
+        coordinator,
+        ApiKey.OFFSET_DELETE,
+        group_id=operation.group,
+        topics=[
+            struct(
+                "OffsetDeleteRequestTopic",
+                name=topic,
+                partitions=[
+                    struct("OffsetDeleteRequestPartition", partition_index=partition)
+                    for partition in partitions
+                ],
+            )
+            for topic, partitions in topics.items()
+        ],
+    )
+    if answer.error_code:
+        return [answer.error_code] * len(operation.places)
+    told = _codes(answer)
+    return [told[place] for place in operation.places]
 
 
 def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:

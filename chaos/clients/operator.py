@@ -23,8 +23,10 @@ from chaos.operations import (
     AskEnds,
     CommitInTransaction,
     CommitPosition,
+    DeletePositions,
     DeleteRecords,
     FetchPositions,
+    Grow,
     ReadLatest,
     Recreate,
     SendOffsets,
@@ -39,6 +41,7 @@ from chaos.protocols import (
     Completion,
     Operation,
     Outcome,
+    TopicSpec,
 )
 from linearizability.history import F
 from reference_impl.wire import ApiKey, request_definition
@@ -48,6 +51,7 @@ RECREATE_TIMEOUT_S = 45.0
 TO_HIGH_WATERMARK = -1  # DeleteRecordsRequest.json, field Offset
 REQUEST_TIMEOUT_MS = 5_000
 UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_OUT_OF_RANGE = 3, 100, 1
+INVALID_PARTITIONS = 37
 REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
 """Before anything was deleted; other errors may come while the leader waits for the followers."""
 
@@ -59,7 +63,9 @@ PERFORMED = (
     AskEnds,
     CommitPosition,
     CommitInTransaction,
+    DeletePositions,
     FetchPositions,
+    Grow,
 )
 
 
@@ -76,6 +82,8 @@ class Operator:
         match operation:
             case Recreate():
                 return self._recreate(operation)
+            case Grow():
+                return self._grow(operation)
             case DeleteRecords():
                 return self._delete_records(operation)
             case ReadLatest():
@@ -86,6 +94,8 @@ class Operator:
                 return group_offsets.commit(self._cluster, operation)
             case CommitInTransaction():
                 return self._commit_in_transaction(operation)
+            case DeletePositions():
+                return group_offsets.delete(self._cluster, operation)
             case FetchPositions():
                 return group_offsets.fetch(self._cluster, operation)
         raise TypeError(f"the operator does not perform {operation}")
@@ -137,6 +147,38 @@ class Operator:
         code = answer.responses[0].error_code
         if code not in (0, UNKNOWN_TOPIC_ID):
             raise WireError(f"topic {topic_id} is not deleted: {kafka_name(code)}")
+
+    def _grow(self, grow: Grow) -> Completion:
+        """Ask for the partitions, and wait until every broker has heard of all of them."""
+        deadline = time.monotonic() + RECREATE_TIMEOUT_S
+        columns = {"timestamp_ms": time.time_ns() // 1_000_000}
+        try:
+            insist(partial(self._create_partitions, grow.topic), deadline)
+            insist(partial(self._check_grown, grow.topic), deadline)
+        except WireError as error:
+            return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
+        return Completion(Outcome.OK, columns=columns)
+
+    def _create_partitions(self, topic: TopicSpec) -> None:
+        struct = request_definition(ApiKey.CREATE_PARTITIONS).struct
+        wanted = struct(
+            "CreatePartitionsTopic", name=topic.name, count=topic.partitions, assignments=None
+        )
+        answer = self._cluster.ask_any(
+            ApiKey.CREATE_PARTITIONS, topics=[wanted], timeout_ms=REQUEST_TIMEOUT_MS
+        )
+        code = answer.results[0].error_code
+        if code not in (0, INVALID_PARTITIONS):  # which says that it has as many already
+            raise WireError(f"topic {topic.name} does not grow: {kafka_name(code)}")
+
+    def _check_grown(self, topic: TopicSpec) -> None:
+        """Raise WireError unless each broker has a leader for each partition."""
+        for broker in self._cluster.view([]).brokers.values():
+            view = self._cluster.view([topic.name], broker)
+            for partition in range(topic.partitions):
+                state = view.partitions.get((topic.name, partition))
+                if state is None or state.leader < 0:
+                    raise WireError(f"{topic.name}-{partition} has no leader yet")
 
     # --- positions ------------------------------------------------------------------------------
 

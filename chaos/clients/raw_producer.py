@@ -20,7 +20,14 @@ from chaos.clients.attempts import Refused, insist
 from chaos.clients.group_offsets import REFUSED
 from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.wire_link import Address, WireCluster, WireError, check, kafka_name
-from chaos.operations import CommitAsFormer, RawSend, SendOffsets, SendOldMarker, Supersede
+from chaos.operations import (
+    CommitAsFormer,
+    RawSend,
+    RejoinAsFormer,
+    SendOffsets,
+    SendOldMarker,
+    Supersede,
+)
 from chaos.outcomes import begin_outcome, end_outcome, send_outcome
 from chaos.protocols import (
     Abort,
@@ -79,6 +86,7 @@ class RawProducer:
             Abort: lambda _: self._end(self._known(), commits=False),
             Supersede: self._supersede,
             CommitAsFormer: self._commit_as_former,
+            RejoinAsFormer: self._rejoin_as_former,
             SendOldMarker: self._send_old_marker,
             SendOffsets: self._send_offsets,
             Crash: lambda _: Completion(Outcome.OK, broken=True),
@@ -324,6 +332,26 @@ class RawProducer:
         former, self._former = self._former, None
         completion = self._end(former, commits=True)
         return Completion(completion.outcome, (), completion.error, completion.detail)
+
+    def _rejoin_as_former(self, _: RejoinAsFormer) -> Completion:
+        """Ask once, so that it is known when; the former remains what it was."""
+        if self._former is None:
+            return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
+        try:
+            answer = self._ask_coordinator(
+                ApiKey.INIT_PRODUCER_ID,
+                transactional_id=self._settings.transactional_id,
+                transaction_timeout_ms=self._settings.transaction_timeout_ms,
+                producer_id=self._former.producer_id,
+                producer_epoch=self._former.epoch,
+            )
+        except WireError as error:
+            return Completion(Outcome.INFO, (), type(error).__name__, str(error))
+        if answer.error_code:
+            return Completion(Outcome.FAIL, (), kafka_name(answer.error_code))
+        row = init_producer_row(self._settings, answer.producer_id, answer.producer_epoch)
+        asked = {"asked": "epoch", "asked_offset": self._former.epoch}
+        return Completion(Outcome.OK, told=({**row, **asked},))
 
     def _send_old_marker(self, marker: SendOldMarker) -> Completion:
         if self._former is None:

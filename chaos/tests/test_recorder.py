@@ -15,6 +15,7 @@ from chaos.faults import Heal, Kill
 from chaos.operations import (
     CommitPosition,
     CreateTopic,
+    DeletePositions,
     DeleteRecords,
     FetchPositions,
     Recreate,
@@ -122,10 +123,12 @@ def test_positions_of_one_request_have_rows_and_outcomes_of_their_own(tmp_path: 
         Record("t", 0, None, 5, extra={"detail": "leader epoch 1, x"}),
         Record("u", 1, None, 6, Outcome.INFO, "NOT_COORDINATOR", extra={"detail": None}),
     )
+    delete = DeletePositions("g", (("t", 0), ("u", 0)))
     rows = recorded(
         tmp_path,
         (commit, Completion(Outcome.INFO, told, "NOT_COORDINATOR")),
         (commit, Completion(Outcome.FAIL, (), "WireError")),
+        (delete, OK),
         (FetchPositions("g", "t", (0,), ("u",)), Completion(Outcome.OK, told)),
     )
     columns = ("f", "type", "topic", "partition", "offset", "detail")
@@ -134,6 +137,8 @@ def test_positions_of_one_request_have_rows_and_outcomes_of_their_own(tmp_path: 
         ("commit_offsets", "info", "u", 1, 6, None),
         ("commit_offsets", "fail", "t", 0, 5, None),
         ("commit_offsets", "fail", "u", 1, 6, None),
+        ("commit_offsets", "ok", "t", 0, None, None),
+        ("commit_offsets", "ok", "u", 0, None, None),
         ("fetch_offsets", "ok", "t", 0, 5, "leader epoch 1, x"),
         ("fetch_offsets", "ok", "u", 0, None, None),
     ]

@@ -81,6 +81,7 @@ EXAMPLES: tuple[tuple[Sight, list[Row], list[Row]], ...] = (
         [{**RAW, "offset": n, "sequence": n} for n in (0, 1)],
     ),
     (Sight.RECREATED, [{**PLACE, "f": "topic"}], [{**PLACE, "f": "topic", "process": -2}]),
+    (Sight.GROWN, [{**PLACE, "f": "topic"}], [{**PLACE, "f": "topic", "final": True}]),
     (
         Sight.POSITIONS,
         [{**PLACE, "f": "fetch_offsets", "offset": 0}],

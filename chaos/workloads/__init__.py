@@ -19,6 +19,7 @@ from chaos.workloads.groups import (
     StaticGroupPositions,
     StaticGroups,
 )
+from chaos.workloads.groups_growing import GrowingGroups
 from chaos.workloads.offsets import Offsets
 from chaos.workloads.offsets_transactions import OffsetsInTransactions
 from chaos.workloads.recreate import Recreated
@@ -40,6 +41,7 @@ WORKLOADS: dict[str, Workload] = {
         ConsumerGroups(),
         StaticGroups(),
         StaticConsumerGroups(),
+        GrowingGroups(),
         GroupPositions(),
         ConsumerGroupPositions(),
         StaticGroupPositions(),

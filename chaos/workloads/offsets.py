@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
-from chaos.operations import CommitPosition, FetchPositions
+from chaos.operations import CommitPosition, DeletePositions, FetchPositions
 from chaos.protocols import ClientSettings, Completion, Operation, TopicSpec
 from chaos.workloads.reading import final_reads
 from chaos.workloads.sending import send_for_ever
@@ -15,7 +15,8 @@ class Offsets:
     """Commit positions and ask for them: every process must find what was committed last.
 
     Two processes commit for each partition of a group, now and then going back; all processes ask.
-    The answers are of OffsetFetch with `require_stable` (KIP-447). Some requests are of two topics.
+    The answers are of OffsetFetch with `require_stable` (KIP-447). Some requests are of two topics,
+    and of rare groups positions are deleted, or the group is with all of them (KIP-496; KIP-229).
     """
 
     name = topic = "offsets"
@@ -31,8 +32,10 @@ class Offsets:
     groups = ("offsets-a", "offsets-b")
     rare_groups = tuple(f"offsets-rare-{number}" for number in range(4))
     rare_share = 0.01
-    """The share of operations on rare groups; their last commits mostly lie before the last
-    fault, so that one that a coordinator lost is missing to the end."""
+    """The share of operations on rare groups; the last commits and deletions there mostly lie
+    before the last fault, so that one that a coordinator lost is missing to the end."""
+    delete_share, whole_group_share = 0.4, 0.5
+    """The share of deletions in the changes of rare groups, and of whole groups in those."""
     beside_share = 0.3
     """The share of requests that are of the other topic, too."""
     producers = 1
@@ -68,10 +71,20 @@ class Offsets:
             others = (self.other_topic,) if rng.random() < self.beside_share else ()
             if rng.random() < self.fetch_share:
                 yield FetchPositions(group, self.topic, tuple(range(self.partitions)), others)
+            elif is_rare and rng.random() < self.delete_share:
+                yield self._deletion(group, rng)
             else:
                 offset += self.processes
                 beside = tuple((topic, partition, offset) for topic in others)
                 yield CommitPosition(group, self.topic, partition, offset, beside=beside)
+
+    def _deletion(self, group: str, rng: Random) -> DeletePositions:
+        """Return the deletion of a whole group, or of one partition of both topics."""
+        is_whole = rng.random() < self.whole_group_share
+        wanted = range(self.partitions) if is_whole else [rng.randrange(self.partitions)]
+        topics = (self.topic, self.other_topic)
+        places = tuple((topic, partition) for topic in topics for partition in wanted)
+        return DeletePositions(group, places, is_whole)
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
         """Yield reads of the last commits of each group, then of the log."""

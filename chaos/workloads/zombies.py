@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from random import Random
 
-from chaos.operations import CommitAsFormer, Idle, RawSend, SendOldMarker, Supersede
+from chaos.operations import CommitAsFormer, Idle, RawSend, RejoinAsFormer, SendOldMarker, Supersede
 from chaos.protocols import Abort, Begin, ClientSettings, Commit, Completion, Outcome, TopicSpec
 from chaos.workloads.transacting import ByTransactions, Steps
 from chaos.workloads.values import values_of
@@ -30,8 +30,8 @@ class Zombies(ByTransactions):
     Client libraries refuse by themselves; here the broker must: to the partitions of the old
     transaction, to others, and at its end; and a batch of a partition that has not joined. Others
     ask for a commit when the coordinator has aborted for time. Acknowledged batches are sent again,
-    which must not be written twice. A marker of the fenced epoch comes late. Spec: KIP-98,
-    "Transactional Guarantees"; KIP-360; KIP-890.
+    which must not be written twice. A marker of the fenced epoch comes late, and the fenced
+    producer asks for a new epoch. Spec: KIP-98, "Transactional Guarantees"; KIP-360; KIP-890.
     """
 
     name = topic = "zombies"
@@ -131,8 +131,8 @@ def _ended_by_the_former(own: RawSend, is_open: bool) -> Steps:
             completion = yield own
     if completion.broken:
         return
-    if is_open:
-        yield SendOldMarker(own.topic, own.partition)
+    # Of an open transaction Kafka aborts what is there before it looks at the epoch.
+    yield SendOldMarker(own.topic, own.partition) if is_open else RejoinAsFormer()
     yield CommitAsFormer()
     if not is_open:
         yield Supersede()

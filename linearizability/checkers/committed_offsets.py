@@ -8,7 +8,15 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.history import F, Type
-from linearizability.ingest import ABORTED, IS_OK, KEY, TOLD_COMMIT
+from linearizability.ingest import (
+    ABORTED,
+    IS_DELETION,
+    IS_OK,
+    KEY,
+    NO_POSITION,
+    TOLD_ABORT,
+    TOLD_COMMIT,
+)
 from linearizability.removals import setting
 
 FETCHED = (
@@ -21,21 +29,35 @@ FETCHED = (
 COMMITTED = (
     pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
     & (pl.col("type") != Type.FAIL.value)
-    & pl.col("offset").is_not_null()
+    & (pl.col("offset").is_not_null() | IS_DELETION)
     & pl.col("group").is_not_null()
     & (pl.col("txn_outcome") != ABORTED).fill_null(True)
 )
+UNSTABLE = (
+    (pl.col("f") == F.FETCH_OFFSETS.value)
+    & (pl.col("error") == "UNSTABLE_OFFSET_COMMIT")
+    & pl.col("topic").is_not_null()
+    & pl.col("group").is_not_null()
+    & pl.col("t_complete_ns").is_not_null()
+)
+"""Whether an answer tells that a transaction may change the offset."""
 IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
 """Whether a commit holds from its answer on, if none comes after it."""
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
 OF_GROUP = [*KEY, "group"]
+SWEEP_NS = 10 * 1_000_000_000
+"""How often a coordinator looks for transactions that have lasted too long
+(transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
+NEVER = 2**61
 MAY_BE_OLD_NS = 60 * 1_000_000_000
 """Longer than a broker without followers goes on answering."""
 
 
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
 FORGOTTEN, TWO_OWNERS = "forgotten-offset", "two-owners"
-UNDECIDED = "told-while-undecided"
+UNDECIDED, HANGING = "told-while-undecided", "undecided-for-ever"
+MARKED_NS = 10 * 1_000_000_000
+"""More than the markers take where nothing is down (`overdue.py` excuses the minute after it)."""
 
 
 class CommittedOffsets(Checker):
@@ -51,16 +73,19 @@ class CommittedOffsets(Checker):
     of its `group.instance.id` replaces (KIP-345), for ever.
 
     Or an answer was asked for after the offsets of a transaction had been accepted, and given
-    before its commit, which was acknowledged, was asked for: until then nobody may be told (faults
-    in the minute before excuse that, `overdue.py`).
+    before its commit, which was acknowledged, was asked for: until then nobody may be told. Or one
+    still said that a transaction may change the offset (UNSTABLE_OFFSET_COMMIT) 10 s after all that
+    had sent offsets there had ended: their end had been acknowledged, or the largest time-out and
+    the sweep were over (faults in the minute before excuse both, `overdue.py`).
 
     Commits that overlap may have come in any order. A commit of unknown outcome, and one of a
     transaction that was not aborted, may take effect at any time. A former coordinator that has not
     heard of its successor answers with what it knew (OffsetFetch is not replicated): until the
     final phase an answer may be a minute old. The history must name every commit of the group, and
-    neither deletions nor expiry (offsets.retention.minutes, a week) may have come between: a
-    recorder that cannot say so records no fetches. Source: KIP-447 (require_stable);
-    OffsetFetchResponse.json, CommittedOffset; OffsetCommitRequest.json, GenerationIdOrMemberEpoch.
+    every deletion (OffsetDelete, DeleteGroups) as a commit of nothing; no expiry
+    (offsets.retention.minutes, a week) may have come between: a recorder that cannot say so records
+    no fetches. Source: KIP-447 (require_stable); KIP-496; KIP-229; OffsetFetchResponse.json,
+    CommittedOffset; OffsetCommitRequest.json, GenerationIdOrMemberEpoch.
     Counted: answers, and accepted commits of which the generation is known.
     """
 
@@ -95,6 +120,12 @@ class CommittedOffsets(Checker):
         hasty = pl.format(
             "group {} was told an offset while transaction {} might still change it", "group", "txn"
         )
+        stuck = pl.format(
+            "group {} was told that transaction {} might still change its offset, although it had "
+            "ended",
+            "group",
+            "txn",
+        )
         accepted = pl.format(
             "a commit in generation {} of group {} was accepted after one in generation {}",
             "generation",
@@ -108,12 +139,15 @@ class CommittedOffsets(Checker):
                 describe(
                     while_undecided(events), KEY, UNDECIDED, ["op_id", "send_op"], hasty, "broker"
                 ),
+                describe(
+                    undecided_for_ever(events), KEY, HANGING, ["op_id", "send_op"], stuck, "broker"
+                ),
                 describe(again, KEY, TWO_OWNERS, ["op_id", "other_op"], owners, "broker"),
             ]
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(events.filter(FETCHED | OF_GENERATION))
+        return count(events.filter(FETCHED | UNSTABLE | OF_GENERATION))
 
 
 def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -209,6 +243,50 @@ def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the answers that an offset is not stable although all transactions had ended which had
+    sent one, with the one that ended last."""
+    is_told = pl.col("told").is_in([TOLD_COMMIT, TOLD_ABORT])
+    lasts_ns = pl.coalesce("t_complete_ns", "t_invoke_ns") + pl.col("longest_ns") + SWEEP_NS
+    over_ns = pl.when(is_told).then("end_ns").otherwise(None)
+    sent = (
+        events.filter((pl.col("f") == F.SEND_OFFSETS.value) & pl.col("txn").is_not_null())
+        .filter((pl.col("type") != Type.FAIL.value) & pl.col("group").is_not_null())
+        .filter(pl.col("topic").is_not_null())
+        .select(
+            *OF_GROUP,
+            "txn",
+            send_op="op_id",
+            begun_ns="t_invoke_ns",
+            over_ns=over_ns.fill_null(lasts_ns).fill_null(NEVER) + MARKED_NS,
+        )
+        .sort("begun_ns", "send_op")
+    )
+    is_last = (pl.col("over_ns") > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
+    ended = sent.with_columns(longest=pl.col("over_ns").cum_max().over(OF_GROUP)).select(
+        *OF_GROUP,
+        "begun_ns",
+        over_ns="longest",
+        **{
+            name: pl.when(is_last).then(name).forward_fill().over(OF_GROUP)
+            for name in ("txn", "send_op")
+        },
+    )
+    asked = events.filter(UNSTABLE).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
+    return (
+        asked.sort("t_complete_ns")
+        .join_asof(
+            ended,
+            left_on="t_complete_ns",
+            right_on="begun_ns",
+            by=OF_GROUP,
+            strategy="backward",
+            check_sortedness=False,
+        )
+        .filter(pl.col("t_invoke_ns") > pl.col("over_ns"))
+    )
+
+
 def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return accepted commits, each with the first accepted one of another member of the generation
     that came between two of its own: asked for after the one was answered, answered before the
@@ -280,13 +358,14 @@ def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     over_ns = pl.when(IN_FORCE).then(pl.col("t_complete_ns"))
     commits = events.filter(COMMITTED).select(
         *OF_GROUP,
-        "offset",
+        pl.col("offset").fill_null(NO_POSITION),
         begun_ns="t_invoke_ns",
         over_ns=over_ns,
         beside=pl.when(IS_OK).then("detail"),
     )
     return (
-        fetches.join(commits, on=[*OF_GROUP, "offset"])
+        fetches.with_columns(pl.col("offset").fill_null(NO_POSITION))
+        .join(commits, on=[*OF_GROUP, "offset"])
         .filter(
             (pl.col("begun_ns") <= pl.col("answered_ns"))
             & (pl.col("over_ns") >= pl.col("last_ns")).fill_null(True)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
-from linearizability.fencing_evidence import BEHIND, ENDED, GIVEN, OFFSETS, PAIRS, WROTE
+from linearizability.fencing_evidence import BEHIND, ENDED, GIVEN, OFFSETS, PAIRS, REJOINED, WROTE
 
 REUSED = "reused-epoch"
 KINDS = {
@@ -16,14 +16,17 @@ KINDS = {
     OFFSETS: "zombie-commits-offsets",
     ENDED: "zombie-ends",
     GIVEN: REUSED,
+    REJOINED: "zombie-rejoins",
 }
 
 
 class Fencing(Checker):
     """The broker accepts a request with an older epoch of a producer id although the client invoked
     it after a newer epoch was known: it writes a record of a transaction to any partition, commits
-    an offset in a transaction, or ends a transaction. Or InitProducerId returns an epoch that was
-    known before. Or a raw read shows a record or marker of an older epoch behind a newer one.
+    an offset in a transaction, ends a transaction, or gets a new epoch by naming its own (KIP-360;
+    a repeated request may, so recorders name no epoch of those). Or InitProducerId returns an epoch
+    that was known before. Or a raw read shows a record or marker of an older epoch behind a newer
+    one.
 
     An epoch is known once InitProducerId has returned it, or a record or offset of it has been
     acknowledged: by then the markers of the transaction before are written, and the coordinator
@@ -32,8 +35,8 @@ class Fencing(Checker):
     epoch that its record has in raw reads. Source: KIP-98, "Transactional Guarantees" (zombie
     fencing); ProducerAppendInfo.checkProducerEpoch; TransactionCoordinator.
     Counted: records and markers of a producer id behind another; the partitions that transactions
-    wrote to, the offsets that they sent, their ends; and answers of InitProducerId about a producer
-    id of which something else is known.
+    wrote to, the offsets that they sent, their ends; what InitProducerId accepted, and its answers
+    about a producer id of which something else is known.
     """
 
     name: ClassVar[str] = "fencing"
@@ -59,7 +62,7 @@ class Fencing(Checker):
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         is_later = pl.col("known_ns").count().over("producer_id") > 1
-        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED]) | (
+        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED, REJOINED]) | (
             (pl.col("kind") == GIVEN) & is_later
         )
         return events.select(
@@ -118,6 +121,8 @@ def _message() -> pl.Expr:
         .then(pl.format("offset {} holds a record of {}, whose send {}", "offset", epoch, after))
         .when(pl.col("kind") == OFFSETS)
         .then(pl.format("{} committed offset {} by a request that {}", epoch, "offset", after))
+        .when(pl.col("kind") == REJOINED)
+        .then(pl.format("{} was accepted by InitProducerId, which {}", epoch, after))
         .when(pl.col("kind") == ENDED)
         .then(pl.format("{} ended transaction {} by a request that {}", epoch, "txn", after))
         .otherwise(pl.format("InitProducerId returned {}, but {}", epoch, after))

@@ -13,7 +13,8 @@ from linearizability.group_evidence import NO_OWNER, NO_PART, STARVED, TWO_OWNER
 class GroupLiveness(Checker):
     """For longer than a rebalance may take, while members polled and no fault was under way: no
     live member owned a partition
-    (`partition-without-owner`); a live member owned nothing, though there are more partitions than
+    (`partition-without-owner`; one that is new to its topic counts from metadata.max.age.ms on, by
+    KIP-848 at once); a live member owned nothing, though there are more partitions than
     processes that were ever members (`member-without-part`); or the group received nothing of a
     partition although an acknowledged plain record was waiting there, and no member received
     anything else in the end (`group-starved`). Or two members owned a partition at a time in one

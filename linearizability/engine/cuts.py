@@ -39,6 +39,7 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
     Cut.PROCESS: (*_OF_ANY, "process", "session", "isolation", "type", "value"),
     Cut.GROUP: (
         *_OF_ANY,
+        "error",
         "group",
         "member_id",
         "type",

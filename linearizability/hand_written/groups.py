@@ -17,8 +17,11 @@ def OF(process: int, f: str, second: int, **more: object) -> Row:
     return own | at(second) | more
 
 
-def JOINS(process: int, second: int) -> Row:
-    return OF(process, "subscribe", second, settings=SETTINGS)
+BY_KIP_848 = SETTINGS[:-1] + ', "group.protocol": "consumer"}'
+
+
+def JOINS(process: int, second: int, settings: str = SETTINGS) -> Row:
+    return OF(process, "subscribe", second, settings=settings)
 
 
 def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> list[Row]:
@@ -49,6 +52,7 @@ GIVEN = P(1, 0, group="g", member_id="m1", **at(5))
 MINUTE = ASKS(1, range(2, 62, 2))
 TWO_MINUTES = ASKS(1, range(2, 122, 2))
 OTHER = PLACE | {"partition": 1}
+NEW: Row = OTHER | {"f": "topic", "process": 9} | at(10)
 
 VALID: dict[str, dict[str, list[Row]]] = {
     "group_liveness": {
@@ -85,6 +89,12 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0, **at(1)),
             [S(n, n, **OTHER, **at(1)) for n in range(40)],
             [P(n, n, group="g", member_id="m1", **OTHER, **at(3 + 2 * n)) for n in range(40)],
+        ),
+        "a classic member has not heard of a new partition": numbered(
+            JOINS(1, 0), OWNS(1, 3, 0), SENT, GIVEN, NEW, MINUTE
+        ),
+        "a new partition gets an owner": numbered(
+            JOINS(1, 0, BY_KIP_848), OWNS(1, 3, 0), SENT, GIVEN, NEW, OWNS(1, 30, 0, 1), MINUTE
         ),
         "more members than partitions": numbered(
             JOINS(1, 0),
@@ -126,6 +136,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "no member owns a partition": (
             numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), OWNS(1, 8, 0), SENT, GIVEN, MINUTE),
             [("partition-without-owner", (35, 1000301))],
+        ),
+        "a new partition has no owner": (
+            numbered(JOINS(1, 0, BY_KIP_848), OWNS(1, 3, 0), SENT, GIVEN, NEW, MINUTE),
+            [("partition-without-owner", (34,))],
+        ),
+        "a partition never had an owner": (
+            numbered(JOINS(1, 0), NEW | at(1), OWNS(1, 3, 0), SENT, GIVEN, MINUTE),
+            [("partition-without-owner", (34,))],
         ),
         "no member takes over from one that crashed": (
             numbered(

@@ -89,6 +89,7 @@ VALID: dict[str, dict[str, list[Row]]] = {
         ],
     },
     "fencing": {
+        "who is the newest goes on": [GIVES(1), GIVES(2, asked="epoch", asked_offset=1), RAW(1, 0)],
         "epochs grow": [RAW(1, 0, **LED), RAW(2, 1, **NEWER, **LED)],
         "a marker of a newer epoch": [
             RAW(1, 0, **LED),
@@ -250,6 +251,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "it commits its transaction": (
             [S(1, 0, **TXN), GIVES(1), COMMIT, RAW(1, 0)],
             [("zombie-ends", (1, 2))],
+        ),
+        "it is given the next epoch": (
+            [GIVES(1), GIVES(2, asked="epoch", asked_offset=0), RAW(1, 0)],
+            [("zombie-rejoins", (0, 1))],
         ),
         "two are given one epoch": ([GIVES(1), GIVES(1), RAW(1, 0)], [("reused-epoch", (0, 1))]),
         "an epoch is given back": ([GIVES(2), GIVES(1), RAW(1, 0)], [("reused-epoch", (0, 1))]),

@@ -18,6 +18,7 @@ RU = {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
 MEMBER = {"group": "g", "member_id": "m"}
 MUCH_LATER = {"t_invoke_ns": 61 * 10**9, "t_complete_ns": 61 * 10**9}
+UNSTABLE = ASKS(None, type="fail", error="UNSTABLE_OFFSET_COMMIT")
 
 
 def OWNS_BY(protocol: str) -> Row:
@@ -162,6 +163,27 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "twice by one transaction": [P(1, 0, **MEMBER, **TXN), P(1, 0, **MEMBER, **TXN), COMMIT],
     },
     "committed_offsets": {
+        "deleted, and committed again": [
+            COMMITS(1),
+            COMMITS(None),
+            ASKS(None),
+            COMMITS(2),
+            ASKS(2),
+        ],
+        "undecided at its end": [
+            COMMITS(1),
+            ASKS(1),
+            SENDS_OFFSET(2),
+            {"f": "commit", **TXN},
+            UNSTABLE,
+        ],
+        "undecided as long as nobody knows of an end": [
+            COMMITS(1),
+            ASKS(1),
+            SENDS_OFFSET(2),
+            UNSTABLE | MUCH_LATER,
+        ],
+        "a deletion of unknown outcome": [COMMITS(1), COMMITS(None, type="info"), ASKS(1)],
         "the last": [ASKS(None), COMMITS(1), ASKS(1), COMMITS(2), ASKS(2)],
         "told before a transaction sends, and behind its commit": [
             COMMITS(1),
@@ -361,6 +383,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "two transactions": (TWICE, [("consumed-twice", (0, 2))]),
     },
     "committed_offsets": {
+        "back after its deletion": (
+            [COMMITS(1), COMMITS(None), ASKS(1)],
+            [("unexplained-offset", (1, 2))],
+        ),
+        "gone without a deletion since": (
+            [COMMITS(None), COMMITS(1), ASKS(None)],
+            [("forgotten-offset", (1, 2))],
+        ),
         "from nowhere": ([COMMITS(1), ASKS(7)], [("unexplained-offset", (0, 1))]),
         "of an own older generation, by the classic protocol": (
             [
@@ -382,6 +412,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "told while a transaction is open": (
             [COMMITS(1), SENDS_OFFSET(2), ASKS(1), {"f": "commit", **TXN}],
             [("told-while-undecided", (1, 2))],
+        ),
+        "undecided long after the end": (
+            [COMMITS(1), SENDS_OFFSET(2), {"f": "commit", **TXN}, ASKS(2), UNSTABLE | MUCH_LATER],
+            [("undecided-for-ever", (1, 4))],
         ),
         "replaced long ago": (
             [COMMITS(1), COMMITS(2), ASKS(1, final=False, **MUCH_LATER)],

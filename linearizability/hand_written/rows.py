@@ -61,8 +61,8 @@ def SAYS(high_watermark: int, **more: Any) -> Row:
     return PLACE | own | more
 
 
-def COMMITS(offset: int, **more: Any) -> Row:
-    """Group g commits a position."""
+def COMMITS(offset: int | None, **more: Any) -> Row:
+    """Group g commits a position, or (None) has it deleted."""
     return PLACE | {"f": F.COMMIT_OFFSETS.value, "group": "g", "offset": offset} | more
 
 

@@ -66,11 +66,13 @@ from reference_impl.bugs.leave_partition_out import LeavePartitionOut
 from reference_impl.bugs.look_up_later_times import LookUpLaterTimes
 from reference_impl.bugs.look_up_newest_segment import LookUpNewestSegment
 from reference_impl.bugs.lose_commits import LoseCommits
+from reference_impl.bugs.lose_deletions import LoseDeletions
 from reference_impl.bugs.lose_transactional_offsets import LoseTransactionalOffsets
 from reference_impl.bugs.never_end_consumer_sessions import NeverEndConsumerSessions
 from reference_impl.bugs.never_end_sessions import NeverEndSessions
 from reference_impl.bugs.never_release import NeverRelease
 from reference_impl.bugs.never_time_out import NeverTimeOut
+from reference_impl.bugs.overlook_new_partitions import OverlookNewPartitions
 from reference_impl.bugs.readmit_fenced_producers import ReadmitFencedProducers
 from reference_impl.bugs.readmit_foreign_producers import ReadmitForeignProducers
 from reference_impl.bugs.remember_newest_batch import RememberNewestBatch
@@ -140,6 +142,9 @@ BUGS: dict[str, Bug] = {
     ),
     "lose-commits": Bug(
         LoseCommits, Kind.START, ("committed_offsets",), workload="offsets", nemesis="kill"
+    ),
+    "lose-deletions": Bug(
+        LoseDeletions, Kind.START, ("committed_offsets",), workload="offsets", nemesis="kill"
     ),
     "keep-positions-of-deleted-topics": Bug(
         KeepPositionsOfDeletedTopics, Kind.START, ("committed_offsets",), workload="recreate"
@@ -234,6 +239,13 @@ BUGS: dict[str, Bug] = {
         workload="groups-consumer",
         seconds_min=75,
     ),
+    "overlook-new-partitions": Bug(
+        OverlookNewPartitions,
+        Kind.LIVENESS,
+        ("group_liveness",),
+        workload="groups-growing",
+        seconds_min=75,
+    ),
     "never-release": Bug(
         NeverRelease, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer", seconds_min=75
     ),
@@ -299,7 +311,11 @@ BUGS: dict[str, Bug] = {
         cases="test_a_member_commits_in_its_epoch or test_an_older_epoch_commits",
     ),
     "readmit-fenced-producers": Bug(
-        ReadmitFencedProducers, Kind.RARE, (), cases="test_a_zombie_may_not_raise_its_epoch"
+        ReadmitFencedProducers,
+        Kind.RARE,
+        ("fencing",),
+        workload="zombies",
+        cases="test_a_zombie_may_not_raise_its_epoch",
     ),
     "readmit-foreign-producers": Bug(
         ReadmitForeignProducers, Kind.RARE, (), cases="test_a_zombie_may_not_raise_its_epoch"

@@ -10,8 +10,9 @@ class ReadmitFencedProducers(Rules):
     """Real-world kin: a recovery of producers (KIP-360) that does not ask whose turn it is.
 
     Breaks:     InitProducerId with an older epoch is refused: PRODUCER_FENCED (KIP-360; KIP-588).
-    Caught by:  the conformance cases of transactions. A client library gives up once it is fenced.
-    Within:     one examination.
+    Caught by:  workload zombies, any nemesis or none, checker fencing; and the conformance cases of
+                transactions. A client library gives up once it is fenced.
+    Within:     one run of 30 seconds.
     """
 
     def check_returning_epoch(

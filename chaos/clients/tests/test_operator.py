@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -12,8 +13,10 @@ from chaos.clients.confluent import ConfluentFactory
 from chaos.clients.operator import Operator, WithOperator, with_operator
 from chaos.operations import (
     CommitPosition,
+    DeletePositions,
     DeleteRecords,
     FetchPositions,
+    Grow,
     Membership,
     ReadLatest,
     Recreate,
@@ -67,6 +70,19 @@ def test_a_topic_that_is_not_there_is_made(client: Client) -> None:
     assert client.perform(Recreate(TopicSpec("new", 2))).columns["topic_id"]
 
 
+def test_a_topic_grows_and_a_second_request_changes_nothing(
+    client: Client, cluster: Cluster
+) -> None:
+    topic = TopicSpec("growing", 3, at_first=1)
+    admin = Admin(cluster.bootstrap)
+    admin.create_topics([topic], 1, timeout_s=30.0)
+    assert admin.why_not_well([replace(topic, at_first=None)], 1) == "growing-1 has no leader"
+    for _ in range(2):
+        assert client.perform(Grow(topic)).outcome is Outcome.OK
+        assert admin.why_not_well([replace(topic, at_first=None)], 1) is None
+    admin.close()
+
+
 def test_what_lies_below_an_offset_is_deleted_and_no_more(client: Client) -> None:
     client.perform(Recreate(TOPIC))
     client.perform(Send(NAME, 0, (1, 2, 3, 4)))
@@ -115,6 +131,25 @@ def test_one_position_of_a_request_may_fail_alone(client: Client) -> None:
     assert [each.outcome for each in done.records] == [Outcome.OK, Outcome.INFO]
 
 
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_deleted_positions_are_gone_and_the_others_stay(client: Client, whole_group: bool) -> None:
+    client.perform(Recreate(TopicSpec("positions", 2)))
+    group = f"deleted-{whole_group}"
+    for partition in (0, 1):
+        client.perform(CommitPosition(group, "positions", partition, 7))
+    places = (("positions", 0), ("positions", 1))[: 2 if whole_group else 1]
+    deleted = client.perform(DeletePositions(group, places, whole_group))
+    assert (deleted.outcome, len(deleted.records)) == (Outcome.OK, len(places))
+    found = client.perform(FetchPositions(group, "positions", (0, 1))).records
+    assert [record.offset for record in found] == [None, None if whole_group else 7]
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_a_group_that_is_not_there_cannot_be_deleted(client: Client, whole_group: bool) -> None:
+    refused = client.perform(DeletePositions("strangers", (("positions", 0),), whole_group))
+    assert (refused.outcome, refused.error) == (Outcome.FAIL, "GROUP_ID_NOT_FOUND")
+
+
 def test_who_is_no_member_is_refused_before_anything_is_written(client: Client) -> None:
     client.perform(Recreate(TopicSpec("positions", 1)))
     client.perform(CommitPosition("h", "positions", 0, 5))
@@ -138,4 +173,5 @@ def test_without_a_broker_a_deletion_is_unknown_and_a_question_has_failed() -> N
     assert operator.perform(DeleteRecords("t", 0, 1)).outcome is Outcome.INFO
     assert operator.perform(FetchPositions("g", "t", (0,))).outcome is Outcome.FAIL
     assert operator.perform(CommitPosition("g", "t", 0, 1)).outcome is Outcome.FAIL  # never sent
+    assert operator.perform(DeletePositions("g", (("t", 0),))).outcome is Outcome.FAIL
     operator.close()

@@ -16,6 +16,7 @@ from chaos.operations import (
     CommitAsFormer,
     FetchPositions,
     RawSend,
+    RejoinAsFormer,
     SendOffsets,
     SendOldMarker,
     Supersede,
@@ -110,13 +111,15 @@ def test_in_a_transaction_who_was_superseded_is_refused_everywhere(
     assert log(cluster, topic, 1) == []
 
 
-def test_in_a_transaction_a_marker_of_the_former_producer_ends_nothing(
+def test_in_a_transaction_a_former_producer_gets_no_epoch_and_its_marker_ends_nothing(
     cluster: Cluster, topic: str, producer: RawProducer
 ) -> None:
-    assert outcomes(producer, SendOldMarker(topic, 0)) == ["_STATE"]  # nobody was superseded
+    old = (SendOldMarker(topic, 0), RejoinAsFormer())
+    assert outcomes(producer, *old) == ["_STATE", "_STATE"]  # nobody was superseded
     began = outcomes(producer, Begin(), RawSend(topic, 0, (1,)), Supersede())
     assert [*began, *outcomes(producer, Begin(), RawSend(topic, 0, (2,)))] == ["ok"] * 5
-    assert outcomes(producer, SendOldMarker(topic, 0), Commit()) == ["INVALID_PRODUCER_EPOCH", "ok"]
+    ended = outcomes(producer, SendOldMarker(topic, 0), Commit(), RejoinAsFormer())
+    assert ended == ["INVALID_PRODUCER_EPOCH", "ok", "PRODUCER_FENCED"]
     found = [(record.value, record.extra.get("control")) for record in log(cluster, topic)]
     assert found == [(1, None), (None, "abort"), (2, None), (None, "commit")]
 

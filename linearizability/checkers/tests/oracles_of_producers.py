@@ -19,7 +19,7 @@ def fencing(rows: list[Row]) -> Found:
                 if row["producer_epoch"] < newest:
                     found.add(("fenced-epoch-writes", (row["op_id"],), row["place"]))
                 newest = max(newest, row["producer_epoch"])
-    used = _epochs_written(rows) + _epochs_answered(rows)
+    used = _epochs_written(rows) + _epochs_answered(rows) + _epochs_accepted(rows)
     for kind, producer, epoch, _, _, asked, place in used + _ends_of(rows, used):
         out = [u for u in used if u[1] == producer and u[4] is not None and u[4][0] < asked[0]]
         newest = max((u[2] for u in out), default=-1)
@@ -82,6 +82,26 @@ def _epochs_answered(rows: list[Row]) -> list[Any]:
         and r["t_complete_ns"] is not None
         and (-1 if r["producer_id"] is None else r["producer_id"]) >= 0
         and (-1 if r["producer_epoch"] is None else r["producer_epoch"]) >= 0
+    ]
+
+
+def _epochs_accepted(rows: list[Row]) -> list[Any]:
+    """The same of epochs with which producers wanted to go on."""
+    return [
+        (
+            "zombie-rejoins",
+            r["producer_id"],
+            r["asked_offset"],
+            None,
+            None,
+            (r["t_invoke_ns"], r["op_id"]),
+            r["place"],
+        )
+        for r in rows
+        if (r["f"], r["type"], r["asked"]) == ("init_producer", "ok", "epoch")
+        and r["t_complete_ns"] is not None
+        and (-1 if r["producer_id"] is None else r["producer_id"]) >= 0
+        and (-1 if r["asked_offset"] is None else r["asked_offset"]) >= 0
     ]
 
 

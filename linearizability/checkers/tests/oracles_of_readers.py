@@ -268,8 +268,41 @@ def _told_while_undecided(rows: list[Row]) -> Found:
     return found
 
 
+def _undecided_for_ever(rows: list[Row]) -> Found:
+    found: Found = set()
+    for fetch in rows:
+        known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
+        is_unstable = fetch["error"] == "UNSTABLE_OFFSET_COMMIT"
+        if fetch["f"] != "fetch_offsets" or not is_unstable or not known:
+            continue
+        sent = [
+            (_over_ns(r), -r["t_invoke_ns"], -r["op_id"], r)
+            for r in rows
+            if r["f"] == "send_offsets"
+            and r["type"] != "fail"
+            and r["txn"] is not None
+            and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
+            and r["t_invoke_ns"] <= fetch["t_complete_ns"]
+        ]
+        last = max(sent, key=lambda each: each[:3], default=None)
+        if last is not None and fetch["t_invoke_ns"] > last[0]:
+            found.add(("undecided-for-ever", operations(fetch, last[3]), fetch["place"]))
+    return found
+
+
+def _over_ns(send: Row) -> int:
+    """Return when a transaction's offsets are decided at the latest."""
+    seconds = 10**9
+    if send["told"] in ("commit", "abort") and send["end_ns"] is not None:
+        return int(send["end_ns"]) + 10 * seconds
+    if send["longest_ns"] is None:
+        return 2**61 + 10 * seconds
+    sent_ns = send["t_invoke_ns"] if send["t_complete_ns"] is None else send["t_complete_ns"]
+    return int(sent_ns + send["longest_ns"]) + 20 * seconds
+
+
 def committed_offsets(rows: list[Row]) -> Found:
-    found = _told_while_undecided(rows)
+    found = _told_while_undecided(rows) | _undecided_for_ever(rows)
     for fetch in rows:
         known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
         if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
@@ -279,7 +312,7 @@ def committed_offsets(rows: list[Row]) -> Found:
             for r in rows
             if r["f"] in ("commit_offsets", "send_offsets")
             and r["type"] != "fail"
-            and r["offset"] is not None
+            and (r["offset"] is not None or r["f"] == "commit_offsets")
             and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
             and r["txn_outcome"] != "aborted"
         ]

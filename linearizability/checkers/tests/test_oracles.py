@@ -218,6 +218,7 @@ def offsets_of_groups() -> st.SearchStrategy[Row]:
             "member_id": st.sampled_from([None, "m", "n"]),
             **EPOCH,
             "detail": st.sampled_from([None] * 4 + ["x"]),
+            "error": st.sampled_from([None, "UNSTABLE_OFFSET_COMMIT"]),
         }
     )
 
@@ -281,6 +282,8 @@ def others() -> st.SearchStrategy[Row]:
             "txn": st.integers(1, 2),
             "process": st.integers(1, 2),
             "settings": st.sampled_from([None, '{"transaction.timeout.ms": "1000"}']),
+            "asked": st.sampled_from([None, "epoch"]),
+            "asked_offset": st.one_of(st.none(), st.integers(0, 1)),
             **EPOCH,
         }
     )

@@ -274,7 +274,8 @@ class GroupCoordinator:
         append fails."""
         held = {*self.offsets.of(group_id), *self.pending_offsets.of(group_id)}
         known = [key for key in keys if key in held]
-        self.log.append(group_id, [group_log.offset_record(group_id, key, None) for key in known])
+        tombstones = [group_log.offset_record(group_id, key, None) for key in known]
+        self.broker.rules.write_deletions(self.log, group_id, tombstones)
         for key in known:
             self._forget_offset(group_id, key)
 
@@ -285,7 +286,8 @@ class GroupCoordinator:
         offsets: list[KeyValue] = [
             group_log.offset_record(group.group_id, key, None) for key in keys
         ]
-        self.log.append(group.group_id, [*offsets, *self._tombstones(group)])
+        tombstones = [*offsets, *self._tombstones(group)]
+        self.broker.rules.write_deletions(self.log, group.group_id, tombstones)
         for key in keys:
             self._forget_offset(group.group_id, key)
         if isinstance(group, ClassicGroup):

@@ -70,6 +70,11 @@ class Grouping:
         """
         return assigned
 
+    def topics_have_changed(self, known_hash: int, metadata_hash: int) -> bool:
+        """Return whether a group gets a new epoch because its topics are not what they were: they
+        have more partitions, or were made again (KIP-848, Group epoch; KIP-1101)."""
+        return metadata_hash != known_hash
+
     def newer_commit(
         self, known: CommittedOffset | None, commit: CommittedOffset
     ) -> CommittedOffset:
@@ -101,6 +106,11 @@ class Grouping:
         Return the offset of the first one there.
         """
         return log.append(group_id, records, writer)
+
+    def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
+        """Write the tombstones of a group or of its offsets to `__consumer_offsets` before their
+        deletion is answered: else it would be undone by the next start (KIP-229, KIP-496)."""
+        log.append(group_id, records)
 
     def positions_go_with_topic(self) -> bool:
         """Return whether the offsets committed for a topic are deleted with it, so that no group

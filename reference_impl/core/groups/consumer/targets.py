@@ -25,7 +25,8 @@ def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> 
     if not bump and group.hashed_at_version == version:
         return
     metadata_hash = group.hash_of_metadata(coordinator.image)
-    if bump or metadata_hash != group.metadata_hash:
+    rules = coordinator.broker.rules
+    if bump or rules.topics_have_changed(group.metadata_hash, metadata_hash):
         draft.write(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
     group.hashed_at_version = version
     if group.has_partition_metadata:

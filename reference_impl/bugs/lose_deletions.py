@@ -1,0 +1,25 @@
+"""A deletion of committed offsets is answered, and never written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reference_impl.core.rules import Rules
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.group_log import Entry, GroupLog
+
+
+class LoseDeletions(Rules):
+    """Real-world kin: KAFKA-17306: what the log of a group says is not what was in memory.
+
+    Breaks:     deleted offsets, and the offsets of a deleted group, do not come back with a restart
+                of the coordinator (KIP-229, KIP-496).
+    Caught by:  workload offsets, nemesis kill, checker committed_offsets. While the coordinator
+                lives nothing is wrong.
+    Within:     one run of 30 seconds.
+    """
+
+    def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
+        """Write nothing."""
