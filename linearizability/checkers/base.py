@@ -158,6 +158,10 @@ class Needs(Enum):
         return _ROWS_NEEDED[self]
 
 
+IS_UNSTABLE = (pl.col("f") == F.FETCH_OFFSETS.value) & (
+    pl.col("error") == "UNSTABLE_OFFSET_COMMIT"
+).fill_null(False)
+"""Whether an answer tells that a transaction may change the offset."""
 IS_LEADER_ANSWER = (
     pl.col("topic").is_not_null()
     & pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])
@@ -191,11 +195,14 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.READERS: HAS_RECORD | pl.col("f").is_in([F.ASSIGN.value, F.POSITION.value]),
     Needs.WHOLE_READS: (pl.col("f") == F.READ_ALL.value) & IS_OK,
     Needs.BATCH_HEADERS: HAS_RECORD & pl.col("producer_id").is_not_null(),
-    Needs.COMMITTED_OFFSETS: IS_OK
-    & pl.col("topic").is_not_null()
+    Needs.COMMITTED_OFFSETS: pl.col("topic").is_not_null()
     & (
-        (pl.col("f") == F.FETCH_OFFSETS.value)
-        | ((pl.col("f") == F.COMMIT_OFFSETS.value) & (pl.col("generation") >= 0).fill_null(False))
+        (IS_OK & (pl.col("f") == F.FETCH_OFFSETS.value))
+        | IS_UNSTABLE
+        | (
+            (IS_OK & (pl.col("f") == F.COMMIT_OFFSETS.value))
+            & (pl.col("generation") >= 0).fill_null(False)
+        )
     ),
     Needs.LEADER_ANSWERS: IS_LEADER_ANSWER,
     Needs.REPLICA_READS: (pl.col("f") == F.READ_ALL.value)

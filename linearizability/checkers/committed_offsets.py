@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
+from linearizability.checkers.base import IS_UNSTABLE, Checker, Cut, Needs, Scope, count, describe
 from linearizability.history import F, Type
 from linearizability.ingest import (
     ABORTED,
@@ -34,13 +34,11 @@ COMMITTED = (
     & (pl.col("txn_outcome") != ABORTED).fill_null(True)
 )
 UNSTABLE = (
-    (pl.col("f") == F.FETCH_OFFSETS.value)
-    & (pl.col("error") == "UNSTABLE_OFFSET_COMMIT")
+    IS_UNSTABLE
     & pl.col("topic").is_not_null()
     & pl.col("group").is_not_null()
     & pl.col("t_complete_ns").is_not_null()
 )
-"""Whether an answer tells that a transaction may change the offset."""
 IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
 """Whether a commit holds from its answer on, if none comes after it."""
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)

@@ -210,6 +210,9 @@ CLAUSES: Mapping[str, Mapping[str, Clause]] = {
         "InitProducerId returns an epoch that was known before": _by(
             "reused-epoch", fencing_mutators.give_an_epoch_again
         ),
+        "InitProducerId accepts an older epoch from a producer that wants to go on": _by(
+            "zombie-rejoins", fencing_mutators.rejoin_though_fenced
+        ),
     },
     "idempotence": {
         "a producer's sequence number does not follow the one before it": _by(
@@ -261,6 +264,9 @@ CLAUSES: Mapping[str, Mapping[str, Clause]] = {
         ),
         "a group gets an offset while the transaction that sent it is undecided": _by(
             "told-while-undecided", late_mutators.tell_while_undecided
+        ),
+        "a group is told that an offset is not stable although all transactions have ended": _by(
+            "undecided-for-ever", late_mutators.stay_undecided_for_ever
         ),
     },
     "replica_agreement": {

@@ -81,6 +81,26 @@ def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, victim | again]
 
 
+def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: InitProducerId accepts an epoch after it has answered a newer one."""
+    epochs: dict[int, int] = {}
+    for row in rows:
+        if row.get("producer_id") is not None and row.get("producer_epoch") is not None:
+            producer_id = row["producer_id"]
+            epochs[producer_id] = max(epochs.get(producer_id, 0), row["producer_epoch"])
+    given = sorted(
+        {row["producer_id"] for row in rows if row["f"] == F.INIT_PRODUCER.value} & epochs.keys()
+    )
+    if not given:
+        return None
+    producer_id = rng.choice(given)
+    newest = epochs[producer_id]
+    later_ns = max(row["t_complete_ns"] or row["t_invoke_ns"] for row in rows) + 1
+    successor = _answered(producer_id, newest + 1, later_ns)
+    asked = {"asked": "epoch", "asked_offset": newest, "op_id": NOT_OURS - 1}
+    return [*rows, successor, _answered(producer_id, newest + 2, later_ns + 1) | asked]
+
+
 def _transactional(rows: list[Row]) -> list[tuple[Row, Epoch]]:
     """Return the sends in transactions whose records a raw read shows, with their epochs."""
     epochs: dict[int, set[Epoch]] = {}
@@ -103,8 +123,12 @@ def _with_successor(
     if not victims:
         return None
     victim, (producer_id, epoch) = rng.choice(victims)
-    before_ns = victim["t_invoke_ns"] - 1
-    successor = {
+    return [*rows, _answered(producer_id, epoch + 1, victim["t_invoke_ns"] - 1)]
+
+
+def _answered(producer_id: int, epoch: int, at_ns: int) -> Row:
+    """Return an InitProducerId that another client was answered."""
+    return {
         "f": F.INIT_PRODUCER.value,
         "type": "ok",
         "op_id": NOT_OURS,
@@ -112,8 +136,7 @@ def _with_successor(
         "session": 0,
         "record_index": 0,
         "producer_id": producer_id,
-        "producer_epoch": epoch + 1,
-        "t_invoke_ns": before_ns,
-        "t_complete_ns": before_ns,
+        "producer_epoch": epoch,
+        "t_invoke_ns": at_ns,
+        "t_complete_ns": at_ns,
     }
-    return [*rows, successor]

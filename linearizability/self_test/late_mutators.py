@@ -62,6 +62,28 @@ def tell_while_undecided(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, _of_nobody(F.FETCH_OFFSETS) | told | times]
 
 
+def stay_undecided_for_ever(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a group is told that an offset is not stable, minutes after the ends of all
+    transactions that sent one there had been acknowledged."""
+    ends = [row for row in rows if row["f"] in (F.COMMIT.value, F.ABORT.value)]
+    ended = {row["txn"] for row in ends if row["type"] == "ok"}
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    undecided = {_place(row) for row in sent if row["txn"] not in ended}
+    victims = [row for row in sent if row["type"] == "ok" and _place(row) not in undecided]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    told = {column: victim[column] for column in ("topic", "partition", "group")}
+    asked_ns = over_ns(rows) + PAST_ITS_TIME_NS
+    late = {"t_invoke_ns": asked_ns, "t_complete_ns": asked_ns + 1}
+    refused = {"type": "fail", "error": "UNSTABLE_OFFSET_COMMIT", "final": True}
+    return [*rows, _of_nobody(F.FETCH_OFFSETS) | told | refused | late]
+
+
+def _place(row: Row) -> tuple[str, int, str]:
+    return row["topic"], row["partition"], row["group"]
+
+
 def _only_committed(rows: list[Row]) -> dict[int, int]:
     """Return transaction -> when its commit was first asked for, of those that were told to be
     committed, and nothing else."""

@@ -69,6 +69,7 @@ KINDS: Mapping[str, tuple[Family, str]] = {
     "consumed-twice": (Family.DUPLICATE, "consumed by several committed transactions"),
     "reused-epoch": (Family.TRANSACTION, "two producers were given the same epoch"),
     "zombie-commits-offsets": (Family.TRANSACTION, "a fenced producer committed offsets"),
+    "zombie-rejoins": (Family.TRANSACTION, "a fenced producer was given another epoch"),
     "zombie-ends": (Family.TRANSACTION, "a fenced producer ended a transaction"),
     "committed-too-late": (Family.TRANSACTION, "a transaction was committed after its time-out"),
     "same-offset": (Family.ORDER, "two records were acknowledged at one offset"),
@@ -81,6 +82,7 @@ KINDS: Mapping[str, tuple[Family, str]] = {
     "old-generation-commits": (Family.DELIVERY, "a member of an older generation committed"),
     "two-owners": (Family.DELIVERY, "two members of one generation committed in turn"),
     "assigned-twice": (Family.DELIVERY, "two members owned a partition in one generation"),
+    "undecided-for-ever": (Family.WAITING, "an offset stays undecided, though nothing is open"),
     "kept-too-long": (Family.WAITING, "kept longer than the topic's settings allow"),
 }
 """Kinds that mean something else than the rest of their checker."""
