@@ -169,7 +169,7 @@ def _group(
     return Group(
         name,
         _limit_ns(members["settings"], _longest_without_a_poll(members, polls)),
-        _metadata_age_ns(members["settings"]),
+        _metadata_age_ns(members.filter(pl.col("f") == F.SUBSCRIBE.value)["settings"]),
         list(_members(members)),
         list(_reports(owned)),
         polls,
@@ -270,10 +270,9 @@ def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
 def _metadata_age_ns(settings: pl.Series) -> int:
     """Return how long a group may be without hearing of a new partition: by the consumer protocol
     the coordinator notices by itself (KIP-848), by the classic one a member asks now and then."""
-    told = [json.loads(text) for text in settings.fill_null("{}").unique()]
-    is_consumer = [
-        isinstance(each, dict) and each.get("group.protocol") == "consumer" for each in told
-    ]
+    told = [_told(text) for text in settings.fill_null("{}").unique()]
+    told = [one if isinstance(one, dict) else {} for one in told]
+    is_consumer = [one.get("group.protocol") == "consumer" for one in told]
     return 0 if all(is_consumer) else METADATA_AGE_MS * NS_PER_MS
 
 

@@ -33,7 +33,10 @@ def _of_group(rows: list[Row], group: str) -> Told:
     known = {topic for topic, own in ids.items() if len(own) == 1}
     pauses = _pauses(rows, group, limit) if spans else []
     owned = {place for _, _, _, _, places in _reports(rows, group) for place in places}
-    places = {place for place in owned | {place for place, *_ in pauses} if place[0] in known}
+    made = _made(rows)
+    beside = {place for place in made if place[0] in {topic for topic, _ in owned}}
+    paused = {place for place, *_ in pauses}
+    places = {place for place in owned | beside | paused if place[0] in known}
     found: Told = set()
     for place in places:
         if spans:
@@ -41,7 +44,7 @@ def _of_group(rows: list[Row], group: str) -> Told:
         starved = _starved(rows, group, limit, [pause for pause in pauses if pause[0] == place])
         found |= starved
         if not starved:
-            found |= _without_owner(rows, group, limit, place)
+            found |= _without_owner(rows, group, limit, place, made.get(place, -(2**60)))
         found |= _assigned_twice(rows, group, place)
     if _reports(rows, group) and places:
         found |= _without_part(rows, group, limit, {topic for topic, _ in places})
@@ -224,11 +227,30 @@ def _starved(
     return set()
 
 
-def _without_owner(rows: list[Row], group: str, limit: int, place: Place) -> Told:
+def _made(rows: list[Row]) -> dict[Place, int]:
+    """Return since when each partition is known to be there: it was told, or had a record."""
+    found: dict[Place, int] = {}
+    for row in rows:
+        is_told = row["f"] == "topic" and row["type"] == "ok"
+        place, done = (row["topic"], row["partition"]), row["t_complete_ns"]
+        if (is_told or is_acked(row)) and None not in (*place, done):
+            found[place] = min(done, found.get(place, NEVER))
+    return found
+
+
+def _metadata_age(rows: list[Row], group: str) -> int:
+    texts = [r["settings"] or "{}" for r in _turns(rows, group) if r["f"] == "subscribe"]
+    protocols = {json.loads(text).get("group.protocol") for text in texts}
+    return 0 if protocols == {"consumer"} else 300 * SECOND
+
+
+def _without_owner(rows: list[Row], group: str, limit: int, place: Place, made: int) -> Told:
     reports, owned = _reports(rows, group), _owned(rows, group, place)
     if not reports:
         return set()
     first = min(at for _, _, at, _, _ in reports)
+    if made > first:
+        first = made + _metadata_age(rows, group)
     for since in sorted({first, *(span[1] for span, *_ in owned)}):
         if since < first or any(a <= since < b for (a, b), *_ in owned):
             continue

@@ -19,6 +19,7 @@ SETTINGS = (
     None,
     '{"session.timeout.ms": "6000", "max.poll.interval.ms": "9000"}',
     '{"session.timeout.ms": "1000", "max.poll.interval.ms": "6000"}',
+    '{"session.timeout.ms": "6000", "max.poll.interval.ms": "9000", "group.protocol": "consumer"}',
 )
 KINDS = (
     "watched",
