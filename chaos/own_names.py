@@ -15,6 +15,8 @@ from chaos.protocols import Client, ClientFactory, ClientSettings, Completion, O
 
 NAMES = ("group", "transactional_id")
 """Fields of operations that hold one name, besides `topic`."""
+PLACES = ("topics", "partitions", "places", "beside")
+"""Fields of operations that hold topics, or tuples that begin with a topic."""
 TOLD = ("topic", *NAMES)
 """Columns of the history that hold one name."""
 
@@ -64,11 +66,16 @@ class OwnNames:
                 changed[name] = self.spec(value)
             elif name == "topic" or name in NAMES:
                 changed[name] = self.outside(value)
-            elif name == "topics":
-                changed[name] = tuple(map(self.outside, value))
-            elif name == "partitions" and value and isinstance(value[0], tuple):
-                changed[name] = tuple((self.outside(topic), index) for topic, index in value)
+            elif name in PLACES:
+                changed[name] = tuple(map(self._place, value))
         return replace(operation, **changed) if changed else operation
+
+    def _place(self, place: Any) -> Any:
+        """Return a topic, or a tuple that begins with one, by its name on the cluster. Return the
+        index of a partition as it is."""
+        if isinstance(place, tuple):
+            return (self.outside(place[0]), *place[1:])
+        return self.outside(place) if isinstance(place, str) else place
 
     def completion(self, completion: Completion) -> Completion:
         """Return the completion by the workload's names."""

@@ -12,12 +12,13 @@ from chaos.operations import (
     AskEnds,
     CommitInTransaction,
     CommitPosition,
+    DeletePositions,
     FetchPositions,
     Membership,
     RawSend,
     Recreate,
 )
-from chaos.own_names import NAMES, OwnNames
+from chaos.own_names import NAMES, PLACES, OwnNames
 from chaos.protocols import (
     Assign,
     ClientSettings,
@@ -51,6 +52,15 @@ MEMBER = Membership("m", 3)
         (CommitPosition("g", "t", 1, 7), CommitPosition(f"{P}g", f"{P}t", 1, 7)),
         (FetchPositions("g", "t", (0, 1)), FetchPositions(f"{P}g", f"{P}t", (0, 1))),
         (
+            FetchPositions("g", "t", (0,), beside=("u",)),
+            FetchPositions(f"{P}g", f"{P}t", (0,), beside=(f"{P}u",)),
+        ),
+        (
+            CommitPosition("g", "t", 1, 7, beside=(("u", 0, 8),)),
+            CommitPosition(f"{P}g", f"{P}t", 1, 7, beside=((f"{P}u", 0, 8),)),
+        ),
+        (DeletePositions("g", (("t", 0),)), DeletePositions(f"{P}g", ((f"{P}t", 0),))),
+        (
             CommitInTransaction("g", "t", 0, 1, MEMBER, "x"),
             CommitInTransaction(f"{P}g", f"{P}t", 0, 1, MEMBER, f"{P}x"),
         ),
@@ -65,7 +75,7 @@ def test_an_operation_goes_out_under_names_of_its_own(
 
 def test_no_operation_has_a_field_of_names_that_goes_out_as_it_is() -> None:
     """A new operation with a field of another name must be looked at here."""
-    known = {"topic", "topics", "partitions", *NAMES}
+    known = {"topic", *PLACES, *NAMES}
     harmless = {"member", "values", "keys", "isolation", "offsets"}
     for module in (protocols, operations):
         for _, kind in inspect.getmembers(module, inspect.isclass):

@@ -91,7 +91,9 @@ def why_nothing_is_appended(
         for topic in request.body.topic_data:
             for wanted in topic.partition_data:
                 producers |= writers_in_transactions(wanted.records)
-            yield pause
+                yield pause
+            if not topic.partition_data:
+                yield pause
         if producers:
             transactional_id = request.body.transactional_id
             if transactional_id is None:
