@@ -51,6 +51,7 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
         "generation",
         "settings",
         "detail",
+        "longest_ns",
     ),
     Cut.OPERATION: (
         *_OF_ANY,
