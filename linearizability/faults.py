@@ -65,6 +65,11 @@ def faults_of(events: pl.LazyFrame) -> pl.LazyFrame:
     return events.filter(IS_FAULT).select(columns).sort("t_invoke_ns", "t_complete_ns")
 
 
+def name_of(detail: str | None) -> str:
+    """Return the fault's name in a fault's JSON, "" if there is none."""
+    return str(_told(detail).get("fault", ""))
+
+
 def is_heal(detail: str | None) -> bool:
     """Return whether a fault's JSON is of what ends all faults."""
     return _told(detail).get("fault") == HEAL

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from linearizability import clocks, history, overdue, unclean
+from linearizability import clocks, history, overdue, resent, unclean
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS
 from linearizability.confirm import confirm_with_porcupine
@@ -104,7 +104,7 @@ def check_frame(
 def _excused(opinions: Sequence[CheckerVerdict], events: pl.LazyFrame) -> list[CheckerVerdict]:
     """Return the opinions without what the history itself excuses."""
     found: list[CheckerVerdict] = list(opinions)
-    for why in (overdue, clocks, unclean):
+    for why in (overdue, resent, clocks, unclean):
         found = why.excused(found, events)
     return found
 

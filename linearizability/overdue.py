@@ -7,7 +7,7 @@ overdue proves something only if no fault was under way since it began.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -52,16 +52,19 @@ def _without(
         for each in _overdue_in(opinion)
         if _meets(each, history, loud, OVERDUE[opinion.name, each.kind])
     ]
-    if not met:
-        return opinion
+    return left_out(opinion, met, REASON) if met else opinion
+
+
+def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> CheckerVerdict:
+    """Return the opinion without these anomalies, which it excuses for this reason."""
     left = tuple(each for each in opinion.anomalies if each not in met)
     if left:
         count = opinion.anomaly_count - len(met)
         return replace(opinion, anomalies=left, anomaly_count=count, excused=len(met))
     validity = Validity.VALID if opinion.checked else Validity.UNKNOWN
-    reason = f"{len(met):,} left out: {REASON}"
+    told = f"{len(met):,} left out: {reason}"
     return replace(
-        opinion, validity=validity, reason=reason, anomalies=(), anomaly_count=0, excused=len(met)
+        opinion, validity=validity, reason=told, anomalies=(), anomaly_count=0, excused=len(met)
     )
 
 

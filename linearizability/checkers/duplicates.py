@@ -20,8 +20,10 @@ class Duplicates(Checker):
 
     Where a raw read shows producer id, epoch and sequence: the same three at both offsets is the
     broker's fault (KIP-98, "Idempotent Producer Guarantees"); different ones the client's (it sent
-    the record again as a new one). Without them, neither is blamed. Values that the workload itself
-    sent twice, and producers without idempotence, are not judged. Counted: values so sent.
+    the record again as a new one; excused where a node was stopped while the client waited, because
+    the node then knows only the last batch of each producer: `resent.py`). Without them, neither is
+    blamed. Values that the workload itself sent twice, and producers without idempotence, are not
+    judged. Counted: values so sent.
     """
 
     name: ClassVar[str] = "duplicates"

@@ -125,10 +125,19 @@ def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a transaction of unknown end committed its records, but not its offsets."""
+    """Plant an anomaly: a transaction of unknown end committed its records, but not its offsets.
+
+    Beside offsets of another transaction of unknown end, nobody can say whose are missing."""
     unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
     by_marker = {send["txn"] for send, _, _ in _marked(rows) if send["_end"] == "commit"}
-    return _told_otherwise(rows, rng, unknown & by_marker)
+    ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    alone = {
+        row["txn"]
+        for row in sent
+        if all(other["txn"] in ended | {row["txn"]} for other in sent if _of_one_group(row, other))
+    }
+    return _told_otherwise(rows, rng, unknown & by_marker & alone)
 
 
 def keep_aborted_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
