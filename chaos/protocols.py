@@ -131,7 +131,7 @@ class TopicSpec:
     partitions: int
     config: Mapping[str, str] = field(default_factory=dict)
     at_first: int | None = None
-    """How many partitions it is made with, if the workload lets it grow to `partitions`."""
+    """The number of partitions at first, if the workload lets the topic grow to `partitions`."""
 
     @property
     def made(self) -> int:

@@ -56,7 +56,7 @@ class Examined:
     options: str
     cleans_up_quickly: bool = False
     tidying: Tidying | None = None
-    """Of a cluster that is not ours."""
+    """True for a cluster that is not ours."""
     start_with: Callable[[Mapping[str, str]], Examined] | None = None
     """Starts a second instance with these settings; None where the target takes none."""
     _variant: tuple[tuple[tuple[str, str], ...], Examined] | None = field(default=None, repr=False)

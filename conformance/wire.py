@@ -45,7 +45,7 @@ USUAL_OF_TOPICS = {
 """Topic's key -> the broker's key that gives its default, and what cases take for granted."""
 _DEFAULTS: dict[tuple[str, int], dict[str, str | None]] = {}
 NONCE = os.urandom(8)
-"""Of this process: all that its cases make is called touchstone-NONCE-…"""
+"""The nonce of this process: all that its cases make is called touchstone-NONCE-…"""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Group(NamedTuple):
     name: str
     limit_ns: int
     metadata_age_ns: int
-    """How long members may go on without hearing of a new partition."""
+    """The longest time that members may go on without hearing of a new partition."""
     members: list[Member]
     reports: list[Report]
     polls: pl.DataFrame
@@ -294,7 +294,7 @@ def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:
 
 
 def _told(text: str) -> Any:
-    """Return the settings in a text; what is no JSON tells none."""
+    """Return the settings in a text, none if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

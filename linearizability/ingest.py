@@ -45,7 +45,7 @@ IS_DELETION = (
     & pl.col("offset").is_null()
     & pl.col("topic").is_not_null()
 )
-"""Whether what a group had committed was deleted (OffsetDelete, DeleteGroups)."""
+"""True for a deletion of what a group had committed (OffsetDelete, DeleteGroups)."""
 NO_POSITION = -1
 """Takes the place of null, which joins nothing, for the position of a group that has none."""
 

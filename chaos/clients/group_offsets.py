@@ -89,7 +89,7 @@ def _told_with(offset: int) -> tuple[int, str]:
 
 
 def _committed(position: Position, beside: tuple[int, str]) -> Struct:
-    """Return the row of a position in the request; the positions are of different topics."""
+    """Return the row of a position in a request whose positions are of different topics."""
     topic, partition, offset = position
     struct = request_definition(ApiKey.OFFSET_COMMIT).struct
     row = struct(

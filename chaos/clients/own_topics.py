@@ -80,7 +80,7 @@ class OwnTopics:
         self._records_bear_it = records_bear_it
 
     def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
-        """Make the marker. Raise WireError; then nothing that is made could be removed."""
+        """Make the marker, before anything that it names. Raise WireError if that fails."""
         name = f"touchstone-{self._nonce.hex()}-{MARKER}"
         _check_served(self._bootstrap)
         admin = Admin(self._bootstrap)

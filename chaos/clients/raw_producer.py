@@ -334,7 +334,7 @@ class RawProducer:
         return Completion(completion.outcome, (), completion.error, completion.detail)
 
     def _rejoin_as_former(self, _: RejoinAsFormer) -> Completion:
-        """Ask once, so that it is known when; the former remains what it was."""
+        """Ask once, so that the time is known. The former producer keeps its id and epoch."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         try:

@@ -103,7 +103,7 @@ class LocalCluster:
 
     lowest_broker_id = 1
     topic_prefix = ""
-    """What the names of topics begin with that faults make, where others have topics, too."""
+    """The prefix of the topics that faults make, where others have topics, too."""
 
     def __init__(
         self,

@@ -152,7 +152,7 @@ class ForeignTarget:
 
     @cached_property
     def access(self) -> Access:
-        """How clients get in. Raise TargetError if a command does not tell the password."""
+        """Return how clients get in. Raise TargetError if a command does not tell the password."""
         try:
             return self._foreign.client.access()
         except TargetError as error:

@@ -54,7 +54,7 @@ NEEDED: Mapping[type[Fault], tuple[str, ...]] = {
     PowerLoss: ("lose_power",),
     ClockJump: ("set_clock",),
 }
-"""Fault -> the commands of a node that bring it on; the file has those that end them."""
+"""Fault -> the commands of a node that begin it. The file names the commands that end it."""
 
 
 def faults_by_commands(node: ForeignNode) -> set[type[Fault]]:

@@ -208,8 +208,8 @@ class GroupPositions(ClassicGroups):
     zombie_share = 0.1
     repeat_share = 0.02
     past_share = 0.05
-    """Of the polls of a classic member after which it repeats a commit of an earlier generation of
-    its own: that must be refused."""
+    """The share of polls after which a classic member repeats a commit of an earlier generation of
+    its own, which must be refused."""
 
     def _commits_itself(self, process: int) -> bool:
         return True

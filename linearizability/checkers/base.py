@@ -161,7 +161,7 @@ class Needs(Enum):
 IS_UNSTABLE = (pl.col("f") == F.FETCH_OFFSETS.value) & (
     pl.col("error") == "UNSTABLE_OFFSET_COMMIT"
 ).fill_null(False)
-"""Whether an answer tells that a transaction may change the offset."""
+"""True for an answer that a transaction may still change the offset."""
 IS_LEADER_ANSWER = (
     pl.col("topic").is_not_null()
     & pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])

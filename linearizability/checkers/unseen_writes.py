@@ -17,8 +17,8 @@ DURABLE = ACKS_ALL & (
 )
 """The commit of a transaction vouches for all its records, also where no offset is known."""
 TOLD = DURABLE & ~IS_DECIDED
-"""Those of which the client was told. Another record shows that the rest was committed: then a
-transaction is torn (`torn_transactions`)."""
+"""Records whose commit was acknowledged. Where only another record shows that a transaction was
+committed, it is torn (`torn_transactions`)."""
 
 
 class UnseenWrites(Checker):

@@ -1,4 +1,4 @@
-"""Of a commit in several topics only the first topic's offsets are written."""
+"""A commit in several topics writes the offsets of the first topic only."""
 
 from __future__ import annotations
 

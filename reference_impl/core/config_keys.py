@@ -19,7 +19,7 @@ class ConfigType(IntEnum):
     """Values as DescribeConfigs sends them (DescribeConfigsResponse.ConfigType)."""
 
     UNKNOWN = 0
-    """Of a key that Kafka does not know, which may be a secret as well."""
+    """The type of a key that Kafka does not know, which may be a secret as well."""
     BOOLEAN = 1
     STRING = 2
     INT = 3

@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
         self._sending: FileAnswer | None = None
         self.last_used_s = self._loop.time()
         self.was_answered = False
-        """Whether any request of this client has been answered."""
+        """True once a request of this client has been answered."""
 
     @property
     def is_idle(self) -> bool:

@@ -70,7 +70,7 @@ class TransactionalClient:
         return code
 
     def send(self, *values: str, topic: str = "t", partition: int = 0, **batch: Any) -> Struct:
-        """Produce inside of the transaction; the partition's row of the answer."""
+        """Produce inside the transaction. Return the partition's row of the answer."""
         key = (topic, partition)
         sequence = self._sequences.get(key, 0)
         fields = {
