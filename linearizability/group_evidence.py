@@ -136,7 +136,9 @@ def _without_owner(group: Group, place: Place, made_ns: int) -> Iterator[Row]:
     owned = _owned(group, place)
     since = min(report.at_ns for report in group.reports)
     if made_ns > since:
-        since = made_ns + group.metadata_age_ns
+        # Once a member has owned it, the group knows of it.
+        first = min((start for (start, _), *_ in owned), default=NEVER)
+        since = min(made_ns + group.metadata_age_ns, first)
     op_id: int | None = None
     for (start, end), _, number, _ in [*owned, ((NEVER, NEVER), -1, -1, None)]:
         for span in within((since, start), group.watched):

@@ -250,7 +250,7 @@ def _without_owner(rows: list[Row], group: str, limit: int, place: Place, made: 
         return set()
     first = min(at for _, _, at, _, _ in reports)
     if made > first:
-        first = made + _metadata_age(rows, group)
+        first = min([made + _metadata_age(rows, group), *(span[0] for span, *_ in owned)])
     for since in sorted({first, *(span[1] for span, *_ in owned)}):
         if since < first or any(a <= since < b for (a, b), *_ in owned):
             continue
