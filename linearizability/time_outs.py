@@ -12,6 +12,9 @@ import polars as pl
 from linearizability.history import F, Type
 from linearizability.plans import collect
 
+SWEEP_NS = 10 * 1_000_000_000
+"""The interval at which a coordinator looks for transactions that have lasted too long
+(transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 COLUMNS_READ = ("process", "f", "type", "settings")
 """The columns needed to find them."""
 TOLD = pl.Schema({"process": pl.Int32, "begins": pl.Boolean, "timeout_ms": pl.Int64})

@@ -7,6 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import IS_UNSTABLE, Checker, Cut, Needs, Scope, count, describe
+from linearizability.faults import NEVER
 from linearizability.history import F, Type
 from linearizability.ingest import (
     ABORTED,
@@ -18,6 +19,7 @@ from linearizability.ingest import (
     TOLD_COMMIT,
 )
 from linearizability.removals import setting
+from linearizability.time_outs import SWEEP_NS
 
 FETCHED = (
     (pl.col("f") == F.FETCH_OFFSETS.value)
@@ -43,10 +45,6 @@ IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null
 """Whether a commit holds from its answer on, if none comes after it."""
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
 OF_GROUP = [*KEY, "group"]
-SWEEP_NS = 10 * 1_000_000_000
-"""How often a coordinator looks for transactions that have lasted too long
-(transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
-NEVER = 2**61
 MAY_BE_OLD_NS = 60 * 1_000_000_000
 """Longer than a broker without followers goes on answering."""
 
@@ -215,21 +213,11 @@ def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .sort("sent_ns", "send_op")
     )
-    is_longest = (pl.col("until_ns") > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
-    pending = sent.with_columns(longest=pl.col("until_ns").cum_max().over(OF_GROUP)).select(
-        *OF_GROUP,
-        "sent_ns",
-        until_ns="longest",
-        **{
-            name: pl.when(is_longest).then(name).forward_fill().over(OF_GROUP)
-            for name in ("txn", "send_op")
-        },
-    )
     asked = events.filter(FETCHED).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
     return (
         asked.sort("t_invoke_ns")
         .join_asof(
-            pending,
+            longest_so_far(sent, "sent_ns", "until_ns"),
             left_on="t_invoke_ns",
             right_on="sent_ns",
             by=OF_GROUP,
@@ -238,6 +226,21 @@ def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
             check_sortedness=False,
         )
         .filter(pl.col("t_complete_ns") < pl.col("until_ns"))
+    )
+
+
+def longest_so_far(sent: pl.LazyFrame, since: str, until: str) -> pl.LazyFrame:
+    """Return, for each row of a frame that is sorted by `since`, the latest `until` of its group up
+    to there, with the transaction and the operation that it belongs to."""
+    is_longest = (pl.col(until) > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
+    return sent.with_columns(longest=pl.col(until).cum_max().over(OF_GROUP)).select(
+        *OF_GROUP,
+        since,
+        pl.col("longest").alias(until),
+        **{
+            name: pl.when(is_longest).then(name).forward_fill().over(OF_GROUP)
+            for name in ("txn", "send_op")
+        },
     )
 
 
@@ -260,21 +263,11 @@ def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .sort("begun_ns", "send_op")
     )
-    is_last = (pl.col("over_ns") > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
-    ended = sent.with_columns(longest=pl.col("over_ns").cum_max().over(OF_GROUP)).select(
-        *OF_GROUP,
-        "begun_ns",
-        over_ns="longest",
-        **{
-            name: pl.when(is_last).then(name).forward_fill().over(OF_GROUP)
-            for name in ("txn", "send_op")
-        },
-    )
     asked = events.filter(UNSTABLE).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
     return (
         asked.sort("t_complete_ns")
         .join_asof(
-            ended,
+            longest_so_far(sent, "begun_ns", "over_ns"),
             left_on="t_complete_ns",
             right_on="begun_ns",
             by=OF_GROUP,

@@ -10,10 +10,8 @@ from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scop
 from linearizability.inferred_log import ACKNOWLEDGED
 from linearizability.ingest import KEY, TOLD_COMMIT
 from linearizability.raw_reads import OF_PRODUCER, raw_records
+from linearizability.time_outs import SWEEP_NS
 
-SWEEP_NS = 10 * 1_000_000_000
-"""How often a coordinator looks for transactions that have lasted too long
-(transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 MARKERS_NS = 60 * 1_000_000_000
 """More than the markers take once every coordinator and leader can be reached."""
 PATIENCE_NS = 5 * 1_000_000_000
