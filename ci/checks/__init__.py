@@ -17,12 +17,14 @@ from ci.checks.leaks import leak_violations
 from ci.checks.loops import loop_violations
 from ci.checks.prose import prose_violations
 from ci.checks.registries import registry_violations
+from ci.checks.rules import rule_violations
 from ci.checks.sizes import size_violations
 from ci.checks.sources import PACKAGES
 
 CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "imports": import_violations,
     "registries": registry_violations,
+    "rules": rule_violations,
     "sizes": size_violations,
     "dependencies": dependency_violations,
     "leaks": leak_violations,

@@ -14,6 +14,8 @@ from ci.checks.registries import REGISTRIES
 from ci.checks.sizes import FILE_LINES_MAX, FUNCTION_LINES_MAX, size_advice
 from ci.checks.sources import PACKAGES
 
+BUG = "class EndEarly(Rules):\n    def {}(self, log):\n        return 0\n"
+CHAPTER = "class Producing:\n    def append(self, {}):\n        return {}\n"
 CLEAN = {
     "reference_impl/wire/frames.py": "import struct\n",
     "reference_impl/core/node.py": "from reference_impl.wire import frames\n",
@@ -24,6 +26,16 @@ CLEAN = {
         'def fetch():\n    """[Modified in Fetch v7: KIP-227] Sessions."""\n'
         "    # [New in v7: KIP-227]\n    # [New in Fetch v8: KIP-1] Why.\n    return None\n"
     ),
+    "reference_impl/core/rules/reading.py": (
+        "class Reading:\n    def end(self, log):\n        return log.end\n"
+        "    def _begin(self):\n        return 0\n"
+    ),
+    "reference_impl/bugs/__init__.py": (
+        "from reference_impl.bugs.end_early import EndEarly\n\nBUGS = {1: EndEarly}\n"
+    ),
+    "reference_impl/bugs/bug.py": 'WITHOUT_BUG = {"append": "why"}\n',
+    "reference_impl/bugs/end_early.py": BUG.format("end"),
+    "reference_impl/core/rules/producing.py": CHAPTER.format("log", "log.append()"),
     "chaos/nemeses/__init__.py": (
         "from chaos.nemeses.kill import Kill, KillLeader\n\n"
         "NEMESES = {n.name: n for n in (Kill, KillLeader)}\n"
@@ -58,6 +70,19 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("chaos/nemeses/pause.py", "class Pause: ...\n", "nemeses/pause.py stands in no table"),
         ("reference_impl/core/handlers/produce.py", "", "handlers/produce.py stands in no table"),
         ("chaos/workloads/appends.py", "", "chaos/workloads/appends.py stands in no table"),
+    ],
+    "rules": [
+        ("reference_impl/core/rules/producing.py", CHAPTER.format("log", "True"), "decides noth"),
+        ("reference_impl/core/rules/producing.py", CHAPTER.format("log", "log"), "decides nothing"),
+        ("reference_impl/core/rules/producing.py", CHAPTER.format("*, log", "LOG"), "decides noth"),
+        ("reference_impl/bugs/bug.py", "WITHOUT_BUG = {}\n", "no planted bug overrides append"),
+        ("reference_impl/bugs/end_early.py", BUG.format("_end"), "no planted bug overrides end"),
+        ("reference_impl/core/rules/producing.py", "", "WITHOUT_BUG names append, which is no"),
+        (
+            "reference_impl/bugs/end_early.py",
+            BUG.format("end") + "class EndLate(EndEarly):\n    def ends(self): ...\n",
+            "ends is no rule",
+        ),
     ],
     "sizes": [
         ("ci/a.py", "def f():\n" + "    pass\n" * FUNCTION_LINES_MAX, "function of 71 lines"),

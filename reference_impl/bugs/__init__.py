@@ -26,7 +26,7 @@ from reference_impl.bugs.answer_with_another_partition import AnswerWithAnotherP
 from reference_impl.bugs.begin_after_committed import BeginAfterCommitted
 from reference_impl.bugs.begin_behind_undecided import BeginBehindUndecided
 from reference_impl.bugs.break_at_sequence_wrap import BreakAtSequenceWrap
-from reference_impl.bugs.bug import CONFORMANCE, WITHOUT_BUG, Bug, Kind
+from reference_impl.bugs.bug import CONFORMANCE, Bug, Kind
 from reference_impl.bugs.commit_aborted_offsets import CommitAbortedOffsets
 from reference_impl.bugs.commit_decided_aborts import CommitDecidedAborts
 from reference_impl.bugs.compact_for_aborted import CompactForAborted
@@ -92,7 +92,7 @@ from reference_impl.bugs.wait_for_the_gone import WaitForTheGone
 from reference_impl.bugs.write_one_topic_of_a_commit import WriteOneTopicOfACommit
 from reference_impl.bugs.write_outside_transactions import WriteOutsideTransactions
 
-__all__ = ["BUGS", "CONFORMANCE", "WITHOUT_BUG", "Bug", "Kind"]
+__all__ = ["BUGS", "CONFORMANCE", "Bug", "Kind"]
 
 FLUSH_EACH = {"log.flush.interval.messages": "1"}
 BUGS: dict[str, Bug] = {

@@ -58,11 +58,11 @@ class AcknowledgeBeforeAppend(Rules):
         return super().duplicate_of(partition, batch)
 
     @property
-    def has_late(self) -> bool:
+    def _has_late(self) -> bool:
         """Return whether an append was acknowledged that is not yet in the log."""
         return bool(self._late)
 
-    def append_all(self, broker: Broker) -> None:
+    def _append_all(self, broker: Broker) -> None:
         """Keep every promise."""
         late, self._late = self._late, {}
         for partition, batch, now_ms in late.values():
@@ -84,12 +84,12 @@ class LateNode(Node):
         assert isinstance(rules, AcknowledgeBeforeAppend)
         if isinstance(event, TimerFired) and event.key == TIMER:
             self._timer_runs = False
-            rules.append_all(self.broker)
+            rules._append_all(self.broker)
             yield from self.answer_waiting()
             return
         if isinstance(event, Stopping):
-            rules.append_all(self.broker)
+            rules._append_all(self.broker)
         yield from super().step(event)
-        if rules.has_late and not self._timer_runs:
+        if rules._has_late and not self._timer_runs:
             self._timer_runs = True
             yield SetTimer(TIMER, DELAY_MS)

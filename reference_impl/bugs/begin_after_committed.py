@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.rules import Rules
 
 EVERY = 4
@@ -24,9 +24,10 @@ class BeginAfterCommitted(Rules):
         self._answers = 0
 
     def committed_offset(
-        self, group_id: str, key: TopicPartition, committed: CommittedOffset
+        self, offsets: Offsets, group_id: str, key: TopicPartition
     ) -> CommittedOffset:
         """Return the committed offset, one too high in every fourth answer."""
+        committed = super().committed_offset(offsets, group_id, key)
         self._answers += 1
         if self._answers % EVERY:
             return committed

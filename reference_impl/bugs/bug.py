@@ -58,7 +58,7 @@ class Bug:
 
 WITHOUT_BUG = {
     "check_enough_replicas": "the reference is one node, whose ISR is always whole",
-    "completes_decided_transactions": (
+    "decided": (
         "one step of one process decides on a transaction and writes its markers, so that no kill"
         " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"
     ),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.rules import Rules
+from reference_impl.wire.records import BatchHeader
 
 
 class CompactForAborted(Rules):
@@ -14,6 +16,6 @@ class CompactForAborted(Rules):
     Within:     one run of 20 seconds.
     """
 
-    def ignores_aborted_keys(self) -> bool:
+    def replaces_older(self, header: BatchHeader, transactions: CleanedTransactions) -> bool:
         """Count every record."""
-        return False
+        return True

@@ -13,6 +13,6 @@ class CompactNewestAway(Rules):
     Within:     one run of 10 seconds.
     """
 
-    def keeps_newest_of_key(self) -> bool:
-        """Return False: the newest record of a key goes, too."""
-        return False
+    def is_replaced(self, offset: int, newest: int) -> bool:
+        """Return whether a record goes; here the newest of its key goes, too."""
+        return offset <= newest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reference_impl.core.log.readable_log import ReadableLog
 from reference_impl.core.rules import Rules
 
 
@@ -16,6 +17,6 @@ class CompactOpenTransactions(Rules):
     Within:     one run of 20 seconds.
     """
 
-    def spares_open_transactions(self) -> bool:
-        """Return whether open transactions are spared: here only in closed segments."""
-        return False
+    def cleanable_end(self, log: ReadableLog) -> int:
+        """Return where cleaning ends: here only the active segment is spared."""
+        return log.segments.active.base_offset

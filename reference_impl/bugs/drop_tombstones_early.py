@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reference_impl.core.rules import Rules
+from reference_impl.wire.records import BatchHeader
 
 
 class DropTombstonesEarly(Rules):
@@ -17,6 +18,6 @@ class DropTombstonesEarly(Rules):
     Within:     one run of 15 seconds.
     """
 
-    def waits_for_delete_horizon(self) -> bool:
-        """Return False: drop a tombstone although readers have not seen it."""
-        return False
+    def tombstone_may_go(self, header: BatchHeader, now_ms: int) -> bool:
+        """Drop a tombstone although readers have not seen it."""
+        return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.rules import Rules
 
 
@@ -18,7 +18,7 @@ class ForgetMetadata(Rules):
     """
 
     def committed_offset(
-        self, group_id: str, key: TopicPartition, committed: CommittedOffset
+        self, offsets: Offsets, group_id: str, key: TopicPartition
     ) -> CommittedOffset:
         """Return the committed offset without its metadata."""
-        return replace(committed, metadata="")
+        return replace(super().committed_offset(offsets, group_id, key), metadata="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reference_impl.core.log.producer_recovery import ProducerRecovery
 from reference_impl.core.rules import Rules
 
 
@@ -15,6 +16,5 @@ class ForgetProducerStateOnRestart(Rules):
     Within:     one run of 30 seconds.
     """
 
-    def restores_producer_state(self) -> bool:
-        """Return False: recover the log, but forget the state of its producers."""
-        return False
+    def restore_producers(self, recovery: ProducerRecovery) -> None:
+        """Recover the log, but forget its producers."""

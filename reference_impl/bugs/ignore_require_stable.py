@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reference_impl.core.groups.offsets import TopicPartition
+from reference_impl.core.groups.pending_offsets import PendingOffsets
 from reference_impl.core.rules import Rules
 
 
@@ -19,6 +20,6 @@ class IgnoreRequireStable(Rules):
     Within:     one run of 30 seconds.
     """
 
-    def unstable(self, pending: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+    def unstable(self, pending: PendingOffsets, group_id: str) -> Sequence[TopicPartition]:
         """Hide what is pending."""
         return ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.rules import Rules
 from reference_impl.wire.primitives import ZERO_UUID
 
@@ -18,12 +19,14 @@ class KeepPositionsOfDeletedTopics(Rules):
     Within:     one run of 30 seconds.
     """
 
-    def positions_go_with_topic(self) -> bool:
-        """Return False: keep them."""
-        return False
+    def positions_of_deleted(
+        self, offsets: Offsets, topic: str
+    ) -> Sequence[tuple[str, TopicPartition]]:
+        """Return nothing, so that all are kept."""
+        return ()
 
     def committed_offset(
-        self, group_id: str, key: TopicPartition, committed: CommittedOffset
+        self, offsets: Offsets, group_id: str, key: TopicPartition
     ) -> CommittedOffset:
         """Return the offset without the id of the topic that it was committed for."""
-        return replace(committed, topic_id=ZERO_UUID)
+        return replace(super().committed_offset(offsets, group_id, key), topic_id=ZERO_UUID)

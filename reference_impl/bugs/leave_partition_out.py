@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from reference_impl.core.groups.consumer.assignors import Assignor, MemberSpec
 from reference_impl.core.groups.consumer.member import TopicIdPartition
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.grouping import Target
@@ -17,8 +21,11 @@ class LeavePartitionOut(Rules):
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
-    def target(self, assigned: Target) -> Target:
+    def target(
+        self, assign: Assignor, members: Sequence[MemberSpec], counts: Mapping[UUID, int]
+    ) -> Target:
         """Leave out the partition with the highest index, whoever was to own it."""
+        assigned = super().target(assign, members, counts)
         every = frozenset[TopicIdPartition]().union(*assigned.values())
         last = max((index for _, index in every), default=0)
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import ConsumerMember
 from reference_impl.core.rules import Rules
 
@@ -17,6 +16,6 @@ class NeverEndConsumerSessions(Rules):
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
-    def consumer_session_has_ended(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+    def was_awaited_in_vain(self, member: ConsumerMember, timer: str) -> bool:
         """Wait on."""
         return False

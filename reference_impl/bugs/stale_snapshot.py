@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reference_impl.core.log.producer_recovery import ProducerRecovery
 from reference_impl.core.rules import Rules
 
 
@@ -16,6 +17,5 @@ class StaleSnapshot(Rules):
     Within:     one run of 30 seconds.
     """
 
-    def replays_after_snapshot(self) -> bool:
-        """Return False: trust the snapshot and replay nothing after it."""
-        return False
+    def replay_after_snapshot(self, recovery: ProducerRecovery, taken_at: int) -> None:
+        """Trust the snapshot, and replay nothing after it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from reference_impl.core.rules import Rules
 
 
@@ -16,6 +18,5 @@ class StopWithoutSync(Rules):
     Within:     one run of 30 seconds.
     """
 
-    def syncs_at_shutdown(self) -> bool:
+    def sync_at_shutdown(self, flush: Callable[[], None]) -> None:
         """Leave it to the file system."""
-        return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from reference_impl.core.log.recovery import Loaded, Opening
+from reference_impl.core.log.segment import Segment
 from reference_impl.core.rules import Rules
 
 
@@ -16,6 +18,8 @@ class TrustIndexAfterCrash(Rules):
     20 seconds.
     """
 
-    def rebuilds_indexes_after_crash(self) -> bool:
-        """Return False: trust the indexes, which were right when they were written."""
-        return False
+    def recover_unsynced(
+        self, opening: Opening, loaded: Loaded, segment: Segment, following: int | None
+    ) -> int:
+        """Trust the indexes, which were right when they were written."""
+        return segment.read_next_offset() if following is None else following

@@ -72,17 +72,15 @@ class Broker:
         self.apis = apis
         self.enter(moment)
         self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
-        self.logs = LogDirectory(storage, directory)
+        self.logs = LogDirectory(storage, directory, rules)
         self.sends_from_files = storage.sends_from_files
-        self.cleaner = Cleaner(storage, self.logs, rules.cleaner_options())
+        self.cleaner = Cleaner(storage, self.logs, rules)
         self.metadata = MetadataLog(self.logs, self.now_ms)
         if self.metadata.end_offset == 0:
             self._begin_history()
         self.config = self._config_in_force()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
-        self.replicas = Replicas(
-            self.logs, self.config.topic_defaults, rules.recovery_options(), lambda: self.now_ms
-        )
+        self.replicas = Replicas(self.logs, self.config.topic_defaults, lambda: self.now_ms)
         self.purgatory = Purgatory()
         self.principals = Principals()
         self.authentication = Authentication(self)

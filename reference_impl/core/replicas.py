@@ -16,7 +16,6 @@ from uuid import UUID
 from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
-from reference_impl.core.log.recovery import RecoveryOptions
 from reference_impl.core.partition import Partition
 from reference_impl.core.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
@@ -28,15 +27,10 @@ class Replicas:
     """Partition objects by (topic, index)."""
 
     def __init__(
-        self,
-        directory: LogDirectory,
-        topic_defaults: dict[str, str],
-        recovery_options: RecoveryOptions,
-        now_ms: Callable[[], int],
+        self, directory: LogDirectory, topic_defaults: dict[str, str], now_ms: Callable[[], int]
     ) -> None:
         self.directory = directory
         self.topic_defaults = topic_defaults
-        self._recovery_options = recovery_options
         self._now_ms = now_ms
         self._by_name: dict[PartitionKey, Partition] = {}
         self._unopened: dict[PartitionKey, TopicImage] = {}
@@ -77,14 +71,8 @@ class Replicas:
         name, index = key
         state = topic.partitions[index]
         try:
-            log = self.directory.open_log(
-                name,
-                index,
-                topic.topic_id,
-                self.config_of(topic),
-                self._now_ms(),
-                recovery_options=self._recovery_options,
-            )
+            config, now_ms = self.config_of(topic), self._now_ms()
+            log = self.directory.open_log(name, index, topic.topic_id, config, now_ms)
             # Partition.makeLeader: the epoch begins here, even if nothing is written in it.
             log.leader_epochs.begin(state.leader_epoch, log.log_end_offset)
         except StorageError as error:

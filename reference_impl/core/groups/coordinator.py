@@ -301,10 +301,8 @@ class GroupCoordinator:
 
     def forget_topic(self, name: str) -> None:
         """Delete everything that was committed for a deleted topic."""
-        if not self.broker.rules.positions_go_with_topic():
-            return
         by_group: dict[str, list[TopicPartition]] = {}
-        for group_id, key in self.offsets.groups_with(name):
+        for group_id, key in self.broker.rules.positions_of_deleted(self.offsets, name):
             by_group.setdefault(group_id, []).append(key)
         for group_id, keys in by_group.items():
             try:

@@ -83,14 +83,15 @@ def offsets_of(
     # [New in v9: KIP-848]
     if speaker is not None and isinstance(group, ConsumerGroup):
         check_fetch(group, speaker.member_id, speaker.member_epoch)
+    committed = broker.groups.offsets
     offsets = {
-        key: broker.rules.committed_offset(group_id, key, committed)
-        for key, committed in broker.groups.offsets.of(group_id).items()
+        key: broker.rules.committed_offset(committed, group_id, key)
+        for key in committed.of(group_id)
     }
     # [New in v7: KIP-447]
     if not request.body.require_stable:
         return offsets
-    pending = broker.rules.unstable(broker.groups.pending_offsets.of(group_id))
+    pending = broker.rules.unstable(broker.groups.pending_offsets, group_id)
     # Who asks for all is told of what was committed before (OffsetMetadataManager.fetchAllOffsets).
     return {**offsets, **{key: UNSTABLE for key in pending if wanted is not None or key in offsets}}
 

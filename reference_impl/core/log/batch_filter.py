@@ -8,11 +8,13 @@ even without records: its sequence is what the next one is checked against.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.producer_state import ProducerEntry
+from reference_impl.core.log.readable_log import ReadableLog
 from reference_impl.wire.batch_header import (
     COMPRESSION_BITS,
     DELETE_HORIZON_BIT,
@@ -49,18 +51,30 @@ def moved(record: Record, moved_ms: int) -> Record:
     return replace(record, timestamp_delta=record.timestamp_delta + moved_ms)
 
 
-@dataclass(frozen=True)
-class CleanerOptions:
-    """The precautions that the cleaner takes: `core/rules`, where each has its source."""
-
-    keeps_newest: bool = True
-    waits_for_delete_horizon: bool = True
-    spares_open_transactions: bool = True
-    ignores_aborted_keys: bool = True
-    cleaned: Callable[[Record, int], Record] = moved
+def horizon_has_passed(header: BatchHeader, now_ms: int) -> bool:
+    """Return whether the batch's delete horizon (KIP-534), stored in its base timestamp, has
+    passed."""
+    return bool(header.attributes & DELETE_HORIZON_BIT) and header.base_timestamp <= now_ms
 
 
-SAFE_CLEANING = CleanerOptions()
+class CleaningSteps(Protocol):
+    """The steps that the cleaner takes as the rules say: `core/rules/deleting.py` has their
+    sources."""
+
+    def cleanable_end(self, log: ReadableLog) -> int:
+        """Return the offset from which on nothing may be cleaned."""
+
+    def replaces_older(self, header: BatchHeader, transactions: CleanedTransactions) -> bool:
+        """Return whether the records of a batch replace older ones of the same key."""
+
+    def is_replaced(self, offset: int, newest: int) -> bool:
+        """Return whether the newest record of a key takes the one at this offset away."""
+
+    def tombstone_may_go(self, header: BatchHeader, now_ms: int) -> bool:
+        """Return whether a tombstone of this batch goes."""
+
+    def cleaned(self, record: Record, moved_ms: int) -> Record:
+        """Return a record that stays, as the batch with its new base timestamp has it."""
 
 
 @dataclass
@@ -75,7 +89,7 @@ class BatchFilter:
     producers: Mapping[int, LastOfProducer]
     now_ms: int
     delete_retention_ms: int
-    cleaner_options: CleanerOptions = SAFE_CLEANING
+    steps: CleaningSteps
 
     def kept(self, header: BatchHeader, data: Buffer) -> Buffer | None:
         """Return the part of a batch that stays: all of it, fewer records, or None."""
@@ -83,7 +97,7 @@ class BatchFilter:
         if header.is_control:
             batch, _ = RecordBatch.decode(data)
             is_useless = self.transactions.is_useless_marker(header, batch)
-            drops_all = is_useless and self._horizon_has_passed(header)
+            drops_all = is_useless and horizon_has_passed(header, self.now_ms)
         else:
             is_useless = drops_all = self.transactions.is_aborted(header)
         if drops_all:
@@ -102,25 +116,16 @@ class BatchFilter:
         if len(records) == header.records_count and not needs_horizon:
             return data
         horizon_ms = self.now_ms + self.delete_retention_ms if needs_horizon else None
-        return _rewritten(batch, records, horizon_ms, self.cleaner_options.cleaned)
-
-    def _horizon_has_passed(self, header: BatchHeader) -> bool:
-        """Return whether the batch's delete horizon (KIP-534), stored in its base timestamp, has
-        passed."""
-        return bool(header.attributes & DELETE_HORIZON_BIT) and header.base_timestamp <= self.now_ms
+        return _rewritten(batch, records, horizon_ms, self.steps)
 
     def _stays(self, header: BatchHeader, offset: int, record: Record) -> bool:
         if offset >= self.end_offset:
             return True
         if record.key is None:
             return False
-        newest = self.newest.get(record.key, -1)
-        if offset < newest or (offset == newest and not self.cleaner_options.keeps_newest):
+        if self.steps.is_replaced(offset, self.newest.get(record.key, -1)):
             return False
-        return record.value is not None or not self._tombstone_may_go(header)
-
-    def _tombstone_may_go(self, header: BatchHeader) -> bool:
-        return self._horizon_has_passed(header) or not self.cleaner_options.waits_for_delete_horizon
+        return record.value is not None or not self.steps.tombstone_may_go(header, self.now_ms)
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
         """Return a header without records for a producer's last batch, and None for others."""
@@ -142,10 +147,7 @@ class BatchFilter:
 
 
 def _rewritten(
-    batch: RecordBatch,
-    records: list[Record],
-    horizon_ms: int | None,
-    cleaned: Callable[[Record, int], Record],
+    batch: RecordBatch, records: list[Record], horizon_ms: int | None, steps: CleaningSteps
 ) -> bytes:
     """Return the batch with these records only. A new horizon replaces the base timestamp, and the
     timestamp deltas count from there."""
@@ -153,7 +155,7 @@ def _rewritten(
     if horizon_ms is not None:
         base, attributes = horizon_ms, attributes | DELETE_HORIZON_BIT
     moved_ms = batch.base_timestamp - base
-    kept = [cleaned(record, moved_ms) for record in records]
+    kept = [steps.cleaned(record, moved_ms) for record in records]
     newest = batch.max_timestamp
     if not batch.is_log_append_time:
         newest = max(batch.timestamp_of(record) for record in records)

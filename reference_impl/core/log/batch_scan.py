@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from reference_impl.core.storage import File, StorageError
 from reference_impl.wire.batch_header import HEADER_BYTES
@@ -32,17 +32,24 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHea
         position += header.size
 
 
+def check_whole(batch: memoryview) -> None:
+    """Raise CorruptRecord unless the batch has the CRC that it was written with."""
+    check_crc(batch, 0, len(batch))
+
+
+CheckBatch = Callable[[memoryview], None]
+
+
 def scan_batches(
-    file: File, position: int, end: int, *, check: bool = True
+    file: File, position: int, end: int, check: CheckBatch = check_whole
 ) -> Iterator[tuple[BatchHeader, int, memoryview]]:
     """Yield each whole batch with its position. Raise CorruptRecord at the first that is torn or
-    altered. Without `check` a batch that has its length passes for whole."""
+    altered."""
     window = _Window(file, end)
     while position < end:
         header = read_header(window.at(position, HEADER_BYTES))
         batch = window.at(position, header.size)[: header.size]
-        if check:
-            check_crc(batch, 0, header.size)
+        check(batch)
         yield header, position, batch
         position += header.size
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reference_impl.core.log.batch_filter import SAFE_CLEANING, CleanerOptions
+from reference_impl.core.log.batch_filter import CleaningSteps
 from reference_impl.core.log.checkpoints import TopicPartition
 from reference_impl.core.log.compaction import (
     BYTES_PER_KEY,
@@ -28,14 +28,9 @@ from reference_impl.wire.records import CorruptRecord
 class Cleaner:
     """Cleans one log at a time, a slice at each `work`."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        directory: LogDirectory,
-        cleaner_options: CleanerOptions = SAFE_CLEANING,
-    ) -> None:
+    def __init__(self, storage: Storage, directory: LogDirectory, steps: CleaningSteps) -> None:
         self._storage = storage
-        self._cleaner_options = cleaner_options
+        self._steps = steps
         self._directory = directory
         self._uncleanable: set[TopicPartition] = set()
         self._log: PartitionLog | None = None
@@ -59,7 +54,7 @@ class Cleaner:
         chosen = max(due, key=lambda each: each.ratio)
         keys_max = max(1, memory_bytes // BYTES_PER_KEY)
         self._log = chosen.log
-        self._slices = clean(self._storage, chosen, now_ms, keys_max, self._cleaner_options)
+        self._slices = clean(self._storage, chosen, now_ms, self._steps, keys_max)
         return True
 
     def _candidates(self, logs: Iterable[PartitionLog], now_ms: int) -> Iterator[Cleanable]:
@@ -67,7 +62,7 @@ class Cleaner:
             usable = log.topic_partition not in self._uncleanable
             if usable and log.config.is_compacted and log.segments.closed:
                 cleaned_to = self._directory.cleaned_to(log.topic_partition)
-                yield cleanable(log, cleaned_to, now_ms, self._cleaner_options)
+                yield cleanable(log, cleaned_to, now_ms, self._steps)
 
     def work(self) -> str | None:
         """Do one slice of cleaning; return a sentence for the operator if the log cannot be

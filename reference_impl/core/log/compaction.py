@@ -18,12 +18,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from reference_impl.core.log import segment_swap
-from reference_impl.core.log.batch_filter import (
-    SAFE_CLEANING,
-    BatchFilter,
-    CleanerOptions,
-    LastOfProducer,
-)
+from reference_impl.core.log.batch_filter import BatchFilter, CleaningSteps, LastOfProducer
 from reference_impl.core.log.batch_scan import scan_batches
 from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.partition_log import PartitionLog
@@ -69,17 +64,12 @@ class Cleanable:
         return self.ratio > self.log.config.min_cleanable_dirty_ratio
 
 
-def cleanable(
-    log: PartitionLog, cleaned_to: int, now_ms: int, cleaner_options: CleanerOptions = SAFE_CLEANING
-) -> Cleanable:
+def cleanable(log: PartitionLog, cleaned_to: int, now_ms: int, steps: CleaningSteps) -> Cleanable:
     """Return what may be cleaned, given up to where the log was cleaned before."""
     start, active = log.log_start_offset, log.segments.active.base_offset
     first_dirty = cleaned_to if start <= cleaned_to <= active else start
     dirty = [each for each in log.segments.from_offset(first_dirty) if each.base_offset < active]
-    limits = [
-        log.last_stable_offset if cleaner_options.spares_open_transactions else active,
-        active,
-    ]
+    limits = [steps.cleanable_end(log), active]
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         limits += [each.base_offset for each in dirty if each.newest[0] > now_ms - lag_ms][:1]
@@ -100,24 +90,18 @@ def clean(
     storage: Storage,
     todo: Cleanable,
     now_ms: int,
+    steps: CleaningSteps,
     keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY,
-    cleaner_options: CleanerOptions = SAFE_CLEANING,
 ) -> Iterator[int | None]:
     """Clean one log, yielding after each slice; return the offset up to which it is clean now."""
     log = todo.log
-    newest, end = yield from _newest_offsets(todo, keys_max, cleaner_options)
+    newest, end = yield from _newest_offsets(todo, keys_max, steps)
     transactions = CleanedTransactions(log.aborted_transactions(0, end))
     producers = {
         entry.producer_id: LastOfProducer.of(entry) for entry in log.producer_state.entries()
     }
     judge = BatchFilter(
-        newest,
-        end,
-        transactions,
-        producers,
-        now_ms,
-        log.config.delete_retention_ms,
-        cleaner_options,
+        newest, end, transactions, producers, now_ms, log.config.delete_retention_ms, steps
     )
     for group in grouped([s for s in log.segments.closed if s.base_offset < end], log):
         yield from _clean_group(storage, log, group, judge, now_ms)
@@ -126,7 +110,7 @@ def clean(
 
 
 def _newest_offsets(
-    todo: Cleanable, keys_max: int, cleaner_options: CleanerOptions
+    todo: Cleanable, keys_max: int, steps: CleaningSteps
 ) -> Generator[None, None, tuple[dict[bytes, int], int]]:
     """Return the newest offset of each key in the dirty section, and the end of that section."""
     log, newest, end = todo.log, dict[bytes, int](), todo.first_dirty_offset
@@ -139,7 +123,7 @@ def _newest_offsets(
         for header, _, data in scan_batches(segment.log, 0, segment.size):
             if header.last_offset < todo.first_dirty_offset:
                 continue
-            _note_keys(header, data, todo.first_dirty_offset, transactions, newest, cleaner_options)
+            _note_keys(header, data, todo.first_dirty_offset, transactions, newest, steps)
             end = header.last_offset + 1
             seen_bytes += header.size
             if len(newest) >= keys_max:
@@ -157,14 +141,14 @@ def _note_keys(
     from_offset: int,
     transactions: CleanedTransactions,
     newest: dict[bytes, int],
-    cleaner_options: CleanerOptions,
+    steps: CleaningSteps,
 ) -> None:
     """Note the newest offset of each key in a batch; aborted records and markers replace
     nothing."""
     batch, _ = RecordBatch.decode(data)
     if header.is_control:
         transactions.is_useless_marker(header, batch)
-    elif not (transactions.is_aborted(header) and cleaner_options.ignores_aborted_keys):
+    elif steps.replaces_older(header, transactions):
         for offset, record in batch.offsets():
             if record.key is not None and offset >= from_offset:
                 newest[record.key] = offset

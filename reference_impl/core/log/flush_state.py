@@ -8,23 +8,27 @@ hold: from then on every append gets the same error, until a restart has recover
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from reference_impl.core.log.recovery import RecoveryOptions
 from reference_impl.core.storage import StorageError
 
 
 class FlushState:
     """The state of one log's files: up to where they are synced, and what failed."""
 
-    def __init__(self, recovery_point: int, now_ms: int, recovery_options: RecoveryOptions) -> None:
+    def __init__(
+        self,
+        recovery_point: int,
+        now_ms: int,
+        note_failure: Callable[[FlushState, StorageError], None],
+    ) -> None:
         self.recovery_point = recovery_point
         """All below it is synced; recovery reads what follows."""
         self.directory_is_synced = False
         self.last_flush_ms = now_ms
         self.failure: StorageError | None = None
-        self._recovery_options = recovery_options
+        self._note_failure = note_failure
 
     def check(self) -> None:
         """Raise what has gone wrong before, if anything has."""
@@ -37,6 +41,5 @@ class FlushState:
         try:
             yield
         except StorageError as error:
-            if self._recovery_options.distrusts_failed_syncs:
-                self.failure = error
+            self._note_failure(self, error)
             raise

@@ -30,7 +30,7 @@ from reference_impl.core.log.checkpoints import (
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_directory import DELETE_SUFFIX, deleted_directory
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.log.recovery import SAFE_RECOVERY, RecoveryOptions
+from reference_impl.core.log.recovery import RecoverySteps
 from reference_impl.core.storage import Storage, StorageError
 
 DELETED_AT_ONCE = 20
@@ -41,8 +41,9 @@ _OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEAN
 class LogDirectory:
     """The open logs of one data directory."""
 
-    def __init__(self, storage: Storage, path: str) -> None:
+    def __init__(self, storage: Storage, path: str, steps: RecoverySteps) -> None:
         self.path = path
+        self._steps = steps
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.offline: dict[TopicPartition, StorageError] = {}
         """Partitions whose files cannot be used, and why; they wait for a person and a restart."""
@@ -65,14 +66,7 @@ class LogDirectory:
                 storage.delete_tree(f"{path}/{name}")  # a deletion that a crash cut short
 
     def open_log(
-        self,
-        topic: str,
-        partition: int,
-        topic_id: uuid.UUID,
-        config: LogConfig,
-        now_ms: int,
-        *,
-        recovery_options: RecoveryOptions = SAFE_RECOVERY,
+        self, topic: str, partition: int, topic_id: uuid.UUID, config: LogConfig, now_ms: int
     ) -> PartitionLog:
         """Create the partition, or open it from where its checkpoints say."""
         key = (topic, partition)
@@ -87,7 +81,7 @@ class LogDirectory:
             config,
             now_ms,
             clean_shutdown=self.clean_shutdown,
-            recovery_options=recovery_options,
+            steps=self._steps,
             recovery_point=self._offsets[RECOVERY_POINT_FILE].get(key, 0),
             log_start_offset=self._offsets[LOG_START_FILE].get(key, 0),
             high_watermark=self._offsets[HIGH_WATERMARK_FILE].get(key, 0),

@@ -20,11 +20,11 @@ from reference_impl.core.log.checkpoints import TopicPartition
 from reference_impl.core.log.flush_state import FlushState
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_directory import claim_directory, deleted_directory
-from reference_impl.core.log.producer_recovery import restore_producers
+from reference_impl.core.log.producer_recovery import ProducerRecovery
 from reference_impl.core.log.producer_snapshot import Snapshots
 from reference_impl.core.log.producer_state import CompletedTransaction, ProducerStateManager
 from reference_impl.core.log.readable_log import ReadableLog
-from reference_impl.core.log.recovery import SAFE_RECOVERY, Loaded, Opening, RecoveryOptions, load
+from reference_impl.core.log.recovery import Loaded, Opening, RecoverySteps, load
 from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
 from reference_impl.core.log.retired_segments import RetiredSegments
 from reference_impl.core.log.segment import BrokenSegment, Segment
@@ -55,9 +55,9 @@ class PartitionLog(ReadableLog):
         self._flush_state = FlushState(
             min(opening.recovery_point, loaded.log_end_offset),
             opening.now_ms,
-            opening.recovery_options,
+            opening.steps.note_failed_sync,
         )
-        self._recovery_options = opening.recovery_options
+        self._steps = opening.steps
         self._storage = opening.storage
         self._snapshots = Snapshots(opening.storage, opening.directory)
         self._now_ms = opening.now_ms
@@ -76,7 +76,7 @@ class PartitionLog(ReadableLog):
         now_ms: int,
         *,
         clean_shutdown: bool,
-        recovery_options: RecoveryOptions = SAFE_RECOVERY,
+        steps: RecoverySteps,
         recovery_point: int = 0,
         log_start_offset: int = 0,
         high_watermark: int = 0,
@@ -97,11 +97,10 @@ class PartitionLog(ReadableLog):
             clean_shutdown,
             recovery_point,
             log_start_offset,
-            recovery_options,
+            steps,
         )
         log = cls(opening, (topic, partition), topic_id, load(opening))
-        if recovery_options.restores_producer_state:
-            log._restore_producers(recovery_options)
+        log._restore_producers()
         log.high_watermark = high_watermark
         return log
 
@@ -248,17 +247,17 @@ class PartitionLog(ReadableLog):
         self._restore_producers()
         self.high_watermark = min(self._high_watermark, log_end_offset)
 
-    def _restore_producers(self, recovery_options: RecoveryOptions = SAFE_RECOVERY) -> None:
+    def _restore_producers(self) -> None:
         self.producer_state = ProducerStateManager()
-        restore_producers(
-            self.producer_state,
-            self._segments,
-            self._snapshots,
-            self._log_start_offset,
-            self._log_end_offset,
-            self._note_aborted,
-            replay=recovery_options.replays_after_snapshot,
-            check=recovery_options.checks_batches_after_crash,
+        self._steps.restore_producers(
+            ProducerRecovery(
+                self.producer_state,
+                self._segments,
+                self._snapshots,
+                self._log_start_offset,
+                self._log_end_offset,
+                self._note_aborted,
+            )
         )
 
     # -- keeping -------------------------------------------------------------------------------
@@ -295,8 +294,7 @@ class PartitionLog(ReadableLog):
         self.is_closed = True
         if clean and self.is_trusted:
             self._segments.active.become_inactive()
-            if self._recovery_options.syncs_at_shutdown:
-                self.flush()
+            self._steps.sync_at_shutdown(self.flush)
             if len(self.producer_state) and self._log_end_offset not in self._snapshots.offsets():
                 self._snapshots.write(self._log_end_offset, self.producer_state.entries())
         self._close_files()

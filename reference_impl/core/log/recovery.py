@@ -15,35 +15,45 @@ no segment are reported.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from reference_impl.core.log import segment_swap
 from reference_impl.core.log.batch_scan import CorruptLog, scan_batches, scan_headers
 from reference_impl.core.log.checkpoints import BadCheckpoint
 from reference_impl.core.log.damage import Misplaced, is_damage
+from reference_impl.core.log.flush_state import FlushState
 from reference_impl.core.log.leader_epochs import LeaderEpochs
 from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.producer_recovery import ProducerRecovery
 from reference_impl.core.log.segment import INDEX_SUFFIXES, LOG_SUFFIX, RELATIVE_OFFSET_MAX, Segment
-from reference_impl.core.storage import Storage
+from reference_impl.core.storage import Storage, StorageError
 from reference_impl.wire.records import BatchHeader, CorruptRecord
 
 _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 
 
-@dataclass(frozen=True)
-class RecoveryOptions:
-    """How far a log trusts its files: `core/rules/recovering.py`, where each field has its
-    source."""
+class RecoverySteps(Protocol):
+    """The steps that a log takes as the rules say: `core/rules/recovering.py` has their sources."""
 
-    restores_producer_state: bool = True
-    replays_after_snapshot: bool = True
-    checks_batches_after_crash: bool = True
-    rebuilds_indexes_after_crash: bool = True
-    syncs_at_shutdown: bool = True
-    distrusts_failed_syncs: bool = True
+    def check_batch(self, batch: memoryview) -> None:
+        """Raise CorruptRecord unless a batch that was found after a crash is whole."""
 
+    def recover_unsynced(
+        self, opening: Opening, loaded: Loaded, segment: Segment, following: int | None
+    ) -> int:
+        """Bring a segment that may hold unsynced bytes in order. Return the offset after its last
+        batch. `following` is the base offset of the next segment, if there is one."""
 
-SAFE_RECOVERY = RecoveryOptions()
+    def restore_producers(self, recovery: ProducerRecovery) -> None:
+        """Restore the state of the producers from the files of a log."""
+
+    def sync_at_shutdown(self, flush: Callable[[], None]) -> None:
+        """Sync a log that a clean shutdown closes."""
+
+    def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
+        """Note that nobody knows any more what the files of a log hold."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class Opening:
     clean_shutdown: bool
     recovery_point: int
     log_start_offset: int
-    recovery_options: RecoveryOptions = RecoveryOptions()
+    steps: RecoverySteps
 
 
 @dataclass
@@ -132,12 +142,9 @@ def _load_segment(
         following is None or following > opening.recovery_point
     )
     problem = segment.index_problem()
-    if may_be_unsynced and not opening.recovery_options.rebuilds_indexes_after_crash:
-        problem = None
-        next_offset = following if following is not None else segment.read_next_offset()
-    elif may_be_unsynced:
+    if may_be_unsynced:
         problem = problem if segment.size and problem else None
-        next_offset = recover_segment(opening, loaded, segment, is_last=following is None)
+        next_offset = opening.steps.recover_unsynced(opening, loaded, segment, following)
     elif problem is not None:
         next_offset = recover_segment(opening, loaded, segment, is_last=False)
     else:
@@ -163,9 +170,7 @@ def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_la
     last batch."""
     segment.reset_indexes()
     next_offset, valid_bytes, size = segment.base_offset, 0, segment.size
-    batches = scan_batches(
-        segment.log, 0, size, check=opening.recovery_options.checks_batches_after_crash
-    )
+    batches = scan_batches(segment.log, 0, size, opening.steps.check_batch)
     try:
         for header, position, _ in batches:
             _check_place(opening, segment, header, next_offset, is_last=is_last)
@@ -213,8 +218,6 @@ def _why_no_torn_tail(
     """Return what shows that no crash has left this behind, or None."""
     if not is_last or next_offset < opening.recovery_point:
         return "which was synced before the crash"
-    if not opening.recovery_options.checks_batches_after_crash:
-        return None
     if isinstance(error, Misplaced):
         return "where a whole batch stands that belongs elsewhere"
     if is_damage(segment.log, valid_bytes, next_offset):

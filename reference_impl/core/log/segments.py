@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from reference_impl.core.log.batch_scan import CorruptLog, scan_batches
+from reference_impl.core.log.batch_scan import CheckBatch, CorruptLog, check_whole, scan_batches
 from reference_impl.core.log.segment import Segment, Slice, TimestampOffset
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.wire.records import CorruptRecord
@@ -77,14 +77,15 @@ class Segments:
                 return None
         return None
 
-    def batches(self, from_offset: int, *, check: bool = True) -> Iterator[memoryview]:
-        """Yield every batch from the one with this offset on; with `check`, verify its CRC."""
+    def batches(self, from_offset: int, check: CheckBatch = check_whole) -> Iterator[memoryview]:
+        """Yield every batch from the one with this offset on. Raise CorruptLog where one is
+        altered."""
         for segment in self.from_offset(from_offset):
             if (found := segment.find_batch(from_offset)) is None:
                 continue
             try:
                 start, end = found[1], segment.size
-                for _, _, batch in scan_batches(segment.log, start, end, check=check):
+                for _, _, batch in scan_batches(segment.log, start, end, check):
                     yield batch
             except CorruptRecord as error:
                 raise CorruptLog(segment.log.path, str(error)) from error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.batch_filter import CleanerOptions, moved
+from reference_impl.core.log.batch_filter import horizon_has_passed, moved
+from reference_impl.core.log.cleaned_transactions import CleanedTransactions
+from reference_impl.core.log.readable_log import ReadableLog
 from reference_impl.core.log.segment import Segment
 from reference_impl.core.partition import Partition
-from reference_impl.wire.records import Record
+from reference_impl.wire.records import BatchHeader, Record
 
 MINUTE_MS = 60_000
 
@@ -46,40 +48,31 @@ class Deleting:
 
     # --- compaction ---------------------------------------------------------------------------
 
-    def keeps_newest_of_key(self) -> bool:
-        """Return whether only a newer record of the same key takes one away (design#compaction)."""
-        return True
-
-    def waits_for_delete_horizon(self) -> bool:
-        """Return whether a tombstone stays for `delete.retention.ms` after it was cleaned first, so
-        that a reader which began at the log start meanwhile sees the deletion (KIP-534;
-        Cleaner.java, shouldRetainRecord)."""
-        return True
-
-    def spares_open_transactions(self) -> bool:
-        """Return whether cleaning ends at the last stable offset: an undecided record replaces
+    def cleanable_end(self, log: ReadableLog) -> int:
+        """Return where cleaning ends: at the last stable offset, since an undecided record replaces
         nothing. Source: LogCleanerManager.java, cleanableOffsets.
         """
-        return True
+        return log.last_stable_offset
 
-    def ignores_aborted_keys(self) -> bool:
-        """Return whether a record of an aborted transaction replaces nothing (KIP-98; Cleaner.java,
-        buildOffsetMapForSegment).
+    def replaces_older(self, header: BatchHeader, transactions: CleanedTransactions) -> bool:
+        """Return whether the records of a batch replace older ones of the same key: not those of an
+        aborted transaction (KIP-98; Cleaner.java, buildOffsetMapForSegment).
         """
-        return True
+        return not transactions.is_aborted(header)
+
+    def is_replaced(self, offset: int, newest: int) -> bool:
+        """Return whether a record goes because the newest of its key is another one
+        (design#compaction)."""
+        return offset < newest
+
+    def tombstone_may_go(self, header: BatchHeader, now_ms: int) -> bool:
+        """Return whether a tombstone goes: `delete.retention.ms` after it was cleaned first, so
+        that a reader which began at the log start meanwhile sees the deletion (KIP-534;
+        Cleaner.java, shouldRetainRecord)."""
+        return horizon_has_passed(header, now_ms)
 
     def cleaned(self, record: Record, moved_ms: int) -> Record:
         """Return a record that the cleaner keeps, as the batch with its new base timestamp has it:
         key, value, headers and time are what they were (KIP-534, MemoryRecords.filterTo).
         """
         return moved(record, moved_ms)
-
-    def cleaner_options(self) -> CleanerOptions:
-        """Return what the cleaner heeds (`core/log/compaction.py`)."""
-        return CleanerOptions(
-            self.keeps_newest_of_key(),
-            self.waits_for_delete_horizon(),
-            self.spares_open_transactions(),
-            self.ignores_aborted_keys(),
-            self.cleaned,
-        )

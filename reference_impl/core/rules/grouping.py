@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.consumer.assignors import Assignor, MemberSpec
 from reference_impl.core.groups.consumer.commits import Committer
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import (
@@ -14,7 +16,9 @@ from reference_impl.core.groups.consumer.member import (
     TopicIdPartition,
     is_subset,
 )
-from reference_impl.core.groups.offsets import CommittedOffset
+from reference_impl.core.groups.consumer.states import MemberState
+from reference_impl.core.groups.consumer.timers import REVOCATION
+from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
@@ -60,15 +64,18 @@ class Grouping:
         """
         return timed_out or group.has_all_joined()
 
-    def consumer_session_has_ended(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
-        """Return whether a member goes that was waited for in vain (KIP-848, Member fencing)."""
-        return True
+    def was_awaited_in_vain(self, member: ConsumerMember, timer: str) -> bool:
+        """Return whether a member is removed when a timer of it fires: that of its revocation does
+        it only while the member has still to revoke (KIP-848, Member fencing)."""
+        return timer != REVOCATION or member.state is MemberState.UNREVOKED_PARTITIONS
 
-    def target(self, assigned: Target) -> Target:
-        """Return the target of a group: every partition that the assignor gave to a member, to that
-        member (KIP-848, Assignment process).
+    def target(
+        self, assign: Assignor, members: Sequence[MemberSpec], counts: Mapping[UUID, int]
+    ) -> Target:
+        """Return the target of a group: every partition that the assignor gives to a member, to
+        that member (KIP-848, Assignment process).
         """
-        return assigned
+        return assign(members, counts)
 
     def topics_have_changed(self, known_hash: int, metadata_hash: int) -> bool:
         """Return whether a group gets a new epoch because its topics are not what they were: they
@@ -112,13 +119,15 @@ class Grouping:
         deletion is answered: else it would be undone by the next start (KIP-229, KIP-496)."""
         log.append(group_id, records)
 
-    def positions_go_with_topic(self) -> bool:
-        """Return whether the offsets committed for a topic are deleted with it, so that no group
-        begins there in the next topic of that name.
+    def positions_of_deleted(
+        self, offsets: Offsets, topic: str
+    ) -> Sequence[tuple[str, TopicPartition]]:
+        """Return the commits that are deleted with a topic: all that were made to it, so that no
+        group begins there in the next topic of that name.
 
         Source: GroupCoordinatorService.java, onPartitionsDeleted.
         """
-        return True
+        return offsets.groups_with(topic)
 
     def is_released(
         self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.log.segment import Slice, TimestampOffset
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.core.partition import Partition
@@ -52,12 +52,12 @@ class Reading:
         return partition.log.offset_for_timestamp(timestamp)
 
     def committed_offset(
-        self, group_id: str, key: TopicPartition, committed: CommittedOffset
+        self, offsets: Offsets, group_id: str, key: TopicPartition
     ) -> CommittedOffset:
         """Return what OffsetFetch answers for a partition: the offset exactly as committed, which
         is that of the next record to read (docs, design, "Consumer Position").
         """
-        return committed
+        return offsets.of(group_id)[key]
 
     # --- what a reader is given ---------------------------------------------------------------
 

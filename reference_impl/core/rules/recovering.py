@@ -2,55 +2,54 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.recovery import RecoveryOptions
+from collections.abc import Callable
+
+from reference_impl.core.log.batch_scan import check_whole
+from reference_impl.core.log.flush_state import FlushState
+from reference_impl.core.log.producer_recovery import ProducerRecovery
+from reference_impl.core.log.recovery import Loaded, Opening, recover_segment
+from reference_impl.core.log.segment import Segment
+from reference_impl.core.storage import StorageError
 
 
 class Recovering:
     """How far files are trusted after a clean stop, a kill, a loss of power and a failed sync."""
 
-    def restores_producer_state(self) -> bool:
-        """Return whether a restarted leader knows which batches it has (KIP-98;
-        ProducerStateManager).
+    def restore_producers(self, recovery: ProducerRecovery) -> None:
+        """Restore which batches a restarted leader has, so that it knows a batch that is sent again
+        (KIP-98; UnifiedLog.rebuildProducerState).
         """
-        return True
+        taken_at = recovery.load_snapshot()
+        self.replay_after_snapshot(recovery, taken_at)
 
-    def replays_after_snapshot(self) -> bool:
-        """Return whether the batches behind a snapshot of the producers count, too: the snapshot is
-        as old as its segment (ProducerStateManager.truncateAndReload,
-        UnifiedLog.rebuildProducerState).
+    def replay_after_snapshot(self, recovery: ProducerRecovery, taken_at: int) -> None:
+        """Add the batches behind the snapshot of the producers, which is as old as its segment
+        (ProducerStateManager.truncateAndReload).
         """
-        return True
+        recovery.replay_from(taken_at, self.check_batch)
 
-    def checks_batches_after_crash(self) -> bool:
-        """Return whether a batch must have the CRC that it was written with to stay in the log; the
-        rest of the tail is torn, and cut off (LogSegment.recover).
+    def check_batch(self, batch: memoryview) -> None:
+        """Raise CorruptRecord unless the batch has the CRC that it was written with; the rest of
+        the tail is torn, and cut off (LogSegment.recover).
         """
-        return True
+        check_whole(batch)
 
-    def rebuilds_indexes_after_crash(self) -> bool:
-        """Return whether indexes are rebuilt from the log after a crash: an index may be on the
-        medium where the batches that it points to are not (LogLoader.recoverLog)."""
-        return True
+    def recover_unsynced(
+        self, opening: Opening, loaded: Loaded, segment: Segment, following: int | None
+    ) -> int:
+        """Read a segment that may hold unsynced bytes through, and rebuild its indexes from it: an
+        index may be on the medium where the batches that it points to are not. Return the offset
+        after its last batch (LogLoader.recoverLog)."""
+        return recover_segment(opening, loaded, segment, is_last=following is None)
 
-    def syncs_at_shutdown(self) -> bool:
-        """Return whether a clean shutdown syncs every log before it leaves the mark which lets the
-        next start skip recovery (LogManager.shutdown).
+    def sync_at_shutdown(self, flush: Callable[[], None]) -> None:
+        """Sync a log before a clean shutdown leaves the mark which lets the next start skip
+        recovery (LogManager.shutdown).
         """
-        return True
+        flush()
 
-    def distrusts_failed_syncs(self) -> bool:
-        """Return whether a log takes no more appends after a sync that failed: the next one may
-        succeed although the data of the first is lost (UnifiedLog.maybeHandleIOException).
+    def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
+        """Let the log take no more appends after a sync that failed: the next one may succeed
+        although the data of the first is lost (UnifiedLog.maybeHandleIOException).
         """
-        return True
-
-    def recovery_options(self) -> RecoveryOptions:
-        """Return what a log asks when it is opened, and later (`core/log/recovery.py`)."""
-        return RecoveryOptions(
-            self.restores_producer_state(),
-            self.replays_after_snapshot(),
-            self.checks_batches_after_crash(),
-            self.rebuilds_indexes_after_crash(),
-            self.syncs_at_shutdown(),
-            self.distrusts_failed_syncs(),
-        )
+        state.failure = error

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.pending_offsets import PendingOffsets
 from reference_impl.core.partition import Partition
 from reference_impl.core.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.ending import check_ending_producer
 from reference_impl.core.transactions.markers import Marker
-from reference_impl.core.transactions.states import State
+from reference_impl.core.transactions.states import PREPARED, State
 from reference_impl.core.transactions.transaction import (
     EPOCH_LAST,
     EPOCH_PER_TRANSACTION,
@@ -96,11 +97,11 @@ class Transacting:
         if entry is not None and epoch < entry.producer_epoch:
             raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
 
-    def completes_decided_transactions(self) -> bool:
-        """Return whether a transaction that was decided before a crash is completed after it
-        (KIP-98; TransactionStateManager.loadTransactionMetadata).
+    def decided(self, transactions: Iterable[Transaction]) -> Sequence[Transaction]:
+        """Return the transactions whose markers are written after a restart: all that were decided
+        before it (KIP-98; TransactionStateManager.loadTransactionMetadata).
         """
-        return True
+        return [each for each in transactions if each.state in PREPARED]
 
     def has_timed_out(self, transaction: Transaction, now_ms: int) -> bool:
         """Return whether a transaction is aborted because it takes longer than
@@ -152,8 +153,8 @@ class Transacting:
             return pending
         return known
 
-    def unstable(self, pending: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+    def unstable(self, pending: PendingOffsets, group_id: str) -> Sequence[TopicPartition]:
         """Return the partitions which OffsetFetch with `require_stable` does not tell of: those
         whose offset an open transaction may change (KIP-447).
         """
-        return pending
+        return pending.of(group_id)

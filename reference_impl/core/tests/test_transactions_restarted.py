@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from reference_impl.core.tests.transactional import (
     transactional_world,
 )
 from reference_impl.core.tests.world import World
+from reference_impl.core.transactions.transaction import Transaction
 from reference_impl.robustness.transactional_client import read_committed
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
@@ -52,8 +54,8 @@ def test_a_broker_that_forgets_decisions_holds_readers_back() -> None:
     """The rule is what carries decisions out: without it the test above would fail."""
 
     class Forgetful(Rules):
-        def completes_decided_transactions(self) -> bool:
-            return False
+        def decided(self, transactions: Iterable[Transaction]) -> Sequence[Transaction]:
+            return ()
 
     world = transactional_world(rules=Forgetful)
     producer = Producer(world)

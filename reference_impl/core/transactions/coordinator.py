@@ -58,8 +58,8 @@ class TransactionCoordinator:
 
     def start(self) -> Iterator[Effect]:
         """Finish what the last process had decided, and begin to look at the clock."""
-        if self._broker.rules.completes_decided_transactions():
-            yield from self._complete_all()
+        for transaction in self._broker.rules.decided(self.transactions.values()):
+            yield from self.complete(transaction.transactional_id)
         for what in (TIMEOUTS, EXPIRY):
             yield self._again(what)
 

@@ -16,6 +16,7 @@ from reference_impl.core.log.checkpoints import read_topic_id
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.log.tests.helpers import RULES
 from reference_impl.host.disk import Disk
 from reference_impl.wire import Compression, RecordBatch, decode_record, read_header
 
@@ -39,7 +40,7 @@ class Written:
             cluster.stop()  # SIGKILL
         self.data = root / "copy"
         shutil.copytree(root / "apache" / "data" / "1", self.data)
-        self.directory = LogDirectory(Disk(), str(self.data))
+        self.directory = LogDirectory(Disk(), str(self.data), RULES)
 
     def _write(self, wire: Wire) -> None:
         self.plain = wire.create_topic(config={"segment.ms": "60000"})

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 from reference_impl.core.log import LogDirectory
-from reference_impl.core.log.tests.helpers import TOPIC_ID, small_segments, values
+from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, small_segments, values
 from reference_impl.host.disk import Disk
 
 WRITER = """
 import sys
 from reference_impl.core.log import LogDirectory
-from reference_impl.core.log.tests.helpers import TOPIC_ID, append, batch, small_segments
+from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append, batch, small_segments
 from reference_impl.host.disk import Disk
 
-log = LogDirectory(Disk(), sys.argv[1]).open_log("orders", 0, TOPIC_ID, small_segments(20_000), 0)
+directory = LogDirectory(Disk(), sys.argv[1], RULES)
+log = directory.open_log("orders", 0, TOPIC_ID, small_segments(20_000), 0)
 while True:
     number = log.log_end_offset
     append(log, batch(b"%d" % number, b"%d" % (number + 1)))
@@ -49,7 +50,7 @@ def test_no_acknowledged_record_is_lost_by_kill_9(tmp_path: Path, seed: int) -> 
     chance = random.Random(seed)
     for _ in range(2):
         acknowledged = write_until_killed(tmp_path, chance.randrange(200, 2000))
-        directory = LogDirectory(Disk(), str(tmp_path))
+        directory = LogDirectory(Disk(), str(tmp_path), RULES)
         log = directory.open_log("orders", 0, TOPIC_ID, small_segments(20_000), 0)
         assert log.log_end_offset > acknowledged
         assert values(log) == [b"%d" % number for number in range(log.log_end_offset)]

@@ -16,7 +16,6 @@ from reference_impl.core.groups.consumer import conversion, records, timers
 from reference_impl.core.groups.consumer.draft import Draft
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import LEAVE_STATIC_EPOCH, ConsumerMember
-from reference_impl.core.groups.consumer.states import MemberState
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, definition
 
@@ -86,11 +85,7 @@ def timer_fired(
 ) -> Iterator[Effect]:
     """Remove a member that was not heard of in time."""
     member = group.members.get(member_id)
-    if member is None:
-        return
-    if what == timers.REVOCATION and member.state is not MemberState.UNREVOKED_PARTITIONS:
-        return
-    if not coordinator.broker.rules.consumer_session_has_ended(group, member):
+    if member is None or not coordinator.broker.rules.was_awaited_in_vain(member, what):
         return
     group.awaited_joins.discard(member_id)
     try:

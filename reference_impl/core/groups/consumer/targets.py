@@ -47,7 +47,7 @@ def update_target(coordinator: GroupCoordinator, draft: Draft) -> None:
     assignors = coordinator.consumer_assignors
     assign = ASSIGNORS[group.preferred_assignor(assignors)]
     counts = {topic.topic_id: len(topic.partitions) for topic in coordinator.image.topics.values()}
-    target = coordinator.broker.rules.target(assign(group.specs(coordinator.image), counts))
+    target = coordinator.broker.rules.target(assign, group.specs(coordinator.image), counts)
     for member_id, part in sorted(target.items()):
         if group.target.get(member_id) != part:
             draft.write(records.target_record(group.group_id, member_id, part))

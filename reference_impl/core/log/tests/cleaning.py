@@ -7,7 +7,7 @@ from typing import Any
 from reference_impl.core.log.compaction import clean, cleanable
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.log.tests.helpers import append
+from reference_impl.core.log.tests.helpers import RULES, append
 from reference_impl.core.storage import Storage
 from reference_impl.wire.records import Record, RecordBatch
 
@@ -26,7 +26,7 @@ def put(log: PartitionLog, *pairs: KeyValue, at_ms: int = 1000, **fields: Any) -
 
 def clean_all(storage: Storage, log: PartitionLog, cleaned_to: int = 0, now_ms: int = 5000) -> int:
     """Clean what may be cleaned, whether due or not; up to where it is clean."""
-    *slices, done = clean(storage, cleanable(log, cleaned_to, now_ms), now_ms)
+    *slices, done = clean(storage, cleanable(log, cleaned_to, now_ms, RULES), now_ms, RULES)
     assert set(slices) <= {None}
     assert done is not None
     return done

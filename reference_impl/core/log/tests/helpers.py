@@ -7,9 +7,12 @@ from typing import Any
 
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import AppendResult, PartitionLog
+from reference_impl.core.log.recovery import RecoverySteps
+from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage, Storage
 from reference_impl.wire.records import BatchHeader, Record, RecordBatch, batches, read_header
 
+RULES = Rules()
 TOPIC_ID = uuid.UUID(int=7)
 DATA = "data"
 DIRECTORY = f"{DATA}/orders-0"
@@ -33,6 +36,7 @@ def open_log(
     data_directory: str = DATA,
     clean_shutdown: bool = False,
     now_ms: int = 0,
+    steps: RecoverySteps = RULES,
     **offsets: Any,
 ) -> PartitionLog:
     """Create orders-0, or open it again."""
@@ -45,6 +49,7 @@ def open_log(
         config or LogConfig(),
         now_ms,
         clean_shutdown=clean_shutdown,
+        steps=steps,
         **offsets,
     )
 

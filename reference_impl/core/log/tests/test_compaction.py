@@ -16,7 +16,7 @@ from reference_impl.core.log.tests.cleaning import (
     left,
     put,
 )
-from reference_impl.core.log.tests.helpers import DIRECTORY, append, open_log
+from reference_impl.core.log.tests.helpers import DIRECTORY, RULES, append, open_log
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire.batch_header import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
 from reference_impl.wire.records import ControlRecordType, end_txn_marker
@@ -140,10 +140,10 @@ def test_what_is_younger_than_the_lag_or_undecided_is_left() -> None:
     for at_ms in (1000, 2000, 3000):
         put(log, (b"k", b"v"), at_ms=at_ms)
         log.roll()
-    assert cleanable(log, 0, now_ms=3500).first_uncleanable_offset == 2
+    assert cleanable(log, 0, now_ms=3500, steps=RULES).first_uncleanable_offset == 2
     transaction(log, 0, (b"k", b"open"))
     log.roll()
-    assert cleanable(log, 0, now_ms=99_000).first_uncleanable_offset == 3
+    assert cleanable(log, 0, now_ms=99_000, steps=RULES).first_uncleanable_offset == 3
 
 
 def test_dirty_logs_are_due_and_overdue_ones_without_regard_to_dirt() -> None:
@@ -152,13 +152,13 @@ def test_dirty_logs_are_due_and_overdue_ones_without_regard_to_dirt() -> None:
     for key in (b"a", b"b", b"c"):
         put(log, (key, b"v"))
         log.roll()
-    assert cleanable(log, 0, now_ms=2000).is_due
+    assert cleanable(log, 0, now_ms=2000, steps=RULES).is_due
     done = clean_all(storage, log)
-    assert not cleanable(log, done, now_ms=2000).is_due
+    assert not cleanable(log, done, now_ms=2000, steps=RULES).is_due
     put(log, (b"d", b"v"))
     log.roll()
-    assert not cleanable(log, done, now_ms=2000).is_due
-    assert cleanable(log, done, now_ms=11_001).is_due
+    assert not cleanable(log, done, now_ms=2000, steps=RULES).is_due
+    assert cleanable(log, done, now_ms=11_001, steps=RULES).is_due
 
 
 def test_the_longest_lag_also_ends_segments() -> None:
@@ -186,7 +186,7 @@ def test_cleaning_gives_up_when_the_log_has_changed_between_two_slices(
     for _ in range(5):
         put(log, (b"k", b"v"))
         log.roll()
-    slices = clean(storage, cleanable(log, 0, 5000), 5000)
+    slices = clean(storage, cleanable(log, 0, 5000, RULES), 5000, RULES)
     for _ in range(7):  # five segments read, two copied
         assert next(slices) is None
     assert [name for name in storage.list(DIRECTORY) if name.endswith(".cleaned")]
@@ -207,7 +207,7 @@ def test_more_keys_than_the_memory_holds_are_cleaned_in_rounds() -> None:
     log.high_watermark = log.log_end_offset
     cleaned_to, rounds = 0, 0
     while rounds == 0 or cleaned_to < log.segments.active.base_offset:
-        *_, done = clean(storage, cleanable(log, cleaned_to, 5000), 5000, keys_max=4)
+        *_, done = clean(storage, cleanable(log, cleaned_to, 5000, RULES), 5000, RULES, keys_max=4)
         assert done is not None and done > cleaned_to, "each round gets on"
         cleaned_to, rounds = done, rounds + 1
     assert rounds > 1

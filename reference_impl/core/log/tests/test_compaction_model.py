@@ -19,7 +19,7 @@ from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.cleaning import COMPACT, KeyValue, batches_of, left, put
 from reference_impl.core.log.tests.dying import Died, DyingStorage
-from reference_impl.core.log.tests.helpers import TOPIC_ID, append
+from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append
 from reference_impl.wire.batch_header import TRANSACTIONAL_BIT
 from reference_impl.wire.records import ControlRecordType, RecordBatch, end_txn_marker
 
@@ -46,10 +46,10 @@ class Model:
         self.start()
 
     def start(self) -> None:
-        self.directory = LogDirectory(self.storage, "data")
+        self.directory = LogDirectory(self.storage, "data", RULES)
         self.log = self.directory.open_log("orders", 0, TOPIC_ID, CONFIG, self.now_ms)
         self.log.high_watermark = self.log.log_end_offset
-        self.cleaner = Cleaner(self.storage, self.directory)
+        self.cleaner = Cleaner(self.storage, self.directory, RULES)
 
     def write(self, pairs: list[KeyValue], end: End) -> None:
         self.now_ms += 10

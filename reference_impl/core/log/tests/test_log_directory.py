@@ -6,12 +6,12 @@ from reference_impl.core.log.checkpoints import BadCheckpoint
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.log.tests.helpers import TOPIC_ID, append, batch, values
+from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append, batch, values
 from reference_impl.core.storage import MemoryStorage
 
 
 def opened(storage: MemoryStorage, partition: int = 0) -> tuple[LogDirectory, PartitionLog]:
-    directory = LogDirectory(storage, "data")
+    directory = LogDirectory(storage, "data", RULES)
     log = directory.open_log("orders", partition, TOPIC_ID, LogConfig(), 0)
     return directory, log
 
@@ -99,7 +99,7 @@ def test_a_partition_does_not_inherit_the_offsets_of_a_deleted_namesake(
     directory.delete_log("orders", 0)
     if restarted:
         storage.kill()
-        directory = LogDirectory(storage, "data")
+        directory = LogDirectory(storage, "data", RULES)
     log = directory.open_log("orders", 0, TOPIC_ID, LogConfig(), 0)
     assert append(log, batch(b"new")).base_offset == 0
     storage.open(log.directory + f"/{0:020d}.log").append(b"torn")
@@ -119,7 +119,7 @@ def test_unchanged_checkpoints_are_not_written_again(storage: MemoryStorage) -> 
 def test_a_deletion_that_a_crash_cut_short_is_finished(storage: MemoryStorage) -> None:
     storage.make_directory("data/orders-0.0123-delete")
     storage.open("data/orders-0.0123-delete/x.log", create=True)
-    LogDirectory(storage, "data")
+    LogDirectory(storage, "data", RULES)
     assert storage.list("data") == []
 
 

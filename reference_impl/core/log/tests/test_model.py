@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.log.tests.helpers import TOPIC_ID, append, batch, header_of, values
+from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append, batch, header_of, values
 from reference_impl.core.storage import MemoryStorage, Storage
 from reference_impl.host.disk import Disk
 from reference_impl.wire.records import Compression
@@ -44,7 +44,7 @@ class LogAgainstList(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        self.directory = LogDirectory(self.storage, self.data)
+        self.directory = LogDirectory(self.storage, self.data, RULES)
         self.log: PartitionLog = self.directory.open_log("t", 0, TOPIC_ID, CONFIG, self.clock_ms)
         self.log.high_watermark = self.log.log_end_offset
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from reference_impl.bugs.forget_producer_state_on_restart import ForgetProducerStateOnRestart
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.recovery import RecoveryOptions
 from reference_impl.core.log.tests.helpers import (
     DIRECTORY,
     ONE,
@@ -109,7 +109,7 @@ def test_segments_below_the_recovery_point_are_not_read(storage: MemoryStorage) 
         storage,
         config,
         recovery_point=6,
-        recovery_options=RecoveryOptions(restores_producer_state=False),
+        steps=ForgetProducerStateOnRestart(),  # the segments alone are in question
     )
     assert again.log_end_offset == 7
 
@@ -248,20 +248,6 @@ def test_a_snapshot_from_before_the_log_start_is_not_used(
     # The snapshot at 1 knows nothing of the deleted batches and would refuse the next one.
     assert again.producer_state.check_sequence(header_of(sent(5))) == 0
     assert (again.producer_state.duplicate_of(header_of(sent(4))) is not None) == (kept > 0)
-
-
-def test_producers_can_be_left_unrestored(storage: MemoryStorage) -> None:
-    log = open_log(storage)
-    append(log, sent(0))
-    log.close(clean=True)
-    assert (
-        len(
-            open_log(
-                storage, recovery_options=RecoveryOptions(restores_producer_state=False)
-            ).producer_state
-        )
-        == 0
-    )
 
 
 @pytest.mark.parametrize("lost", [range(ONE // 2, ONE), range(ONE // 2), range(ONE)], ids=str)

@@ -1,0 +1,96 @@
+"""Each rule of the broker decides something, and a planted bug breaks it.
+
+A rule that reads none of its arguments, or returns its only one, is a switch in correct code: only
+a bug takes the branch that asks it. A step of the algorithm that the rules supply is replaced.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from ci.checks.sources import parsed, project_files
+
+RULES, BUGS = "reference_impl/core/rules", "reference_impl/bugs"
+BASE, EXCUSED = "Rules", "WITHOUT_BUG"
+
+Methods = dict[str, tuple[str, ast.FunctionDef]]
+"""Name -> where it is, and its node."""
+
+
+def rule_violations(root: Path) -> list[str]:
+    """Return a sentence for every rule that decides nothing or has no bug, and for every bug that
+    overrides what is no rule."""
+    chapters = [node for path in files_of(root, RULES) for node in classes(path)]
+    rules = methods(chapters, RULES)
+    planted = methods(list(broken_rules(root)), BUGS)
+    excused = excused_rules(root)
+    sentences = [
+        f"{where}: {name} decides nothing: let the rules supply the step, and a bug replace it"
+        for name, (where, node) in rules.items()
+        if decides_nothing(node)
+    ]
+    sentences += [
+        f"{where}: no planted bug overrides {name}; plant one, or give the reason in {EXCUSED}"
+        for name, (where, _) in rules.items()
+        if name not in planted and name not in excused
+    ]
+    sentences += [
+        f"{where}: {name} is no rule, so that it overrides nothing; make it private, or rename it"
+        for name, (where, _) in planted.items()
+        if name not in rules
+    ]
+    return sentences + [
+        f"{BUGS}/bug.py: {EXCUSED} names {name}, which is no rule"
+        for name in sorted(excused - rules.keys())
+    ]
+
+
+def files_of(root: Path, folder: str) -> list[Path]:
+    """Return the Python files that lie in the folder itself."""
+    paths = project_files(root)
+    return [path for path in paths if path.parent == root / folder and path.suffix == ".py"]
+
+
+def classes(path: Path) -> list[tuple[str, ast.ClassDef]]:
+    """Return (file name, class) for each class at the top of a file."""
+    return [(path.name, node) for node in parsed(path).body if isinstance(node, ast.ClassDef)]
+
+
+def methods(found: list[tuple[str, ast.ClassDef]], folder: str) -> Methods:
+    """Return the public methods of some classes."""
+    return {
+        node.name: (f"{folder}/{name}:{node.lineno}", node)
+        for name, each in found
+        for node in each.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    }
+
+
+def broken_rules(root: Path) -> Iterator[tuple[str, ast.ClassDef]]:
+    """Yield the classes of the folder of bugs that are Rules, directly or through another bug."""
+    known, left = {BASE}, [each for path in files_of(root, BUGS) for each in classes(path)]
+    while found := [each for each in left if known & {ast.unparse(b) for b in each[1].bases}]:
+        yield from found
+        known |= {node.name for _, node in found}
+        left = [each for each in left if each not in found]
+
+
+def excused_rules(root: Path) -> set[str]:
+    """Return the names of rules that have a reason why no bug overrides them."""
+    rows = [
+        node.value
+        for node in parsed(root / BUGS / "bug.py").body
+        if isinstance(node, ast.Assign) and EXCUSED in {ast.unparse(t) for t in node.targets}
+    ]
+    keys = [key for row in rows if isinstance(row, ast.Dict) for key in row.keys]
+    return {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+
+
+def decides_nothing(node: ast.FunctionDef) -> bool:
+    """Return whether the outcome is the same whatever the arguments are, or is the only one."""
+    given = [arg.arg for arg in (*node.args.args[1:], *node.args.kwonlyargs)]
+    body = node.body[1:] if ast.get_docstring(node) else node.body
+    if len(given) == 1 and [ast.unparse(part) for part in body] == [f"return {given[0]}"]:
+        return True
+    read = {n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return not read & {*given}
