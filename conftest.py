@@ -23,7 +23,7 @@ from unittest import TestCase
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from chaos import guard, ports
+from chaos.means import guard, ports
 from ci import doctor
 
 BUDGET_S = 12 * 60
@@ -31,7 +31,7 @@ BUDGET_S = 12 * 60
 
 LONG_FILES = (
     "linearizability/tests/test_self_test.py",
-    "chaos/tests/test_disk_bugs.py",
+    "chaos/run/tests/test_disk_bugs.py",
     "ci/tests/test_cli.py",
     "ci/tests/test_conform.py",
     "ci/tests/test_checks.py",

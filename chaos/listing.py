@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from chaos.clients.factories import CLIENTS, why_no_groups
-from chaos.faults import FAULTS, Heal
 from chaos.nemeses import NEMESES
 from chaos.probes.frame import Backend, Proof
 from chaos.probes.run import proofs_table, registry_table
-from chaos.protocols import Nemesis, Target, TargetError, Workload
 from chaos.targets import TARGETS, parse_target
+from chaos.values.faults import FAULTS, Heal
+from chaos.values.protocols import Nemesis, Target, TargetError, Workload
 from chaos.workloads import WORKLOADS
 
 T = TypeVar("T")

@@ -17,10 +17,10 @@ from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any
 
-from chaos import run_directory, shown
-from chaos.costs import sentence
-from chaos.recorder import PARTS, recover
-from chaos.run_directory import Scenario
+from chaos.record import run_directory, shown
+from chaos.record.recorder import PARTS, recover
+from chaos.record.run_directory import Scenario
+from chaos.run.costs import sentence
 from ci.errors import UsageError
 from ci.stale_after import check_for_history, check_for_workload
 from linearizability import availability, history, unclean
@@ -92,7 +92,7 @@ def attack(
 
     An interrupted run is judged by polars, at once: somebody is waiting for the prompt.
     """
-    from chaos.runner import run
+    from chaos.run.runner import run
     from ci.report import report_run
 
     if stale_after_s is not None:

@@ -14,9 +14,9 @@ import threading
 import traceback
 from pathlib import Path
 
-from chaos.protocols import TargetError
-from chaos.run_directory import Scenario
-from chaos.runner import run
+from chaos.record.run_directory import Scenario
+from chaos.run.runner import run
+from chaos.values.protocols import TargetError
 
 
 def main(asked: str, runs: str, result: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from chaos.interrupts import SIGNALS
+from chaos.run.interrupts import SIGNALS
 from ci.errors import UsageError
 from conformance import cases
 from conformance.results import why_unwritable

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chaos.protocols import TargetError
+from chaos.values.protocols import TargetError
 from ci import doctor
 from ci.attack import Judged, attack, verdict_of
 from ci.conform import examine

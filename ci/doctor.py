@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from chaos import disks
-from chaos.shim.control import library
+from chaos.means import disks
+from chaos.means.shim.control import library
 from ci import places
 from ci.tools import golang, jvm, node
 from linearizability.engine import connect
@@ -151,7 +151,7 @@ def docker() -> tuple[bool, str]:
     try:
         import docker as sdk  # here, because a fifth of a second matters where nobody asks for it
 
-        from chaos.containers import STAND_IN
+        from chaos.means.docker.containers import STAND_IN
     except ModuleNotFoundError:
         return False, "the Python package docker is not installed"
     try:

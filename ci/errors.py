@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 
-from chaos.protocols import TargetError
+from chaos.values.protocols import TargetError
 from linearizability.errors import HistoryError
 
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos import run_directory
-from chaos.protocols import TargetError
-from chaos.run_directory import RunDirectoryError, Scenario
+from chaos.record import run_directory
+from chaos.record.run_directory import RunDirectoryError, Scenario
 from chaos.scenarios.effects import Effects, effects_of
 from chaos.scenarios.fitting import why_not
 from chaos.scenarios.regression import regressions
 from chaos.scenarios.tables import Cell, cells
 from chaos.targets import parse_target
+from chaos.values.protocols import TargetError
 from ci.attack import attack_as_planned, judge_for_the_record
 from linearizability.judging import VERDICT_FILE
 

@@ -10,9 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from chaos import ports
-from chaos.interrupts import Interrupts
-from chaos.protocols import TargetError
+from chaos.means import ports
+from chaos.run.interrupts import Interrupts
+from chaos.values.protocols import TargetError
 
 LOOK_EVERY_S = 0.5
 END_TIMEOUT_S = 180.0

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from chaos.interrupts import Interrupts
-from chaos.protocols import TargetError
+from chaos.run.interrupts import Interrupts
+from chaos.values.protocols import TargetError
 from conformance.case import Case, Unsupported, case_of
 from conformance.connection import PATIENCE
 from conformance.ending import Ending

@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.protocols import TargetError
+from chaos.values.protocols import TargetError
 from conformance.case import Case, Deviation, Unsupported
 from conformance.connection import ConnectionClosed
 from reference_impl.wire import CorruptRecord, Malformed

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from chaos.faults import Heal, Kill
-from chaos.protocols import Cluster, Target, TargetError
 from chaos.targets import parse_target
 from chaos.targets.bootstrap import BootstrapTarget, addresses
-from chaos.targets.cluster import LocalCluster
-from chaos.targets.foreign import ForeignTarget
-from chaos.targets.probe import listens
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.probe import listens
+from chaos.targets.foreign.target import ForeignTarget
+from chaos.values.faults import Heal, Kill
+from chaos.values.protocols import Cluster, Target, TargetError
 from conformance.case import Case, Unsupported
 from conformance.reach import Unreachable, check, joined, reachable
 from conformance.tidying import Tidying

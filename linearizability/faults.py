@@ -53,7 +53,7 @@ LASTING = frozenset(
         "BitFlip",
     }
 )
-"""Our own faults (chaos/faults.py, FAULTS), which last until the next heal."""
+"""Our own faults (chaos/values/faults.py, FAULTS), which last until the next heal."""
 UNTIL = "until"
 """A key of a fault's JSON; the value HEAL says of any other fault that it lasts as long."""
 IS_FAULT = pl.col("f") == F.NEMESIS.value

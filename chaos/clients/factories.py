@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from chaos.clients.confluent import ConfluentFactory
-from chaos.clients.java import JavaFactory
-from chaos.clients.operator import with_operator
-from chaos.clients.reference import ReferenceFactory
-from chaos.protocols import ClientFactory, GroupProtocol, TargetError, Workload
+from chaos.clients.confluent.client import ConfluentFactory
+from chaos.clients.java.client import JavaFactory
+from chaos.clients.reference.client import ReferenceFactory
+from chaos.clients.wire.operator import with_operator
+from chaos.values.protocols import ClientFactory, GroupProtocol, TargetError, Workload
 
 CONFLUENT = "confluent"
 

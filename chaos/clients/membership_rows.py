@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from chaos.protocols import GroupProtocol, GroupSettings
+from chaos.values.protocols import GroupProtocol, GroupSettings
 from linearizability.history import F
 
 Row = Mapping[str, Any]

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from chaos.protocols import Send
+from chaos.values.protocols import Send
 
 _FORM = struct.Struct(">q8sI")  # value, nonce of the run, checksum of all but itself
 _SIGNED = 16

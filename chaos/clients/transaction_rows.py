@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from chaos.protocols import ClientSettings, Outcome
+from chaos.values.protocols import ClientSettings, Outcome
 from linearizability.history import F
 
 Row = Mapping[str, Any]

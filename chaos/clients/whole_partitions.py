@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chaos.clients.wire_link import EARLIEST, LATEST, READ_COMMITTED, WireCluster, WireError
-from chaos.protocols import Completion, Outcome, ReadAll, Record
+from chaos.clients.wire.wire_link import EARLIEST, LATEST, READ_COMMITTED, WireCluster, WireError
+from chaos.values.protocols import Completion, Outcome, ReadAll, Record
 
 READ_TIMEOUT_S = 60.0
 """More than a transaction's timeout (10 s) and Kafka's sweep for such (10 s) together."""

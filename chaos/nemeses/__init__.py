@@ -57,7 +57,7 @@ from chaos.nemeses.shapes import (
     PartitionHalves,
     PartitionRing,
 )
-from chaos.protocols import Nemesis
+from chaos.values.protocols import Nemesis
 
 NEMESES: dict[str, Nemesis] = {
     nemesis.name: nemesis

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import AdminStorm, CutLink, Elect, Fault, Heal, Kill, MoveReplicas
 from chaos.nemeses.rounds import rounds
+from chaos.values.faults import AdminStorm, CutLink, Elect, Fault, Heal, Kill, MoveReplicas
 
 
 class PreferredElection:

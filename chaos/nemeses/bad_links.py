@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import (
+from chaos.nemeses.rounds import rounds
+from chaos.values.faults import (
     Fault,
     Heal,
     LimitData,
@@ -20,7 +21,6 @@ from chaos.faults import (
     StallConnections,
     Where,
 )
-from chaos.nemeses.rounds import rounds
 
 NODES = ("leader", "follower", "all")
 WHERE: tuple[Where, ...] = ("clients", "nodes")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import ClockJump, ClockSkew, Fault, Heal
+from chaos.values.faults import ClockJump, ClockSkew, Fault, Heal
 
 
 class JumpClock:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import DiskFull, DiskStall, Fault, Heal, PowerLoss, Shutdown
+from chaos.values.faults import DiskFull, DiskStall, Fault, Heal, PowerLoss, Shutdown
 
 
 class StallDisk:

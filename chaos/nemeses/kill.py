@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import CutClients, DelayAnswers, Fault, Heal, Kill
+from chaos.values.faults import CutClients, DelayAnswers, Fault, Heal, Kill
 
 
 class KillNode:

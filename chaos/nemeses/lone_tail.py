@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import CutClients, Fault, Heal, Isolate, Kill
+from chaos.values.faults import CutClients, Fault, Heal, Isolate, Kill
 
 
 class LoneTail:

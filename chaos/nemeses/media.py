@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import (
+from chaos.values.faults import (
     BitFlip,
     DiskDead,
     DiskReadOnly,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import DropPackets, Fault, Heal, LosePackets
 from chaos.nemeses.rounds import rounds
+from chaos.values.faults import DropPackets, Fault, Heal, LosePackets
 
 
 class OneWayPackets:

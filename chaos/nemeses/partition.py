@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import CutClients, CutLink, Fault, Heal, How, Isolate
+from chaos.values.faults import CutClients, CutLink, Fault, Heal, How, Isolate
 
 HOWS: tuple[How, ...] = ("blackhole", "refuse")
 

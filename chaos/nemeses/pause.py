@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import Fault, Heal, Pause
+from chaos.values.faults import Fault, Heal, Pause
 
 
 class PauseNode:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import Fault, Heal, Kill, Pause, Shutdown
 from chaos.nemeses.rounds import rounds
+from chaos.values.faults import Fault, Heal, Kill, Pause, Shutdown
 
 
 class RollingRestart:

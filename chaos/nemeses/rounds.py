@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from random import Random
 
-from chaos.faults import Fault, Heal
+from chaos.values.faults import Fault, Heal
 
 Seconds = tuple[float, float]
 """From, to."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from chaos.faults import CutControllers, Fault, Heal, Split
 from chaos.nemeses.partition import HOWS
 from chaos.nemeses.rounds import rounds
+from chaos.values.faults import CutControllers, Fault, Heal, Split
 
 CALM, HOLD = (3.0, 6.0), (4.0, 8.0)
 """A session is 3 seconds in the targets' chaos settings: leaders move, and come back."""

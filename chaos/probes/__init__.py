@@ -5,7 +5,18 @@ To add one: a function over a Site (frame.py shows how), and a line here.
 
 from dataclasses import replace
 
-from chaos.faults import (
+from chaos.probes import administration, clocks, disks, media, networks, processes
+from chaos.probes.frame import Probe
+from chaos.probes.grounds import (
+    APACHE,
+    IN_CONTAINERS,
+    REFERENCE,
+    REFERENCE_ON_DISKS,
+    REFERENCE_WITH_SHIM,
+    THREE_NAMESPACES,
+    THREE_NODES,
+)
+from chaos.values.faults import (
     AdminStorm,
     BitFlip,
     ClockJump,
@@ -39,17 +50,6 @@ from chaos.faults import (
     Split,
     StallConnections,
     TornWrites,
-)
-from chaos.probes import administration, clocks, disks, media, networks, processes
-from chaos.probes.frame import Probe
-from chaos.probes.grounds import (
-    APACHE,
-    IN_CONTAINERS,
-    REFERENCE,
-    REFERENCE_ON_DISKS,
-    REFERENCE_WITH_SHIM,
-    THREE_NAMESPACES,
-    THREE_NODES,
 )
 
 KILL_MS, LINK_MS, STALL_MS, POWER_MS = 10, 50, 50, 1000

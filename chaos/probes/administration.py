@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from chaos.faults import AdminStorm, Elect, Heal, MoveReplicas, Shutdown
 from chaos.probes.asking import make_topic, partition, topics
 from chaos.probes.frame import ProbeFailed, Site
+from chaos.values.faults import AdminStorm, Elect, Heal, MoveReplicas, Shutdown
 
 TOPIC = "administered"
 STORM_TOPICS = 20

@@ -7,7 +7,7 @@ import socket
 import time
 from contextlib import closing
 
-from chaos.clients.wire_link import (
+from chaos.clients.wire.wire_link import (
     LATEST,
     Connection,
     PartitionState,
@@ -16,7 +16,7 @@ from chaos.clients.wire_link import (
     check,
     insist,
 )
-from chaos.links import Address, joined
+from chaos.means.links import Address, joined
 from chaos.probes.frame import PATIENCE_S, Site
 from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
 

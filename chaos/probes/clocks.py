@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.faults import ClockJump, ClockSkew, Fault
 from chaos.probes.asking import append, make_topic, refusal
 from chaos.probes.frame import PATIENCE_S, Site
+from chaos.values.faults import ClockJump, ClockSkew, Fault
 
 TOPIC = "probe-clocks"
 AFTER_MAX_MS = 2_000

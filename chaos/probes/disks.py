@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from chaos.faults import DiskFull, DiskStall, PowerLoss
 from chaos.probes.asking import append, log_end, make_topic, refusal
 from chaos.probes.frame import PATIENCE_S, QUIET_S, ProbeFailed, Site
-from chaos.targets import disk_faults
+from chaos.targets.faults import disk_faults
+from chaos.values.faults import DiskFull, DiskStall, PowerLoss
 
 TOPIC = "probe"
 

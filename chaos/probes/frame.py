@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from chaos.faults import Fault, Heal
-from chaos.links import Address
-from chaos.protocols import Performed
-from chaos.targets import probe
-from chaos.targets.cluster import LocalCluster
+from chaos.means.links import Address
+from chaos.targets.clusters import probe
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.values.faults import Fault, Heal
+from chaos.values.protocols import Performed
 from reference_impl.wire import ApiKey, encode_request, request_definition
 
 PATIENCE_S = 60.0

@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from chaos import containers, disks, links, shim
-from chaos.links import LinkError
-from chaos.netns import namespaces
+from chaos.means import disks, links, shim
+from chaos.means.docker import containers
+from chaos.means.java import find_java
+from chaos.means.links import LinkError
+from chaos.means.netns import namespaces
 from chaos.probes import clocks, small_cluster, small_containers
 from chaos.probes.frame import Backend, Ground
-from chaos.protocols import Target, TargetError
 from chaos.targets.apache import ApacheKafka
-from chaos.targets.cluster import LocalCluster
+from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.dockerized.apache import DockerizedApache
 from chaos.targets.dockerized.reference import DockerizedReference
-from chaos.targets.java import find_java
 from chaos.targets.reference import Reference
+from chaos.values.protocols import Target, TargetError
 
 CONFIG = {"num.partitions": "2"}
 

@@ -8,8 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from chaos.clients.wire_link import WireError
-from chaos.faults import (
+from chaos.clients.wire.wire_link import WireError
+from chaos.probes.asking import append, log_end, make_topic
+from chaos.probes.frame import PATIENCE_S, ProbeFailed, Site
+from chaos.targets.faults import disk_faults
+from chaos.targets.faults.segments import segments
+from chaos.values.faults import (
     BitFlip,
     DiskDead,
     DiskReadOnly,
@@ -20,10 +24,6 @@ from chaos.faults import (
     SlowDisk,
     TornWrites,
 )
-from chaos.probes.asking import append, log_end, make_topic
-from chaos.probes.frame import PATIENCE_S, ProbeFailed, Site
-from chaos.targets import disk_faults
-from chaos.targets.segments import segments
 
 TOPIC = "probe-media"
 DELAY_MS = 300

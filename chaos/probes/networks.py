@@ -8,7 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from typing import cast
 
-from chaos.faults import (
+from chaos.probes.asking import is_refused, is_silent
+from chaos.probes.frame import PATIENCE_S, QUIET_S, ProbeFailed, Site
+from chaos.probes.small_cluster import SmallCluster
+from chaos.values.faults import (
     CutClients,
     CutControllers,
     CutLink,
@@ -26,9 +29,6 @@ from chaos.faults import (
     Split,
     StallConnections,
 )
-from chaos.probes.asking import is_refused, is_silent
-from chaos.probes.frame import PATIENCE_S, QUIET_S, ProbeFailed, Site
-from chaos.probes.small_cluster import SmallCluster
 
 DELAY_MS = 300
 JITTER_MS = 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 import time
 
-from chaos.faults import Kill, Pause, Shutdown
 from chaos.probes.asking import is_silent
 from chaos.probes.frame import QUIET_S, ProbeFailed, Site
-from chaos.targets import probe
+from chaos.targets.clusters import probe
+from chaos.values.faults import Kill, Pause, Shutdown
 
 
 def a_killed_node_answers_nobody(site: Site) -> str:

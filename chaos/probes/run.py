@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from chaos.faults import FAULTS, Heal
-from chaos.links import LinkError
+from chaos.means.links import LinkError
 from chaos.probes import PROBES
 from chaos.probes.frame import Backend, Ground, Outcome, Probe, ProbeFailed, Proof, Site
-from chaos.protocols import TargetError
+from chaos.values.faults import FAULTS, Heal
+from chaos.values.protocols import TargetError
 
 PROVED, FAILED, USAGE = 0, 1, 2
 EFFECT_ERRORS = (ProbeFailed, TargetError, LinkError, OSError)

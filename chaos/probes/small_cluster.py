@@ -6,16 +6,16 @@ import socket
 import sys
 from pathlib import Path
 
-from chaos import leftovers
-from chaos.faults import LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
-from chaos.links import Address, LinkError, Links, joined
+from chaos.means import leftovers
+from chaos.means.links import Address, LinkError, Links, joined
 from chaos.probes import small_node
-from chaos.protocols import TargetError
-from chaos.targets import layout as layouts
-from chaos.targets import namespaced
-from chaos.targets.cluster import LocalCluster, LocalNode
-from chaos.targets.layout import LISTENERS, Layout
-from chaos.targets.probe import NoAnswer
+from chaos.targets.clusters import layout as layouts
+from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.layout import LISTENERS, Layout
+from chaos.targets.clusters.probe import NoAnswer
+from chaos.targets.namespaced import cluster as namespaced
+from chaos.values.faults import LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
+from chaos.values.protocols import TargetError
 
 NODES = 3
 ASK_TIMEOUT_S = 60.0

@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from chaos.containers import Container, Engine
-from chaos.faults import LINK_FAULTS
-from chaos.links import joined
+from chaos.means.docker.containers import Container, Engine
+from chaos.means.links import joined
 from chaos.probes import small_node
 from chaos.probes.small_cluster import COMMON, NODES, SmallCluster
+from chaos.targets.clusters.layout import LISTENERS
 from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, Maker
 from chaos.targets.dockerized.network import Network
 from chaos.targets.dockerized.reference import IMAGE
-from chaos.targets.layout import LISTENERS
+from chaos.values.faults import LINK_FAULTS
 
 PROGRAM = "/small_node.py"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from chaos import run_directory
+from chaos.record import run_directory
 from chaos.workloads.values import PER_PROCESS
 from linearizability import history
 from linearizability.history import F, Type

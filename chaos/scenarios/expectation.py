@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from linearizability.verdict import Validity
 
 

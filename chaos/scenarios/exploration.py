@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from random import Random
 
-from chaos.faults import (
+from chaos.nemeses import NEMESES
+from chaos.record.run_directory import Scenario
+from chaos.scenarios.expectation import Expectation, Part
+from chaos.scenarios.fitting import family_of, nodes_of, seconds_of, why_not
+from chaos.scenarios.regression import FLUSH_EACH
+from chaos.values.faults import (
     POWER_FAULTS,
     ClockJump,
     ClockSkew,
@@ -17,11 +22,6 @@ from chaos.faults import (
     Kill,
     Shutdown,
 )
-from chaos.nemeses import NEMESES
-from chaos.run_directory import Scenario
-from chaos.scenarios.expectation import Expectation, Part
-from chaos.scenarios.fitting import family_of, nodes_of, seconds_of, why_not
-from chaos.scenarios.regression import FLUSH_EACH
 from chaos.workloads import WORKLOADS
 from linearizability.verdict import Validity
 

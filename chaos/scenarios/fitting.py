@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from chaos.clients.factories import check_groups
-from chaos.faults import POWER_FAULTS, Kill
-from chaos.first_phase import SWEEP_OF_TRANSACTIONS
 from chaos.listing import check_fit, is_transactional
 from chaos.nemeses import NEMESES
-from chaos.protocols import SizedTarget, TargetError
-from chaos.run_directory import Scenario
-from chaos.targets import equipment, parse_target
+from chaos.record.run_directory import Scenario
+from chaos.run.first_phase import SWEEP_OF_TRANSACTIONS
+from chaos.targets import parse_target
+from chaos.targets.faults import equipment
+from chaos.values.faults import POWER_FAULTS, Kill
+from chaos.values.protocols import SizedTarget, TargetError
 from chaos.workloads import WORKLOADS
 
 SECONDS = {"apache": 25.0}

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
 from chaos.scenarios.fitting import family_of, nodes_of, seconds_of
 from linearizability.verdict import Validity

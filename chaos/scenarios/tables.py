@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from chaos.scenarios.effects import Effect
 from chaos.scenarios.fitting import family_of, nodes_of, seconds_of
 from chaos.scenarios.regression import FLUSH_EACH

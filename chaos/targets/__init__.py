@@ -6,14 +6,14 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.protocols import Target, TargetError
 from chaos.targets.apache import of_version
 from chaos.targets.bootstrap import BootstrapTarget
 from chaos.targets.dockerized import in_containers
-from chaos.targets.foreign import SUFFIX, ForeignTarget
+from chaos.targets.foreign.target import SUFFIX, ForeignTarget
 from chaos.targets.kfake import pinned
-from chaos.targets.namespaced_apache import in_namespaces
+from chaos.targets.namespaced.apache import in_namespaces
 from chaos.targets.reference import with_bug_or_not
+from chaos.values.protocols import Target, TargetError
 
 __all__ = ["FOREIGN", "TARGETS", "parse_target"]
 

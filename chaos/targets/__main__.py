@@ -9,8 +9,8 @@ import tempfile
 import threading
 from pathlib import Path
 
-from chaos.protocols import TargetError
 from chaos.targets import parse_target
+from chaos.values.protocols import TargetError
 
 
 def main() -> int:

@@ -10,10 +10,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from chaos import leftovers
-from chaos.caches import cache_directory
-from chaos.disks import Disk
-from chaos.faults import (
+from chaos.means import leftovers
+from chaos.means.caches import cache_directory
+from chaos.means.disks import Disk
+from chaos.means.java import find_java
+from chaos.means.links import Address, LinkError, Links, joined, toxiproxy_server
+from chaos.means.ports import NoFreePort
+from chaos.targets.clusters import layout as layouts
+from chaos.targets.clusters import probe, roles
+from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.layout import Layout
+from chaos.targets.clusters.listeners import by_name, with_listeners
+from chaos.targets.clusters.probe import NoAnswer
+from chaos.targets.clusters.properties import properties_of, write_private
+from chaos.targets.faults import shim_faults
+from chaos.targets.faults.disk_faults import disks_for
+from chaos.values.faults import (
     ADMIN_FAULTS,
     DISK_FAULTS,
     LINK_FAULTS,
@@ -23,18 +35,7 @@ from chaos.faults import (
     Fault,
     Heal,
 )
-from chaos.links import Address, LinkError, Links, joined, toxiproxy_server
-from chaos.ports import NoFreePort
-from chaos.protocols import Cluster, TargetError
-from chaos.targets import layout as layouts
-from chaos.targets import probe, roles, shim_faults
-from chaos.targets.cluster import LocalCluster, LocalNode
-from chaos.targets.disk_faults import disks_for
-from chaos.targets.java import find_java
-from chaos.targets.layout import Layout
-from chaos.targets.listeners import by_name, with_listeners
-from chaos.targets.probe import NoAnswer
-from chaos.targets.properties import properties_of, write_private
+from chaos.values.protocols import Cluster, TargetError
 
 DEFAULT_VERSION = "4.3.1"
 VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}

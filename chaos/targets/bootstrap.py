@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from chaos.faults import Fault, Heal
-from chaos.links import Address, joined
-from chaos.protocols import Cluster, Performed, TargetError
-from chaos.targets import probe
-from chaos.targets.probe import NoAnswer
+from chaos.means.links import Address, joined
+from chaos.targets.clusters import probe
+from chaos.targets.clusters.probe import NoAnswer
+from chaos.values.faults import Fault, Heal
+from chaos.values.protocols import Cluster, Performed, TargetError
 
 REACH_TIMEOUT_S = 5.0
 RETURN_TIMEOUT_S = 60.0

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from chaos import leftovers
-from chaos.caches import executable
-from chaos.faults import Fault, Heal, Kill, Pause
-from chaos.links import joined
-from chaos.ports import NoFreePort, free_ports
-from chaos.protocols import Cluster, TargetError
-from chaos.targets.cluster import LocalCluster, LocalNode
-from chaos.targets.layout import LOOPBACK
+from chaos.means import leftovers
+from chaos.means.caches import executable
+from chaos.means.links import joined
+from chaos.means.ports import NoFreePort, free_ports
+from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.layout import LOOPBACK
+from chaos.values.faults import Fault, Heal, Kill, Pause
+from chaos.values.protocols import Cluster, TargetError
 
 VERSION = "v0.0.0-20260918054303-01f206a7e32c"
 """As pinned in ci/tools/kfake/go.mod."""

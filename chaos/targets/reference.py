@@ -8,9 +8,17 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from chaos import leftovers
-from chaos.disks import Disk
-from chaos.faults import (
+from chaos.means import leftovers
+from chaos.means.disks import Disk
+from chaos.means.links import Address, Link, LinkError, Links, joined
+from chaos.means.ports import NoFreePort, free_ports
+from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.layout import LOOPBACK, client_link
+from chaos.targets.clusters.listeners import with_listeners
+from chaos.targets.clusters.properties import write_private
+from chaos.targets.faults import shim_faults
+from chaos.targets.faults.disk_faults import disks_for
+from chaos.values.faults import (
     DISK_FAULTS,
     PROCESS_FAULTS,
     SHIM_FAULTS,
@@ -22,15 +30,7 @@ from chaos.faults import (
     Fault,
     Heal,
 )
-from chaos.links import Address, Link, LinkError, Links, joined
-from chaos.ports import NoFreePort, free_ports
-from chaos.protocols import Cluster, TargetError
-from chaos.targets import shim_faults
-from chaos.targets.cluster import LocalCluster, LocalNode
-from chaos.targets.disk_faults import disks_for
-from chaos.targets.layout import LOOPBACK, client_link
-from chaos.targets.listeners import with_listeners
-from chaos.targets.properties import write_private
+from chaos.values.protocols import Cluster, TargetError
 
 FAULTS: frozenset[type[Fault]] = (
     PROCESS_FAULTS

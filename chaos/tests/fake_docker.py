@@ -10,7 +10,7 @@ from typing import Any
 
 import docker.errors
 
-from chaos.containers import STAND_IN
+from chaos.means.docker.containers import STAND_IN
 
 
 class FakeHandle:

@@ -8,8 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from chaos.faults import Fault, Heal, Kill
-from chaos.protocols import (
+from chaos.run.runner import Tools
+from chaos.values.faults import Fault, Heal, Kill
+from chaos.values.protocols import (
     Assign,
     ClientFactory,
     ClientSettings,
@@ -24,7 +25,6 @@ from chaos.protocols import (
     TargetError,
     TopicSpec,
 )
-from chaos.runner import Tools
 
 Partition = tuple[str, int]
 DOWN_S = 0.02

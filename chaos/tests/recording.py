@@ -8,8 +8,8 @@ import threading
 import time
 from pathlib import Path
 
-from chaos.protocols import Completion, Outcome, Poll, Record, Send
-from chaos.recorder import HistoryRecorder
+from chaos.record.recorder import HistoryRecorder
+from chaos.values.protocols import Completion, Outcome, Poll, Record, Send
 
 CONTEXT = {"session": 0, "client": "test"}
 

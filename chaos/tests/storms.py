@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos import run_directory
-from chaos.runner import RunResult, run
+from chaos.record import run_directory
+from chaos.run.runner import RunResult, run
 
 LONGEST_S = 60.0
 

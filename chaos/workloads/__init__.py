@@ -1,6 +1,6 @@
 """The workloads: which operations, by which process, read how at the end. One literal table."""
 
-from chaos.protocols import Workload
+from chaos.values.protocols import Workload
 from chaos.workloads.appends import Appends
 from chaos.workloads.appends_mixed import AppendsMixed
 from chaos.workloads.appends_weaker import AppendsAcks0, AppendsAcks1, AppendsNotIdempotent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
-from chaos.protocols import ClientSettings, Completion, Operation, TopicSpec
+from chaos.values.protocols import ClientSettings, Completion, Operation, TopicSpec
 from chaos.workloads.asking import ask_for_ever
 from chaos.workloads.reading import everything, final_reads, poll_for_ever
 from chaos.workloads.sending import send_for_ever

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from itertools import islice
 from random import Random
 
-from chaos.protocols import ClientSettings, Completion, Operation, Send
+from chaos.values.protocols import ClientSettings, Completion, Operation, Send
 from chaos.workloads.appends import Appends
 from chaos.workloads.values import values_of
 

@@ -8,7 +8,7 @@ producer configuration, acks, enable.idempotence; design#replication.
 
 from __future__ import annotations
 
-from chaos.protocols import ClientSettings
+from chaos.values.protocols import ClientSettings
 from chaos.workloads.appends import Appends
 
 ALWAYS_HOLDS = (

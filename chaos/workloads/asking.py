@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from itertools import cycle
 
-from chaos.operations import AskEnds, Idle
-from chaos.protocols import Completion, Operation
+from chaos.values.operations import AskEnds, Idle
+from chaos.values.protocols import Completion, Operation
 
 BETWEEN_S = 0.02
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 
-from chaos.protocols import ClientSettings, Completion, Operation, Record, Send, TopicSpec
+from chaos.values.protocols import ClientSettings, Completion, Operation, Record, Send, TopicSpec
 from chaos.workloads.reading import everything, final_reads, poll_for_ever
 from chaos.workloads.removed import nothing_cleaned
 from chaos.workloads.values import values_of

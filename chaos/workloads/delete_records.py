@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from random import Random
 
-from chaos.operations import DeleteRecords
-from chaos.protocols import Completion, Operation, Outcome, Send
+from chaos.values.operations import DeleteRecords
+from chaos.values.protocols import Completion, Operation, Outcome, Send
 from chaos.workloads.appends import Appends
 from chaos.workloads.sending import send_for_ever
 

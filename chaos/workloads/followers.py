@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chaos.protocols import ClientSettings
+from chaos.values.protocols import ClientSettings
 from chaos.workloads.appends import Appends
 
 RACKS = 3

@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import count
 from random import Random
 
-from chaos.operations import CommitPosition, FetchPositions, Idle, Membership
-from chaos.protocols import (
+from chaos.values.operations import CommitPosition, FetchPositions, Idle, Membership
+from chaos.values.protocols import (
     ClientSettings,
     CommitOffsets,
     Completion,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from random import Random
 
-from chaos.operations import Grow, Idle
-from chaos.protocols import (
+from chaos.values.operations import Grow, Idle
+from chaos.values.protocols import (
     ClientSettings,
     CommitOffsets,
     Completion,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
-from chaos.operations import CommitPosition, DeletePositions, FetchPositions
-from chaos.protocols import ClientSettings, Completion, Operation, TopicSpec
+from chaos.values.operations import CommitPosition, DeletePositions, FetchPositions
+from chaos.values.protocols import ClientSettings, Completion, Operation, TopicSpec
 from chaos.workloads.reading import final_reads
 from chaos.workloads.sending import send_for_ever
 

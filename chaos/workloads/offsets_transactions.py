@@ -6,8 +6,23 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from chaos.operations import CommitAsFormer, FetchPositions, Idle, RawSend, SendOffsets, Supersede
-from chaos.protocols import Abort, Begin, ClientSettings, Commit, Completion, Operation, Outcome
+from chaos.values.operations import (
+    CommitAsFormer,
+    FetchPositions,
+    Idle,
+    RawSend,
+    SendOffsets,
+    Supersede,
+)
+from chaos.values.protocols import (
+    Abort,
+    Begin,
+    ClientSettings,
+    Commit,
+    Completion,
+    Operation,
+    Outcome,
+)
 from chaos.workloads.offsets import Offsets
 from chaos.workloads.sending import send_for_ever
 from chaos.workloads.values import values_of

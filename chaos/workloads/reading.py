@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from random import Random
 
-from chaos.protocols import (
+from chaos.values.protocols import (
     Assign,
     ClientSettings,
     Completion,

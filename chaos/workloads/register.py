@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
-from chaos.operations import ReadLatest
-from chaos.protocols import ClientSettings, Completion, Operation, Outcome, Send, TopicSpec
+from chaos.values.operations import ReadLatest
+from chaos.values.protocols import ClientSettings, Completion, Operation, Outcome, Send, TopicSpec
 from chaos.workloads.compaction import QUICK_CLEANING
 from chaos.workloads.reading import final_reads
 from chaos.workloads.values import values_of

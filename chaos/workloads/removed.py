@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from chaos.protocols import Record
+from chaos.values.protocols import Record
 
 WHOLE = "read_all"
 

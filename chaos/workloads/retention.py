@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from chaos.protocols import Record
+from chaos.values.protocols import Record
 from chaos.workloads.appends import Appends
 from chaos.workloads.removed import nothing_deleted
 

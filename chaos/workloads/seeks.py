@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from random import Random
 
-from chaos.operations import Seek, SeekToTime
-from chaos.protocols import (
+from chaos.values.operations import Seek, SeekToTime
+from chaos.values.protocols import (
     Assign,
     ClientSettings,
     Completion,

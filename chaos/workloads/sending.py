@@ -6,7 +6,7 @@ from collections.abc import Generator
 from itertools import islice
 from random import Random
 
-from chaos.protocols import Completion, Operation, Send
+from chaos.values.protocols import Completion, Operation, Send
 from chaos.workloads.values import values_of
 
 RECORDS_PER_SEND_MAX = 4

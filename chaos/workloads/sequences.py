@@ -6,8 +6,8 @@ from collections.abc import Generator
 from itertools import islice
 from random import Random
 
-from chaos.operations import RawSend
-from chaos.protocols import ClientSettings, Completion, Operation
+from chaos.values.operations import RawSend
+from chaos.values.protocols import ClientSettings, Completion, Operation
 from chaos.workloads.appends import Appends
 from chaos.workloads.values import values_of
 

@@ -7,8 +7,8 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from enum import Enum
 from random import Random
 
-from chaos.operations import Idle
-from chaos.protocols import (
+from chaos.values.operations import Idle
+from chaos.values.protocols import (
     Abort,
     Begin,
     ClientSettings,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from random import Random
 
-from chaos.protocols import ClientSettings, Send, TopicSpec
+from chaos.values.protocols import ClientSettings, Send, TopicSpec
 from chaos.workloads.asking import ask_for_ever
 from chaos.workloads.transacting import ByTransactions, End, Steps, transaction
 from chaos.workloads.values import values_of

@@ -7,8 +7,8 @@ from itertools import islice
 from random import Random
 from typing import cast
 
-from chaos.operations import AddOffsets, CommitInTransaction, Membership
-from chaos.protocols import (
+from chaos.values.operations import AddOffsets, CommitInTransaction, Membership
+from chaos.values.protocols import (
     Abort,
     Begin,
     ClientSettings,

@@ -7,8 +7,23 @@ from dataclasses import replace
 from itertools import islice
 from random import Random
 
-from chaos.operations import CommitAsFormer, Idle, RawSend, RejoinAsFormer, SendOldMarker, Supersede
-from chaos.protocols import Abort, Begin, ClientSettings, Commit, Completion, Outcome, TopicSpec
+from chaos.values.operations import (
+    CommitAsFormer,
+    Idle,
+    RawSend,
+    RejoinAsFormer,
+    SendOldMarker,
+    Supersede,
+)
+from chaos.values.protocols import (
+    Abort,
+    Begin,
+    ClientSettings,
+    Commit,
+    Completion,
+    Outcome,
+    TopicSpec,
+)
 from chaos.workloads.transacting import ByTransactions, Steps
 from chaos.workloads.values import values_of
 

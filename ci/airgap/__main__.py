@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from chaos.protocols import TargetError
+from chaos.values.protocols import TargetError
 from ci.airgap import daemon, images, prove
 from ci.errors import UsageError, explain
 

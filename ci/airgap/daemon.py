@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from chaos import guard, mounts
+from chaos.means import guard, mounts
 from ci import places
 from ci.errors import UsageError
 

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chaos.containers import STAND_IN, asking
+from chaos.means.docker.containers import STAND_IN, asking
 from chaos.targets.dockerized import reference
 from chaos.targets.dockerized.network import SIDECAR_IMAGE, TOXIPROXY_IMAGE
 from ci import places

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.protocols import Target
 from chaos.targets import parse_target
 from chaos.targets.apache import ApacheKafka
+from chaos.values.protocols import Target
 from ci import doctor
 from ci.bench import broker_loads as loads
 from ci.bench import broker_resources, family

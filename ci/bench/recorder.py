@@ -7,10 +7,10 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from chaos.clients.confluent import ConfluentClient
-from chaos.protocols import ClientSettings, Completion, Operation, Send
-from chaos.recorder import measure_overhead
+from chaos.clients.confluent.client import ConfluentClient
+from chaos.record.recorder import measure_overhead
 from chaos.targets import parse_target
+from chaos.values.protocols import ClientSettings, Completion, Operation, Send
 from ci.bench.table import Ratio, Table
 from conformance.examination import advertised_versions
 from conformance.wire import Wire

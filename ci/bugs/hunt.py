@@ -13,9 +13,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos.protocols import TargetError
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from chaos.scenarios.fitting import why_not
+from chaos.values.protocols import TargetError
 from ci.attack import judge
 from ci.bugs.finding import Attempt, Finding
 from ci.bugs.scenarios import TARGET, scenario_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from chaos.scenarios.exploration import promised_config
 from chaos.scenarios.fitting import nodes_of
 from reference_impl.bugs import BUGS

@@ -14,31 +14,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/workloads": frozenset(
         {"asking", "reading", "removed", "sending", "transacting", "values"}
     ),
-    "chaos/targets": frozenset(
-        {
-            "admin_faults",
-            "cluster",
-            "disk_faults",
-            "equipment",
-            "compose",
-            "client_table",
-            "commands",
-            "foreign_faults",
-            "foreign_file",
-            "foreign_node",
-            "java",
-            "layout",
-            "link_faults",
-            "listeners",
-            "namespaced",
-            "probe",
-            "process_faults",
-            "properties",
-            "roles",
-            "segments",
-            "shim_faults",
-        }
-    ),
+    "chaos/targets": frozenset(),
     "linearizability/checkers": frozenset({"base"}),
     "reference_impl/bugs": frozenset({"bug", "recompression"}),
     "reference_impl/core/handlers": frozenset({"altering_configs"}),

@@ -103,7 +103,7 @@ def chaos_list(
     your own cluster allows."""
     from chaos.listing import list_for, list_markdown, list_text
     from chaos.targets import parse_target
-    from chaos.targets.foreign import usual_file
+    from chaos.targets.foreign.target import usual_file
 
     described = cluster or usual_file(Path.cwd())
     own = list_for(parse_target(chosen_target(None, cluster))) if described else ""

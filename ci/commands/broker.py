@@ -48,7 +48,7 @@ def fuzz(
 ) -> None:
     """Fuzz the reference broker with the message schemas; exit 1 if it dies, leaks, or disturbs a
     good client."""
-    from chaos import leftovers
+    from chaos.means import leftovers
     from reference_impl.robustness.fuzz.run import fuzz as run_fuzz
 
     check_above_zero(seconds=seconds, cases=cases)
@@ -64,7 +64,7 @@ def kills(
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
     """Kill -9 the reference broker under load; exit 1 if anything is lost, or happens twice."""
-    from chaos import leftovers
+    from chaos.means import leftovers
     from reference_impl.bugs import BUGS
     from reference_impl.robustness.kills.run import run_kills
 

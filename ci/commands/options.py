@@ -56,7 +56,7 @@ SPARK_MASTERS = ("local", "spark://", "sc://")
 def chosen_target(target: str | None, cluster: Path | None) -> str:
     """Return the one target that the options name, or the touchstone.toml of the working folder or
     of one above it. Raise UsageError."""
-    from chaos.targets.foreign import SUFFIX, USUAL_FILE, usual_file
+    from chaos.targets.foreign.target import SUFFIX, USUAL_FILE, usual_file
 
     if target and cluster:
         raise UsageError(f"--target {target} and --cluster {cluster}: give one of them")

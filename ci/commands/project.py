@@ -20,7 +20,7 @@ def doctor(
 
     Exit status 1 if a command that was killed has left processes, disks or the like behind.
     """
-    from chaos import leftovers
+    from chaos.means import leftovers
     from ci import doctor as doctor_module
 
     if mend:
@@ -63,7 +63,7 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(help="recorder, judges, broker.")] = None,
 ) -> None:
     """Measure speed and memory as ratios within one run; 1 if a bound is broken."""
-    from chaos import leftovers
+    from chaos.means import leftovers
     from ci.bench import run_bench
 
     leftovers.remove_and_mark_children()

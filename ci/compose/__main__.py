@@ -16,9 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from chaos.containers import STAND_IN, asking, daemon_url
-from chaos.protocols import TargetError
-from chaos.targets import compose, probe
+from chaos.means.docker.containers import STAND_IN, asking, daemon_url
+from chaos.targets.clusters import probe
+from chaos.targets.foreign import compose
+from chaos.values.protocols import TargetError
 from ci import places
 from ci.errors import UsageError, explain
 

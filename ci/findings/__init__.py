@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos import run_directory
-from chaos.run_directory import RUN_JSON, RunDirectoryError
+from chaos.record import run_directory
+from chaos.record.run_directory import RUN_JSON, RunDirectoryError
 from chaos.scenarios.effects import Effects, effects_of
 from ci.errors import UsageError
 from ci.findings.claims import CLAIMS, Claim

@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from chaos import ports
-from chaos.protocols import TargetError
-from chaos.run_directory import Scenario
+from chaos.means import ports
+from chaos.record.run_directory import Scenario
+from chaos.values.protocols import TargetError
 
 LOOK_EVERY_S = 0.3
 END_TIMEOUT_S = 120.0
@@ -81,7 +81,7 @@ class Job:
         try:
             self.process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()  # what it leaves, chaos.guard and the next command end
+            self.process.kill()  # what it leaves, chaos.means.guard and the next command end
             self.process.wait()
 
     def result(self) -> Path:

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos.protocols import TargetError
-from chaos.run_directory import REPOSITORY, Scenario, commit_of, utc_now
+from chaos.record.run_directory import REPOSITORY, Scenario, commit_of, utc_now
 from chaos.scenarios.expectation import Expectation
+from chaos.values.protocols import TargetError
 from ci.attack import Judged, judge_for_the_record
 from ci.lanes import LOOK_EVERY_S, Lanes
 from ci.nightly.agenda import Agenda

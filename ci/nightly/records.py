@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chaos.run_directory import utc_now
+from chaos.record.run_directory import utc_now
 from ci.errors import UsageError
 from ci.nightly.outcome import Ending, Outcome
 from linearizability.history import history_file

@@ -17,9 +17,9 @@ from pathlib import Path
 
 OWNER = """
 import os, pathlib, signal, subprocess, sys
-from chaos import guard, owed, processes
-from chaos.disks import Disk
-from chaos.netns.namespaces import Namespaces
+from chaos.means import guard, owed, processes
+from chaos.means.disks import Disk
+from chaos.means.netns.namespaces import Namespaces
 home, network, port, paused = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:])
 disk = Disk.make("left", 64 << 20)
 disk.freeze()

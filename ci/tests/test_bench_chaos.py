@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.faults import Kill
 from chaos.probes import PROBES
 from chaos.probes.frame import Outcome, Proof
+from chaos.values.faults import Kill
 from ci.bench import chaos
 from ci.bench.table import Table
 

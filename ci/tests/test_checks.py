@@ -40,8 +40,8 @@ CLEAN = {
         "from chaos.nemeses.kill import Kill, KillLeader\n\n"
         "NEMESES = {n.name: n for n in (Kill, KillLeader)}\n"
     ),
-    "chaos/nemeses/kill.py": "from chaos import faults\n",
-    "chaos/faults.py": "",
+    "chaos/nemeses/kill.py": "from chaos.values import faults\n",
+    "chaos/values/faults.py": "",
     "chaos/tests/test_kill.py": "import linearizability\n",
     "linearizability/__init__.py": "import rich\nfrom confluent_kafka import Producer\n",
     "requirements.in": "rich\nconfluent-kafka  # one more client\n",
@@ -50,8 +50,12 @@ CLEAN = {
 LOOP = "def test_a(answer):\n    for row in {}:\n        expect(row.error_code, 0)\n"
 PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "imports": [
-        ("linearizability/a.py", "from chaos import faults\n", "may import nothing"),
-        ("linearizability/b.py", "from chaos.faults import Kill\n", "yet imports chaos.faults"),
+        ("linearizability/a.py", "from chaos.values import faults\n", "may import nothing"),
+        (
+            "linearizability/b.py",
+            "from chaos.values.faults import Kill\n",
+            "yet imports chaos.values.faults",
+        ),
         (
             "linearizability/self_test/lookup.py",
             "from linearizability.ingest import resolved\n",
@@ -102,7 +106,11 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "guarantees": [("docs/guarantees.md", "no marks\n", "has no lines '<!-- guarantee: table of")],
     "dependencies": [
         ("ci/a.py", "import rich\nimport pluggy\n", "nothing in requirements.in brings pluggy"),
-        ("chaos/links.py", "def f():\n    from yaml import load\n", "chaos/links.py:2:"),
+        (
+            "chaos/means/links.py",
+            "def f():\n    from yaml import load\n",
+            "chaos/means/links.py:2:",
+        ),
         ("requirements.in", "rich\nconfluent-kafka\nplotly\n", "no module imports plotly"),
     ],
     "leaks": [

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from chaos.targets import parse_target
-from chaos.targets.cluster import LocalCluster
+from chaos.targets.clusters.cluster import LocalCluster
 from conformance.tests.servers import eager_http, serving
 
 MANY = "test_api_versions or test_metadata or test_requests or test_commit_and_fetch"

@@ -18,15 +18,15 @@ from pathlib import Path
 
 import pytest
 
-from chaos import guard, processes
-from chaos.disks import Disk
-from chaos.netns.namespaces import NAMES
+from chaos.means import guard, processes
+from chaos.means.disks import Disk
+from chaos.means.netns.namespaces import NAMES
 
 WAIT_S = 180.0
 QUIET_S = 0.3
 LOOK_EVERY_S = 0.02
 IDLE = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
-NEXT = "from chaos import leftovers; leftovers.remove()"
+NEXT = "from chaos.means import leftovers; leftovers.remove()"
 pytestmark = pytest.mark.needs("root", "loop", "toxiproxy")
 
 
@@ -214,7 +214,7 @@ def expect_removal(harness: Harness) -> None:
 NETWORK = """
 import signal, sys
 from pathlib import Path
-from chaos.faults import DropPackets
+from chaos.values.faults import DropPackets
 from chaos.probes import small_cluster
 small_cluster.start_in_namespaces(Path(sys.argv[1])).perform(DropPackets(1, 2))
 print("struck", flush=True)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.protocols import TargetError
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from chaos.scenarios.effects import Effect, Effects
 from chaos.scenarios.tables import Cell, cells
+from chaos.values.protocols import TargetError
 from ci import guarantees
 from ci.attack import Judged
 from ci.guarantees import Answer, Shown, Tables, list_scenarios, markdown, run_tables

@@ -14,19 +14,19 @@ from ci.tools.wheel_backend import BuildError, renamed
 
 def test_imports_and_names_of_modules_move_under_the_package() -> None:
     source = (
-        "from chaos.faults import Heal\nfrom ci import places\nfrom os import path\n"
+        "from chaos.values.faults import Heal\nfrom ci import places\nfrom os import path\n"
         'COMMAND = ["-m", "reference_impl.host", "chaos", "chaos.md file"]\n'
     )
     assert renamed(source, "x.py") == (
-        "from touchstone.chaos.faults import Heal\nfrom touchstone.ci import places\n"
+        "from touchstone.chaos.values.faults import Heal\nfrom touchstone.ci import places\n"
         "from os import path\n"
         'COMMAND = ["-m", "touchstone.reference_impl.host", "chaos", "chaos.md file"]\n'
     )
 
 
 def test_an_import_that_cannot_be_renamed_is_refused_by_file_and_line() -> None:
-    with pytest.raises(BuildError, match=r"x\.py:2: `import chaos\.faults` cannot be renamed"):
-        renamed("import os\nimport chaos.faults\n", "x.py")
+    with pytest.raises(BuildError, match=r"x\.py:2: `import chaos\.values` cannot be renamed"):
+        renamed("import os\nimport chaos.values\n", "x.py")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_the_wheel_installs_one_package_without_tests_but_with_all_data(wheel: P
         "ci/tools/toxiproxy/go.mod",
         "ci/tools/kafka/4.3.1/pom.xml",
         "linearizability/porcupy/go/go.mod",
-        "chaos/shim/shim.c",
+        "chaos/means/shim/shim.c",
         "chaos/clients/java/KafkaClients.java",
         "requirements-go.lock",
     ):

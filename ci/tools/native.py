@@ -1,14 +1,14 @@
-"""The library that nodes are preloaded with (chaos/shim), into .cache/lib."""
+"""The library that nodes are preloaded with (chaos/means/shim), into .cache/lib."""
 
 import os
 import shutil
 from pathlib import Path
 
-from chaos.shim.control import LIBRARY
+from chaos.means.shim.control import LIBRARY
 from ci import places
 from ci.tools.step import Step, StepFailed, run_logged
 
-SOURCE = places.ROOT / "chaos" / "shim" / "shim.c"
+SOURCE = places.ROOT / "chaos" / "means" / "shim" / "shim.c"
 OUTPUT = places.CACHE / "lib" / LIBRARY
 FLAGS = ("-O2", "-Wall", "-Wextra", "-std=gnu11", "-shared", "-fPIC")
 COMPILERS = ("cc", "gcc", "clang")

@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from chaos.faults import Fault, Heal, Kill
-from chaos.protocols import Cluster, Performed
+from chaos.values.faults import Fault, Heal, Kill
+from chaos.values.protocols import Cluster, Performed
 from conformance.wire import api_key
 from reference_impl.wire import (
     FrameReader,

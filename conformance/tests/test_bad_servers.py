@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from chaos.protocols import TargetError
+from chaos.values.protocols import TargetError
 from conformance import connection, examination, reach
 from conformance.examination import Examined
 from conformance.tests import servers

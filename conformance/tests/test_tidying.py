@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos.clients.admin import Admin
-from chaos.clients.wire_link import WireCluster
-from chaos.faults import Kill
-from chaos.ports import free_ports
-from chaos.protocols import TopicSpec
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.wire_link import WireCluster
+from chaos.means.ports import free_ports
 from chaos.targets import parse_target
+from chaos.values.faults import Kill
+from chaos.values.protocols import TopicSpec
 from conformance.cases.quotas.quotas import ALTER, entry
 from conformance.cases.security.secured_wire import errors_by_user, upsertion
 from conformance.examination import Examined

@@ -10,11 +10,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from chaos.clients import confluent_member, payload
-from chaos.clients.admin import Admin
-from chaos.clients.confluent import ConfluentClient
+from chaos.clients import payload
+from chaos.clients.confluent import member as confluent_member
+from chaos.clients.confluent.client import ConfluentClient
 from chaos.clients.membership_rows import MembershipRows, group_settings
-from chaos.protocols import (
+from chaos.clients.wire.admin import Admin
+from chaos.targets import parse_target
+from chaos.tests.storms import run_until_shown
+from chaos.values.protocols import (
     ClientSettings,
     Cluster,
     CommitOffsets,
@@ -30,8 +33,6 @@ from chaos.protocols import (
     Subscribe,
     TopicSpec,
 )
-from chaos.targets import parse_target
-from chaos.tests.storms import run_until_shown
 from chaos.workloads import WORKLOADS
 from chaos.workloads.groups import ConsumerGroups
 from linearizability.judging import check

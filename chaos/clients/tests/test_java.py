@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from chaos.clients import payload
-from chaos.clients.admin import Admin
-from chaos.clients.java import JavaClient, JavaFactory
-from chaos.clients.java_host import HostError, JavaHost
-from chaos.protocols import (
+from chaos.clients.java.client import JavaClient, JavaFactory
+from chaos.clients.java.host import HostError, JavaHost
+from chaos.clients.wire.admin import Admin
+from chaos.targets import parse_target
+from chaos.values.protocols import (
     Abort,
     Assign,
     Begin,
@@ -32,7 +33,6 @@ from chaos.protocols import (
     Subscribe,
     TopicSpec,
 )
-from chaos.targets import parse_target
 
 pytestmark = pytest.mark.needs("jdk", "kafka-jars")
 NONCE = payload.nonce_of("test")

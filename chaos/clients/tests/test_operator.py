@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from chaos.clients import payload
-from chaos.clients.admin import Admin
-from chaos.clients.confluent import ConfluentFactory
-from chaos.clients.operator import Operator, WithOperator, with_operator
-from chaos.operations import (
+from chaos.clients.confluent.client import ConfluentFactory
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.operator import Operator, WithOperator, with_operator
+from chaos.targets import parse_target
+from chaos.values.operations import (
     CommitPosition,
     DeletePositions,
     DeleteRecords,
@@ -21,7 +22,7 @@ from chaos.operations import (
     ReadLatest,
     Recreate,
 )
-from chaos.protocols import (
+from chaos.values.protocols import (
     Client,
     ClientSettings,
     Cluster,
@@ -31,7 +32,6 @@ from chaos.protocols import (
     Send,
     TopicSpec,
 )
-from chaos.targets import parse_target
 
 NONCE = payload.nonce_of("test")
 TOPIC = TopicSpec("of-the-operator", 1)

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from chaos import guard
-from chaos.clients import group_offsets, own_topics, payload
-from chaos.clients.admin import Admin
-from chaos.clients.own_topics import GRACE_S, OwnTopics, sweep
-from chaos.clients.raw_producer import RawProducer
-from chaos.clients.wire_link import WireCluster
-from chaos.operations import CommitPosition
-from chaos.protocols import ClientSettings, Outcome, Send, TopicSpec
+from chaos.clients import payload
+from chaos.clients.wire import group_offsets, own_topics
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.own_topics import GRACE_S, OwnTopics, sweep
+from chaos.clients.wire.raw_producer import RawProducer
+from chaos.clients.wire.wire_link import WireCluster
+from chaos.means import guard
 from chaos.targets import parse_target
+from chaos.values.operations import CommitPosition
+from chaos.values.protocols import ClientSettings, Outcome, Send, TopicSpec
 
 WAIT_S = 30.0
 
@@ -115,7 +116,7 @@ def test_the_next_run_removes_what_a_killed_one_left_and_not_what_a_living_one_h
     OwnTopics(bootstrap, living, 5.0).mark(1)
     alive = make(bootstrap, living, "appends")
     child = (
-        "from chaos.clients.own_topics import OwnTopics\n"
+        "from chaos.clients.wire.own_topics import OwnTopics\n"
         f"OwnTopics({bootstrap!r}, {dead!r}, 5.0).mark(1)\n"
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -17,7 +17,7 @@ from chaos.clients.payload import (
     record_for,
     value_of,
 )
-from chaos.protocols import Send
+from chaos.values.protocols import Send
 
 NONCE = nonce_of("run")
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from chaos.clients import payload, raw
-from chaos.clients.raw import RawClient
-from chaos.clients.wire_link import EARLIEST, Leader, PartitionState, View, WireError
-from chaos.protocols import Completion, Outcome, ReadAll, Record
+from chaos.clients import payload
+from chaos.clients.wire import raw
+from chaos.clients.wire.raw import RawClient
+from chaos.clients.wire.wire_link import EARLIEST, Leader, PartitionState, View, WireError
+from chaos.values.protocols import Completion, Outcome, ReadAll, Record
 from reference_impl.wire import Record as WireRecord
 from reference_impl.wire import RecordBatch
 

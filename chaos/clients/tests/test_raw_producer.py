@@ -8,11 +8,12 @@ from zlib import crc32
 import pytest
 
 from chaos.clients import payload
-from chaos.clients.admin import Admin
-from chaos.clients.operator import Operator
-from chaos.clients.raw import RawClient
-from chaos.clients.raw_producer import SEQUENCES, RawProducer
-from chaos.operations import (
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.operator import Operator
+from chaos.clients.wire.raw import RawClient
+from chaos.clients.wire.raw_producer import SEQUENCES, RawProducer
+from chaos.targets import parse_target
+from chaos.values.operations import (
     CommitAsFormer,
     FetchPositions,
     RawSend,
@@ -21,7 +22,7 @@ from chaos.operations import (
     SendOldMarker,
     Supersede,
 )
-from chaos.protocols import (
+from chaos.values.protocols import (
     Abort,
     Begin,
     ClientSettings,
@@ -33,7 +34,6 @@ from chaos.protocols import (
     Record,
     TopicSpec,
 )
-from chaos.targets import parse_target
 
 NONCE = payload.nonce_of("test")
 

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from chaos.clients import payload
-from chaos.clients.admin import Admin
-from chaos.clients.confluent import ConfluentClient
-from chaos.clients.raw import RawClient
-from chaos.clients.wire_link import Connection, WireCluster, WireError, parse_bootstrap
-from chaos.protocols import (
+from chaos.clients.confluent.client import ConfluentClient
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.raw import RawClient
+from chaos.clients.wire.wire_link import Connection, WireCluster, WireError, parse_bootstrap
+from chaos.targets import parse_target
+from chaos.tests.storms import run_until_shown
+from chaos.values.protocols import (
     Assign,
     ClientSettings,
     Cluster,
@@ -31,8 +33,6 @@ from chaos.protocols import (
     Send,
     TopicSpec,
 )
-from chaos.targets import parse_target
-from chaos.tests.storms import run_until_shown
 from linearizability.judging import check
 from linearizability.verdict import Validity
 
@@ -197,7 +197,7 @@ def test_a_short_storm_over_the_reference_is_valid(tmp_path: Path) -> None:
 RUN = """
 import sys
 from pathlib import Path
-from chaos.runner import run
+from chaos.run.runner import run
 print(run("reference", "appends", "kill", nodes=1, seconds=120, seed=1,
           runs_directory=Path(sys.argv[1])).interrupted)
 """

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from chaos.clients import payload
-from chaos.clients.admin import Admin
 from chaos.clients.factories import CLIENTS, clients_named
-from chaos.clients.reference import ReferenceClient
-from chaos.protocols import (
+from chaos.clients.reference.client import ReferenceClient
+from chaos.clients.wire.admin import Admin
+from chaos.record.run_directory import Scenario
+from chaos.targets import parse_target
+from chaos.tests.storms import run_until_shown
+from chaos.values.protocols import (
     Abort,
     Assign,
     Begin,
@@ -28,9 +31,6 @@ from chaos.protocols import (
     TargetError,
     TopicSpec,
 )
-from chaos.run_directory import Scenario
-from chaos.targets import parse_target
-from chaos.tests.storms import run_until_shown
 from linearizability.judging import check
 from linearizability.verdict import Validity
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from chaos.clients import payload
-from chaos.clients.admin import Admin
-from chaos.clients.reference import ReferenceClient
-from chaos.protocols import (
+from chaos.clients.reference.client import ReferenceClient
+from chaos.clients.wire.admin import Admin
+from chaos.targets import parse_target
+from chaos.tests.storms import run_until_shown
+from chaos.values.protocols import (
     ClientSettings,
     Cluster,
     CommitOffsets,
@@ -26,8 +28,6 @@ from chaos.protocols import (
     Subscribe,
     TopicSpec,
 )
-from chaos.targets import parse_target
-from chaos.tests.storms import run_until_shown
 from chaos.workloads import WORKLOADS
 from chaos.workloads.groups import ConsumerGroups
 from linearizability.judging import check

@@ -15,9 +15,9 @@ from random import Random
 import pytest
 
 import chaos.nemeses
-from chaos.faults import CutClients, DelayAnswers, Fault, Heal, Kill
 from chaos.nemeses import NEMESES
-from chaos.protocols import Nemesis
+from chaos.values.faults import CutClients, DelayAnswers, Fault, Heal, Kill
+from chaos.values.protocols import Nemesis
 
 FIRST = 200
 PRINT_SCHEDULES = """

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import FAULTS, Fault, Heal, Isolate, Kill
 from chaos.listing import proofs_markdown, targets
 from chaos.probes import PROBES, networks, processes
 from chaos.probes import run as probes
 from chaos.probes.frame import Backend, Ground, Outcome, Probe, Proof
 from chaos.probes.grounds import REFERENCE, THREE_NODES
-from chaos.protocols import Performed, TargetError
-from chaos.targets.cluster import LocalCluster
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.values.faults import FAULTS, Fault, Heal, Isolate, Kill
+from chaos.values.protocols import Performed, TargetError
 
 DOCKER = Backend.DOCKER
 

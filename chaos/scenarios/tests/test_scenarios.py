@@ -7,14 +7,14 @@ from itertools import islice
 
 import pytest
 
-from chaos.faults import PowerLoss, Shutdown
 from chaos.nemeses import NEMESES
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
 from chaos.scenarios.exploration import BREAK_PROMISES, exploration, promises
 from chaos.scenarios.fitting import nodes_of, why_not
 from chaos.scenarios.regression import REGRESSION, regressions
 from chaos.scenarios.tables import DURABILITY, cells
+from chaos.values.faults import PowerLoss, Shutdown
 from chaos.workloads import WORKLOADS
 from linearizability.verdict import Validity
 

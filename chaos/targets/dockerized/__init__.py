@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.protocols import Target, TargetError
 from chaos.targets.dockerized.apache import dockerized_version
 from chaos.targets.dockerized.reference import DockerizedReference
+from chaos.values.protocols import Target, TargetError
 
 
 def in_containers(rest: str, bug: str | None) -> Target:

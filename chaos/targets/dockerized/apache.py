@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chaos.containers import Container, Engine
-from chaos.protocols import TargetError
+from chaos.means.docker.containers import Container, Engine
 from chaos.targets.apache import (
     DEFAULT_VERSION,
     FAULTS,
@@ -21,9 +20,10 @@ from chaos.targets.apache import (
     newest_leader,
     of_version,
 )
+from chaos.targets.clusters.properties import as_text, properties_of
 from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, Maker
 from chaos.targets.dockerized.network import PORTS, Network
-from chaos.targets.properties import as_text, properties_of
+from chaos.values.protocols import TargetError
 
 JARS = "/opt/kafka/libs/*"
 FILES = "/touchstone"

@@ -11,20 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chaos import leftovers
-from chaos.containers import Container, Engine
-from chaos.disks import Disk
-from chaos.faults import Fault, Heal
-from chaos.links import LinkError
-from chaos.protocols import Cluster, Performed, TargetError
-from chaos.shim.control import LIBRARY, Shim, library
-from chaos.targets import shim_faults
-from chaos.targets.cluster import LocalCluster, LocalNode
-from chaos.targets.disk_faults import disks_for
+from chaos.means import leftovers
+from chaos.means.disks import Disk
+from chaos.means.docker.containers import Container, Engine
+from chaos.means.links import LinkError
+from chaos.means.shim.control import LIBRARY, Shim, library
+from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.layout import Layout
+from chaos.targets.clusters.listeners import LISTENERS
 from chaos.targets.dockerized import network as networks
 from chaos.targets.dockerized.network import PORTS, Network, Sidecar
-from chaos.targets.layout import Layout
-from chaos.targets.listeners import LISTENERS
+from chaos.targets.faults import shim_faults
+from chaos.targets.faults.disk_faults import disks_for
+from chaos.values.faults import Fault, Heal
+from chaos.values.protocols import Cluster, Performed, TargetError
 
 HOME = "/dev/shm"
 """The home directory of the user as whom a node runs: an image does not know that user."""
@@ -92,7 +92,7 @@ class ContainerCluster(LocalCluster):
         atexit.unregister(self._at_exit)
 
     def _at_exit(self) -> None:
-        """Stop before the disks are removed, which chaos.disks does at exit, too."""
+        """Stop before the disks are removed, which chaos.means.disks does at exit, too."""
         with suppress(TargetError):
             self.stop()
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from chaos.containers import Bridge, Container, Engine
-from chaos.links import Address, Link, Links
-from chaos.targets.layout import Layout, client_link, node_links
+from chaos.means.docker.containers import Bridge, Container, Engine
+from chaos.means.links import Address, Link, Links
+from chaos.targets.clusters.layout import Layout, client_link, node_links
 
 SIDECAR_IMAGE = "nicolaka/netshoot:v0.13"
 TOXIPROXY_IMAGE = "ghcr.io/shopify/toxiproxy:2.12.0"
@@ -36,7 +36,7 @@ _API_PORT, _FIRST_PROXY_PORT = 8474, 20_001
 
 @dataclass(frozen=True)
 class ContainerLayout(Layout):
-    """Where nodes in containers listen, and where clients find them (chaos.targets.layout)."""
+    """Where nodes in containers listen, and where clients find them."""
 
     addresses: Mapping[int, str] | None = None
     clients: Mapping[int, Address] | None = None

@@ -10,8 +10,11 @@ from random import Random
 
 import pytest
 
-from chaos import processes
-from chaos.faults import (
+from chaos.means import processes
+from chaos.targets.clusters.cluster import LocalNode
+from chaos.targets.faults import disk_faults, shim_faults
+from chaos.tests.acknowledging import WRITERS, command, lies
+from chaos.values.faults import (
     DiskDead,
     DiskFull,
     DiskReadOnly,
@@ -21,9 +24,6 @@ from chaos.faults import (
     PowerLoss,
     TornWrites,
 )
-from chaos.targets import disk_faults, shim_faults
-from chaos.targets.cluster import LocalNode
-from chaos.tests.acknowledging import WRITERS, command, lies
 
 HOW_OFTEN = [
     pytest.param(6, id="a-slice"),

@@ -11,10 +11,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from chaos.faults import CutLink, Heal, Isolate, Kill
-from chaos.protocols import Cluster, TargetError
-from chaos.targets import parse_target, roles
+from chaos.targets import parse_target
 from chaos.targets.apache import ApacheCluster
+from chaos.targets.clusters import roles
+from chaos.values.faults import CutLink, Heal, Isolate, Kill
+from chaos.values.protocols import Cluster, TargetError
 
 pytestmark = pytest.mark.needs("java", "kafka-jars")
 WAIT_S = 180.0

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import Heal, Kill
-from chaos.ports import free_ports
-from chaos.protocols import TargetError
+from chaos.means.ports import free_ports
 from chaos.targets import bootstrap, parse_target
+from chaos.values.faults import Heal, Kill
+from chaos.values.protocols import TargetError
 
 
 @pytest.fixture(autouse=True)

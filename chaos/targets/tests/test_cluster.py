@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from chaos import processes
-from chaos.faults import Heal
-from chaos.links import LinkError, Links
-from chaos.processes import Child
-from chaos.protocols import TargetError
-from chaos.targets.cluster import LocalCluster, LocalNode
-from chaos.targets.process_faults import kill_and_wait
+from chaos.means import processes
+from chaos.means.links import LinkError, Links
+from chaos.means.processes import Child
+from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.faults.process_faults import kill_and_wait
+from chaos.values.faults import Heal
+from chaos.values.protocols import TargetError
 
 
 class Node(LocalNode):

@@ -12,8 +12,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from chaos.disks import Disk
-from chaos.faults import (
+from chaos.means.disks import Disk
+from chaos.targets import parse_target
+from chaos.targets.clusters.cluster import LocalNode
+from chaos.targets.faults import disk_faults
+from chaos.values.faults import (
     DISK_FAULTS,
     DiskDead,
     DiskFull,
@@ -23,9 +26,7 @@ from chaos.faults import (
     Heal,
     PowerLoss,
 )
-from chaos.protocols import Cluster, DiskTarget, TargetError
-from chaos.targets import disk_faults, parse_target
-from chaos.targets.cluster import LocalNode
+from chaos.values.protocols import Cluster, DiskTarget, TargetError
 
 WAIT_S = 180.0
 QUICK_S = 2.0

@@ -14,8 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from chaos import guard, leftovers
-from chaos.faults import (
+from chaos.means import guard, leftovers
+from chaos.means.links import joined
+from chaos.means.ports import free_ports
+from chaos.targets import parse_target
+from chaos.targets.clusters import probe
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.foreign.foreign_file import ForeignNode
+from chaos.targets.foreign.foreign_node import ForeignProcess
+from chaos.values.faults import (
     ADMIN_FAULTS,
     ClockJump,
     CutClients,
@@ -32,13 +39,7 @@ from chaos.faults import (
     SlowLinks,
     Split,
 )
-from chaos.links import joined
-from chaos.ports import free_ports
-from chaos.protocols import Cluster, SizedTarget, TargetError
-from chaos.targets import parse_target, probe
-from chaos.targets.cluster import LocalCluster
-from chaos.targets.foreign_file import ForeignNode
-from chaos.targets.foreign_node import ForeignProcess
+from chaos.values.protocols import Cluster, SizedTarget, TargetError
 
 WAIT_S = 180.0
 SSL = 'security.protocol = "SSL"\n'
@@ -269,7 +270,7 @@ def test_one_that_ran_before_runs_afterwards(file: Path, tmp_path: Path) -> None
 HARNESS = """
 import signal, sys
 from pathlib import Path
-from chaos import faults
+from chaos.values import faults
 from chaos.targets import parse_target
 cluster = parse_target(sys.argv[1]).start(Path(sys.argv[2]))
 cluster.perform(getattr(faults, sys.argv[3])(1))

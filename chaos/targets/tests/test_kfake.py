@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import CutLink, Heal, Kill, Pause
-from chaos.protocols import Cluster, TargetError
 from chaos.targets import parse_target
+from chaos.values.faults import CutLink, Heal, Kill, Pause
+from chaos.values.protocols import Cluster, TargetError
 from reference_impl.wire.frames import encode_request
 from reference_impl.wire.messages import request_definition
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.targets import layout as layouts
-from chaos.targets.layout import LISTENERS, Layout
-from chaos.targets.properties import properties_of
+from chaos.targets.clusters import layout as layouts
+from chaos.targets.clusters.layout import LISTENERS, Layout
+from chaos.targets.clusters.properties import properties_of
 
 PORTS = {name: (9092 + i,) * 3 for i, name in enumerate(LISTENERS)}
 

@@ -8,7 +8,11 @@ from typing import cast
 
 import pytest
 
-from chaos.faults import (
+from chaos.means.links import Toxic
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.layout import client_link, node_links
+from chaos.targets.faults.link_faults import PERFORMERS
+from chaos.values.faults import (
     TOXIC_FAULTS,
     CutControllers,
     Fault,
@@ -22,10 +26,6 @@ from chaos.faults import (
     Split,
     StallConnections,
 )
-from chaos.links import Toxic
-from chaos.targets.cluster import LocalCluster
-from chaos.targets.layout import client_link, node_links
-from chaos.targets.link_faults import PERFORMERS
 
 TOXICS: tuple[Fault, ...] = (
     SlowLinks(1, 5),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.protocols import TargetError
-from chaos.targets.listeners import by_name, with_listeners
-from chaos.targets.properties import as_text
+from chaos.targets.clusters.listeners import by_name, with_listeners
+from chaos.targets.clusters.properties import as_text
+from chaos.values.protocols import TargetError
 
 OWN = {
     "listeners": "CLIENT://127.0.0.1:1",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import CutLink, Heal, Isolate, Kill
-from chaos.protocols import TargetError
 from chaos.targets import TARGETS, bootstrap, kfake, parse_target
 from chaos.targets.reference import Reference
+from chaos.values.faults import CutLink, Heal, Isolate, Kill
+from chaos.values.protocols import TargetError
 
 GO_MODULE = Path(__file__).resolve().parents[3] / "ci" / "tools" / "kfake" / "go.mod"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.targets.properties import write_private
+from chaos.targets.clusters.properties import write_private
 from reference_impl.host import properties
 
 TEXTS = st.text(st.characters(max_codepoint=0xFFFF, codec="utf-8"))

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import CutClients, CutLink, DelayAnswers, Heal, Kill, Pause
-from chaos.links import Address
-from chaos.protocols import Cluster, TargetError
-from chaos.targets import parse_target, probe
-from chaos.targets.probe import NoAnswer
+from chaos.means.links import Address
+from chaos.targets import parse_target
+from chaos.targets.clusters import probe
+from chaos.targets.clusters.probe import NoAnswer
+from chaos.values.faults import CutClients, CutLink, DelayAnswers, Heal, Kill, Pause
+from chaos.values.protocols import Cluster, TargetError
 
 pytestmark = pytest.mark.needs("toxiproxy")
 WAIT_S = 180.0

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from chaos.faults import Node
-from chaos.protocols import TargetError
-from chaos.targets import probe, roles
-from chaos.targets.probe import Address, NoAnswer, PartitionView
+from chaos.targets.clusters import probe, roles
+from chaos.targets.clusters.probe import Address, NoAnswer, PartitionView
+from chaos.values.faults import Node
+from chaos.values.protocols import TargetError
 
 
 class ThreeNodes:

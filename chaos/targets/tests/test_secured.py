@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from chaos.clients.admin import Admin
-from chaos.clients.confluent import ConfluentFactory
-from chaos.clients.java import JavaFactory
-from chaos.clients.raw import RawFactory
-from chaos.clients.reference import ReferenceFactory
-from chaos.faults import Heal, Kill
-from chaos.ports import free_ports
-from chaos.protocols import (
+from chaos.clients.confluent.client import ConfluentFactory
+from chaos.clients.java.client import JavaFactory
+from chaos.clients.reference.client import ReferenceFactory
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.raw import RawFactory
+from chaos.means.ports import free_ports
+from chaos.run.runner import run
+from chaos.targets import parse_target
+from chaos.targets.clusters import probe
+from chaos.values.faults import Heal, Kill
+from chaos.values.protocols import (
     ClientFactory,
     ClientSettings,
     Cluster,
@@ -27,8 +30,6 @@ from chaos.protocols import (
     TargetError,
     TopicSpec,
 )
-from chaos.runner import run
-from chaos.targets import parse_target, probe
 from conformance import certificates
 from conformance.cases.security.secured_wire import errors_by_user, upsertion
 from conformance.examination import advertised_versions

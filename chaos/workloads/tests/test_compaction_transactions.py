@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from chaos.protocols import Abort, Begin, Commit, Completion, Operation, Outcome, Send
+from chaos.values.protocols import Abort, Begin, Commit, Completion, Operation, Outcome, Send
 from chaos.workloads import WORKLOADS
 
 OK, UNKNOWN = Completion(Outcome.OK), Completion(Outcome.INFO)

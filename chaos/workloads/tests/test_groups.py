@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from chaos.clients.factories import check_groups
-from chaos.operations import CommitPosition, FetchPositions, Idle, Membership
-from chaos.protocols import (
+from chaos.values.operations import CommitPosition, FetchPositions, Idle, Membership
+from chaos.values.protocols import (
     CommitOffsets,
     Completion,
     Crash,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.protocols import MustShow, Outcome, Record
+from chaos.values.protocols import MustShow, Outcome, Record
 from chaos.workloads import WORKLOADS
 from chaos.workloads.removed import nothing_cleaned, nothing_deleted
 

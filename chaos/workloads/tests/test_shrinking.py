@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-from chaos.operations import (
+from chaos.values.operations import (
     AskEnds,
     CommitPosition,
     DeleteRecords,
@@ -13,7 +13,7 @@ from chaos.operations import (
     ReadLatest,
     Recreate,
 )
-from chaos.protocols import Assign, Completion, Operation, Outcome, Poll, Record, Send
+from chaos.values.protocols import Assign, Completion, Operation, Outcome, Poll, Record, Send
 from chaos.workloads import WORKLOADS
 from chaos.workloads.appends_mixed import CODECS, FILLING_MAX
 

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from chaos.operations import AddOffsets, CommitInTransaction, Membership
-from chaos.protocols import (
+from chaos.values.operations import AddOffsets, CommitInTransaction, Membership
+from chaos.values.protocols import (
     Abort,
     Begin,
     Commit,

@@ -15,8 +15,8 @@ from random import Random
 import pytest
 
 import chaos.workloads
-from chaos.operations import Idle, Seek, SeekToTime
-from chaos.protocols import (
+from chaos.values.operations import Idle, Seek, SeekToTime
+from chaos.values.protocols import (
     Abort,
     Assign,
     Begin,
@@ -40,7 +40,7 @@ UNKNOWN = Completion(Outcome.INFO)
 BROKEN = Completion(Outcome.INFO, broken=True)
 PRINT_OPERATIONS = """
 from random import Random
-from chaos.protocols import Completion, Outcome
+from chaos.values.protocols import Completion, Outcome
 from chaos.workloads import WORKLOADS
 for name, workload in WORKLOADS.items():
     for process in range(workload.processes):

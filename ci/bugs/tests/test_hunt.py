@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from ci import lanes
 from ci.bugs import hunt as module
 from ci.bugs.finding import Attempt, Ending

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from chaos import containers
-from chaos.faults import Kill, Pause, Shutdown
+from chaos.means.docker import containers
 from chaos.targets import apache, parse_target
 from chaos.targets.dockerized import reference
 from chaos.targets.dockerized.apache import DockerizedApache
 from chaos.targets.dockerized.network import TOXIPROXY_IMAGE
-from chaos.targets.foreign_file import read
+from chaos.targets.foreign.foreign_file import read
+from chaos.values.faults import Kill, Pause, Shutdown
 from ci.compose import __main__ as compose
 
 BROKERS = ("kafka-1", "kafka-2", "kafka-3")

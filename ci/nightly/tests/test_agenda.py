@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from chaos.run_directory import Scenario
+from chaos.record.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
 from ci.nightly.agenda import Agenda, begun_within
 from linearizability.verdict import Validity

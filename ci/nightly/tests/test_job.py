@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos import ports
-from chaos.run_directory import Scenario
+from chaos.means import ports
+from chaos.record.run_directory import Scenario
 from ci.attacker import attacked
 from ci.lanes import shares
 from ci.nightly.job import Job, JobError

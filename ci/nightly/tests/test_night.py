@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.protocols import TargetError
+from chaos.values.protocols import TargetError
 from ci.attack import Judged
 from ci.errors import UsageError
 from ci.nightly.night import Nightly, explained

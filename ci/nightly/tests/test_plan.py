@@ -7,8 +7,8 @@ from itertools import islice
 import pytest
 from typer.testing import CliRunner
 
-from chaos.protocols import TargetError
 from chaos.scenarios.expectation import Part
+from chaos.values.protocols import TargetError
 from ci.cli import app
 from ci.nightly import plan_text, targets_of
 from ci.nightly.plan import CANARIES_A_NIGHT, Plan, check_targets

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from chaos.faults import Fault, Heal, Kill, Pause
+from chaos.values.faults import Fault, Heal, Kill, Pause
 from conformance.case import Unsupported, case, expect, expect_that
 from conformance.examination import Examined
 from conformance.wire import Topic, Wire, batch, eventually, part

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.protocols import Cluster
 from chaos.targets import parse_target
+from chaos.values.protocols import Cluster
 from conformance import certificates
 from conformance.connection import Connection, ConnectionClosed, part, request
 from conformance.sasl import authenticate, handshake, plain

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.protocols import Cluster
 from chaos.targets import parse_target
+from chaos.values.protocols import Cluster
 from conformance.controlled import CONTROLLED
 from conformance.secured import PASSWORDS
 from reference_impl.tests.clients.java_tools import Call, Said, run_tools

@@ -19,8 +19,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     UserScramCredentialUpsertion,
 )
 
-from chaos.protocols import Cluster
 from chaos.targets import parse_target
+from chaos.values.protocols import Cluster
 from conformance import certificates
 from conformance.secured import PASSWORDS, SECURED
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from chaos.protocols import Cluster
 from chaos.targets import parse_target
+from chaos.values.protocols import Cluster
 from conformance.cases.quotas.telemetry import subscribed
 from conformance.examination import advertised_versions
 from conformance.wire import Wire

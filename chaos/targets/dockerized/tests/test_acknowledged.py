@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from chaos.containers import Engine
-from chaos.faults import DiskDead, Fault, LostNames, PowerLoss, TornWrites
-from chaos.targets import disk_faults, shim_faults
+from chaos.means.docker.containers import Engine
 from chaos.targets.dockerized import cluster, network
 from chaos.targets.dockerized.cluster import ContainerNode
 from chaos.targets.dockerized.reference import IMAGE
+from chaos.targets.faults import disk_faults, shim_faults
 from chaos.tests.acknowledging import WRITERS, command, lies
+from chaos.values.faults import DiskDead, Fault, LostNames, PowerLoss, TornWrites
 
 pytestmark = [pytest.mark.nightly, pytest.mark.needs("docker")]
 ROUNDS = 300 // WRITERS

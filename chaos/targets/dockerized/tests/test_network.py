@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from chaos import containers
-from chaos.containers import Engine
-from chaos.links import Link, LinkError, Links
-from chaos.protocols import TargetError
+from chaos.means.docker import containers
+from chaos.means.docker.containers import Engine
+from chaos.means.links import Link, LinkError, Links
 from chaos.targets import parse_target
+from chaos.targets.clusters.properties import properties_of
 from chaos.targets.dockerized import network as networks
-from chaos.targets.properties import properties_of
 from chaos.tests.fake_docker import FakeDocker
+from chaos.values.protocols import TargetError
 
 NODES = 3
 

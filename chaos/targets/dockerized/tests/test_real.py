@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from chaos import containers, disks, guard
-from chaos.containers import LABEL, daemon_url
-from chaos.faults import CutClients, DelayAnswers, Heal, Kill, Pause, PowerLoss
-from chaos.protocols import Cluster, DiskTarget, PreloadTarget, TargetError
-from chaos.shim.control import library
-from chaos.targets import parse_target, probe
-from chaos.targets.cluster import LocalCluster
+from chaos.means import disks, guard
+from chaos.means.docker import containers
+from chaos.means.docker.containers import LABEL, daemon_url
+from chaos.means.shim.control import library
+from chaos.targets import parse_target
+from chaos.targets.clusters import probe
+from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.dockerized import cluster as nodes
+from chaos.values.faults import CutClients, DelayAnswers, Heal, Kill, Pause, PowerLoss
+from chaos.values.protocols import Cluster, DiskTarget, PreloadTarget, TargetError
 
 ASK_TIMEOUT_S = 2.0
 

@@ -25,7 +25,7 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
-from chaos.ports import free_ports
+from chaos.means.ports import free_ports
 from chaos.targets import parse_target
 from reference_impl.tests.clients.ecosystem.programs import (
     Program,

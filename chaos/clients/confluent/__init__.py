@@ -1,0 +1,1 @@
+"""The client of librdkafka, by confluent-kafka."""

@@ -1,0 +1,320 @@
+"""Members of consumer groups by confluent-kafka: subscribe, poll, commit, leave, crash.
+
+librdkafka changes the assignment while it is polled. A poll ends there, so that each of its records
+belongs to one session, with one member id and one generation (or member epoch, KIP-848).
+
+A position is stored when its record is taken, by us: librdkafka would store it as soon as a record
+leaves its queue, also where an error then keeps the record from the history.
+Sources: librdkafka INTRODUCTION.md (consumer groups, at-least-once); KIP-429, KIP-848.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+
+from chaos.clients.confluent.config import member_config, name_of
+from chaos.clients.confluent.reader import record_of
+from chaos.clients.membership_rows import MembershipRows, group_settings
+from chaos.clients.whole_partitions import together
+from chaos.record.outcomes import read_outcome
+from chaos.values.protocols import (
+    ClientSettings,
+    CommitOffsets,
+    Completion,
+    Crash,
+    GroupProtocol,
+    GroupSettings,
+    Leave,
+    Outcome,
+    Poll,
+    Record,
+    Subscribe,
+)
+from linearizability.history import F
+
+MORE_RECORDS_S = 0.05
+COMMITTED_TIMEOUT_S = 5.0
+COOPERATIVE = "cooperative-sticky"
+_METADATA_MAGIC = b"CGMDv2:"
+_GENERATION = struct.Struct("=i")  # rd_kafka_consumer_group_metadata_write: the host's byte order
+
+
+class ConfluentMember:
+    """One membership after the other of one process, in one group."""
+
+    def __init__(
+        self, bootstrap: str, settings: ClientSettings, group: GroupSettings, nonce: bytes
+    ) -> None:
+        self._config = member_config(bootstrap, settings.isolation.value, group)
+        self._nonce = nonce
+        self._group = group.name
+        self._consumer: Consumer | None = None
+        self._settings = group_settings(group)
+        self._is_incremental = (
+            group.protocol is GroupProtocol.CONSUMER or group.assignor == COOPERATIVE
+        )
+        self._rebalanced = False
+        self._rows = MembershipRows(self._settings)
+        self._held: Message | None = None
+        """A record that came with a new assignment, before records of the old one were
+        delivered."""
+        self._positions: dict[tuple[str, int], int] = {}
+        """Behind the last record taken, of partitions that are ours."""
+        self._firsts: dict[tuple[str, int], int] = {}
+        """The first record taken in the transaction; for `rewind`."""
+        self._was_revoked = False
+        """Whether partitions read in the transaction belong to another member by now."""
+
+    # --- operations -----------------------------------------------------------------------------
+
+    def subscribe(self, subscribe: Subscribe) -> Completion:
+        self.crash(Crash())  # nobody is two members at once
+        self._consumer = Consumer(self._config)
+        self._consumer.subscribe(
+            list(subscribe.topics),
+            on_assign=self._on_assigned,
+            on_revoke=self._on_revoked,
+            on_lost=self._on_revoked,
+        )
+        return Completion(Outcome.OK, columns=self._settings)
+
+    def poll(self, poll: Poll) -> Completion:
+        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
+        if self._consumer is None:
+            return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
+        consumer, deadline = self._consumer, time.monotonic() + poll.timeout_s
+        rebalanced, self._rebalanced = self._rebalanced, False
+        told = self._rows.take()
+        identity = _identity(consumer)
+        records: list[Record] = []
+        message, self._held = self._held, None
+        while True:
+            if message is not None and message.error() is not None:
+                if not records:
+                    failed = self._failed_poll(consumer, message.error(), rebalanced)
+                    return replace(failed, told=told)
+                self._held = message  # after the records that came before it
+                break
+            if message is not None:
+                if not records:
+                    identity = _identity(consumer)  # it may have joined while it waited
+                records.append(self._taken(consumer, message))
+            left_s = MORE_RECORDS_S if records else deadline - time.monotonic()
+            if left_s <= 0 or len(records) >= poll.max_records:
+                break
+            message = consumer.poll(left_s)
+            if self._rebalanced and records:
+                self._held = message
+                break  # with the records of the member as it was before
+            rebalanced, self._rebalanced = rebalanced or self._rebalanced, False
+            told += self._rows.take()
+            if message is None and (records or time.monotonic() >= deadline):
+                break
+        if not self._rebalanced:
+            identity = _identity(consumer)
+        return Completion(Outcome.OK, records, columns=identity, rebalanced=rebalanced, told=told)
+
+    def _failed_poll(
+        self, consumer: Consumer, error: KafkaError | None, rebalanced: bool
+    ) -> Completion:
+        assert error is not None
+        name = name_of(error)
+        # Told by its code: the event that tells a poll of it does not count as fatal itself.
+        broken = error.fatal() or error.code() == KafkaError._FATAL
+        return Completion(
+            read_outcome(name),
+            (),
+            name,
+            error.str(),
+            broken,
+            columns=_identity(consumer),
+            rebalanced=rebalanced,
+        )
+
+    def _taken(self, consumer: Consumer, message: Message) -> Record:
+        record = record_of(message, self._nonce)
+        assert record.offset is not None
+        self._positions[record.topic, record.partition] = record.offset + 1
+        self._firsts.setdefault((record.topic, record.partition), record.offset)
+        with suppress(KafkaException):  # no longer ours: then somebody else is given it again
+            consumer.store_offsets(message=message)
+        return record
+
+    def commit(self, _: CommitOffsets) -> Completion:
+        """Commit the positions and wait. An error leaves the outcome of earlier attempts open
+        (INFO)."""
+        consumer, positions = self._consumer, self._positions
+        if consumer is None or not positions:
+            return Completion(Outcome.OK)
+        self._positions = {}
+        identity = _identity(consumer)
+        asked = [TopicPartition(t, p, offset) for (t, p), offset in positions.items()]
+        try:
+            answers = consumer.commit(offsets=asked, asynchronous=False) or []
+        except KafkaException as raised:
+            error: KafkaError = raised.args[0]
+            name = name_of(error)
+            records = [_committed(each, name) for each in asked]
+            return Completion(
+                Outcome.INFO, records, name, error.str(), error.fatal(), columns=identity
+            )
+        records = [
+            _committed(each, name_of(each.error) if each.error else None) for each in answers
+        ]
+        if _identity(consumer) != identity:
+            identity["generation"] = None  # the commit was of this one or of the next
+        failed = next((record.error for record in records if record.error), None)
+        return Completion(together(records), records, failed, columns=identity)
+
+    # --- within a transaction -------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin a transaction, to which everything received from here on belongs."""
+        self._positions, self._firsts, self._was_revoked = {}, {}, False
+
+    def offset_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the positions which a commit would add to the transaction."""
+        if self._was_revoked or self._consumer is None or not self._positions:
+            return []
+        shared = {"f": F.SEND_OFFSETS.value, "group": self._group, **_identity(self._consumer)}
+        return [
+            {**shared, "topic": topic, "partition": partition, "offset": offset}
+            for (topic, partition), offset in self._positions.items()
+        ]
+
+    def add_offsets_to(self, producer: Producer, timeout_s: float) -> str | None:
+        """Put the positions into the producer's transaction (KIP-447), or say why that must not be:
+        the offsets of a partition that was revoked would be committed over its new owner's.
+
+        Raises KafkaException, also where the coordinator finds that the member is none any more.
+        """
+        if self._was_revoked or self._consumer is None:
+            return "a partition was revoked during the transaction"
+        if self._positions:
+            offsets = [TopicPartition(t, p, offset) for (t, p), offset in self._positions.items()]
+            metadata = self._consumer.consumer_group_metadata()
+            producer.send_offsets_to_transaction(offsets, metadata, timeout_s)
+        return None
+
+    def rewind(self) -> None:
+        """Read the inputs of an aborted transaction once more, in a new session."""
+        message, self._held = self._held, None
+        if message is not None and message.error() is None:
+            first = record_of(message, self._nonce)
+            assert first.offset is not None
+            self._firsts.setdefault((first.topic, first.partition), first.offset)
+        for (topic, partition), offset in self._firsts.items():
+            if self._consumer is not None:
+                with suppress(KafkaException):  # not ours any more: its owner goes on from there
+                    self._consumer.seek(TopicPartition(topic, partition, offset))
+                    self._rows.sought((topic, partition), offset)
+        self._rebalanced = self._rebalanced or bool(self._firsts)
+        self.begin()
+
+    # --- the end of a membership ----------------------------------------------------------------
+
+    def leave(self, _: Leave) -> Completion:
+        """Close the consumer, which commits (where commits are automatic) and says good-bye."""
+        consumer, self._consumer = self._consumer, None
+        self._forget()
+        if consumer is None:
+            return Completion(Outcome.OK)
+        identity = _identity(consumer)
+        try:
+            consumer.close()
+        except KafkaException as raised:
+            error: KafkaError = raised.args[0]
+            return Completion(Outcome.INFO, (), name_of(error), error.str(), columns=identity)
+        except SystemError as raised:
+            # Seen of confluent-kafka 2.16.1 while a call of another thread hung (clients.bounded).
+            return Completion(Outcome.INFO, (), "_SYSTEM", str(raised), columns=identity)
+        return Completion(Outcome.OK, columns=identity)
+
+    def crash(self, _: Crash) -> Completion:
+        """Be gone without a word: the group learns of it when the session times out.
+
+        A consumer which was not closed is destroyed with RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
+        when its last reference goes: no commit, no LeaveGroup.
+        """
+        self._forget()
+        self._consumer = None
+        return Completion(Outcome.OK)
+
+    def _forget(self) -> None:
+        self._held = None
+        self._rebalanced = False
+        self._rows.clear()
+        self._was_revoked = self._was_revoked or bool(self._positions)
+        self._positions, self._firsts = {}, {}
+
+    # --- what librdkafka says while it is polled ------------------------------------------------
+
+    def _on_assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
+        starts = self._begin(consumer, partitions)
+        self._rows.assigned(starts, map(_place, partitions), _identity(consumer))
+
+    def _begin(
+        self, consumer: Consumer, partitions: list[TopicPartition]
+    ) -> dict[tuple[str, int], int | None] | None:
+        """Begin where the group has committed, and return where (None: it has nothing).
+
+        For want of an answer, None: confluent-kafka then takes the partitions after the callback,
+        and librdkafka asks where to begin.
+        """
+        try:
+            found = consumer.committed(partitions, COMMITTED_TIMEOUT_S) if partitions else []
+            if any(each.error for each in found):
+                return None
+            starts = {_place(each): each.offset if each.offset >= 0 else None for each in found}
+            begun = [TopicPartition(*place, _start(offset)) for place, offset in starts.items()]
+            take = consumer.incremental_assign if self._is_incremental else consumer.assign
+            take(begun)
+        except KafkaException:
+            return None
+        return starts
+
+    def _on_revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
+        self._rows.revoked(map(_place, partitions), _identity(consumer))
+        for each in partitions:
+            gone = self._positions.pop((each.topic, each.partition), None)
+            self._firsts.pop((each.topic, each.partition), None)
+            self._was_revoked = self._was_revoked or gone is not None
+
+
+def _place(partition: TopicPartition) -> tuple[str, int]:
+    return partition.topic, partition.partition
+
+
+def _start(committed: int | None) -> int:
+    return OFFSET_BEGINNING if committed is None else committed
+
+
+def _committed(position: TopicPartition, error: str | None) -> Record:
+    outcome = Outcome.OK if error is None else Outcome.INFO
+    return Record(position.topic, position.partition, None, position.offset, outcome, error)
+
+
+def _identity(consumer: Consumer) -> dict[str, Any]:
+    """Return the columns member_id and generation, null before the member has joined."""
+    columns: dict[str, Any] = {"member_id": consumer.memberid() or None}
+    metadata = consumer.consumer_group_metadata()
+    if isinstance(metadata, bytes) and metadata.startswith(_METADATA_MAGIC):
+        (generation,) = _GENERATION.unpack_from(metadata, len(_METADATA_MAGIC))
+        columns["generation"] = generation if generation >= 0 else None
+    return columns

@@ -1,0 +1,350 @@
+"""Apache Kafka's own Java clients: what they see differently from librdkafka is a client's doing.
+
+What is sent and read is decided here, as for the other clients; KafkaClients.java only calls. The
+Java client retries by itself and does not tell how often, so errors prove what they prove for
+librdkafka (chaos.record.outcomes). Sources: KafkaProducer, KafkaConsumer, their documentation.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from chaos.clients import payload, whole_partitions
+from chaos.clients.java.host import Answer, HostError, JavaHost, compiled
+from chaos.clients.java.member import JavaMember, member_config
+from chaos.clients.security import of_java
+from chaos.clients.transaction_rows import init_producer_row
+from chaos.clients.whole_partitions import Readings, together
+from chaos.record.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
+from chaos.values.operations import Seek, SeekToTime
+from chaos.values.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    ClientSettings,
+    Commit,
+    CommitOffsets,
+    Completion,
+    Crash,
+    Leave,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Record,
+    Send,
+    Subscribe,
+)
+from reference_impl.access import access_of
+
+GRACE_S = 10.0
+"""The client settles every record within delivery.timeout.ms; this much later it hangs."""
+BLOCK_MS = 8_000
+END_TIMEOUT_S = 20.0
+CLOSE_TIMEOUT_S = 5.0
+POLL_MS = 200
+
+
+def common_config(bootstrap: str) -> dict[str, Any]:
+    """Return settings with short back-offs, since a run lasts a minute."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "client.id": "touchstone",
+        "socket.connection.setup.timeout.ms": 2_000,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 500,
+        "retry.backoff.ms": 50,
+        "retry.backoff.max.ms": 500,
+        "metadata.max.age.ms": 5_000,
+        **of_java(access_of(bootstrap)),
+    }
+
+
+def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
+    """Return the producer's settings as the workload wants them."""
+    idempotent = settings.idempotent or settings.transactional
+    config = common_config(bootstrap) | {
+        "acks": str(settings.acks),
+        "enable.idempotence": str(idempotent).lower(),
+        "delivery.timeout.ms": settings.delivery_timeout_ms,
+        "request.timeout.ms": 3_000,
+        "max.block.ms": BLOCK_MS,
+        "linger.ms": 0,
+        "compression.type": settings.compression,
+        **({"batch.size": 1} if settings.batches_of_one else {}),
+    }
+    if settings.transactional:
+        config["transactional.id"] = settings.transactional_id
+        config["transaction.timeout.ms"] = settings.transaction_timeout_ms
+    return config
+
+
+def consumer_config(
+    bootstrap: str, isolation: str, rack: str | None = None, fetch_bytes: int | None = None
+) -> dict[str, Any]:
+    """Return the settings of a reader that owns its positions: it joins no group, and no position
+    is reset automatically."""
+    return common_config(bootstrap) | {
+        "enable.auto.commit": "false",
+        "auto.offset.reset": "none",
+        "isolation.level": isolation,
+        "fetch.max.wait.ms": 100,
+        "request.timeout.ms": 5_000,
+        "allow.auto.create.topics": "false",
+        "client.rack": rack or "",
+        **(
+            {"fetch.max.bytes": fetch_bytes, "max.partition.fetch.bytes": fetch_bytes}
+            if fetch_bytes
+            else {}
+        ),
+    }
+
+
+class JavaClient:
+    """One process's producer or consumer, made when it is first needed."""
+
+    name = "java"
+
+    def __init__(
+        self, host: JavaHost, bootstrap: str, settings: ClientSettings, nonce: bytes
+    ) -> None:
+        self._host = host
+        self._number = host.enter()
+        self._bootstrap = bootstrap
+        self._settings = settings
+        self._nonce = nonce
+        self._made: set[str] = set()
+        self._initialised = False
+        self._performers: dict[type[Operation], Callable[[Any], Completion]] = {
+            Send: self._send,
+            Begin: self._begin,
+            Commit: lambda _: self._end("commit"),
+            Abort: lambda _: self._end("abort"),
+            Crash: self._crash,
+            Assign: self._assign,
+            Seek: self._seek,
+            SeekToTime: self._seek_to_time,
+            Poll: self._poll,
+            ReadAll: self._read_all,
+        }
+        if settings.group is not None:
+            member = JavaMember(settings.group, self._ask, self._open_member, self._record)
+            self._performers |= {
+                Subscribe: member.subscribe,
+                Poll: member.poll,
+                CommitOffsets: member.commit,
+                Leave: member.leave,
+                Crash: member.crash,
+            }
+
+    def perform(self, operation: Operation) -> Completion:
+        try:
+            return self._performers[type(operation)](operation)
+        except HostError as error:
+            return Completion(Outcome.INFO, (), "_NO_ANSWER", str(error), broken=True)
+
+    def _ask(self, op: str, timeout_s: float = GRACE_S, **fields: Any) -> Answer:
+        return self._host.ask(self._number, op, timeout_s, **fields)
+
+    def _make(self, kind: str, config: Mapping[str, Any]) -> None:
+        """Make the producer or the consumer once. Raise HostError if Kafka refuses the
+        configuration."""
+        if kind not in self._made:
+            answer = self._ask(kind, 2 * GRACE_S, config=config)
+            if "error" in answer:
+                raise HostError(f"there can be no {kind}: {answer['error']}: {answer['detail']}")
+            self._made.add(kind)
+
+    # --- producing ------------------------------------------------------------------------------
+
+    def _open_producer(self) -> None:
+        self._make("producer", producer_config(self._bootstrap, self._settings))
+
+    def _send(self, send: Send) -> Completion:
+        self._open_producer()
+        carried = [payload.record_for(send, i, self._nonce) for i in range(len(send.values))]
+        timeout_s = (self._settings.delivery_timeout_ms + BLOCK_MS) / 1000 + GRACE_S
+        answer = self._ask(
+            "send",
+            timeout_s,
+            topic=send.topic,
+            partition=send.partition,
+            records=[_told(each) for each in carried],
+            timestamps=send.timestamps or None,
+        )
+        if "error" in answer:
+            return Completion(Outcome.INFO, (), answer["error"], answer["detail"], broken=True)
+        settled = list(zip(send.values, answer["records"], strict=True))
+        records = [_settled(send, value, told) for value, told in settled]
+        failed: Answer = next((told for _, told in settled if "error" in told), {})
+        broken = any(told.get("fatal", False) for _, told in settled)
+        return Completion(
+            together(records),
+            records,
+            failed.get("error"),
+            failed.get("detail"),
+            broken,
+            payload.checksums_of(carried),
+        )
+
+    # --- transactions ---------------------------------------------------------------------------
+
+    def _begin(self, _: Begin) -> Completion:
+        self._open_producer()
+        steps = ("begin",) if self._initialised else ("init_transactions", "begin")
+        told: tuple[Mapping[str, Any], ...] = ()
+        for step in steps:
+            answer = self._ask(step, END_TIMEOUT_S)
+            if error := answer.get("error"):
+                outcome, detail = begin_outcome(error), answer["detail"]
+                return Completion(outcome, (), error, detail, broken=True, told=told)
+            if not self._initialised:
+                told = (init_producer_row(self._settings),)
+            self._initialised = True
+        return Completion(Outcome.OK, told=told)
+
+    def _crash(self, _: Crash) -> Completion:
+        """Abandon whatever is open; an orderly close would abort it."""
+        self._ask("crash_producer")
+        return Completion(Outcome.OK, broken=True)
+
+    def _end(self, op: str) -> Completion:
+        """End the transaction; after a time-out only the same end may be asked for again."""
+        answer = self._ask(op, END_TIMEOUT_S)
+        if error := answer.get("error"):
+            broken = answer["fatal"] or answer["timed_out"]
+            return Completion(end_outcome(error), (), error, answer["detail"], broken)
+        return Completion(Outcome.OK)
+
+    # --- consuming ------------------------------------------------------------------------------
+
+    def _open_consumer(self, isolation: str) -> None:
+        rack, fetch_bytes = self._settings.rack, self._settings.fetch_bytes
+        config = consumer_config(self._bootstrap, isolation, rack, fetch_bytes)
+        self._make("consumer", config)
+
+    def _open_member(self) -> None:
+        """Make a consumer of the group; the last one was closed when its membership ended."""
+        assert self._settings.group is not None
+        config = consumer_config(self._bootstrap, self._settings.isolation.value)
+        self._made.discard("consumer")
+        self._make("consumer", config | member_config(self._settings.group))
+
+    def _assign(self, assign: Assign) -> Completion:
+        self._open_consumer(self._settings.isolation.value)
+        start = None if assign.from_log_start else 0
+        return self._taken([(*each, start) for each in assign.partitions])
+
+    def _taken(self, partitions: Sequence[tuple[str, int, int | None]]) -> Completion:
+        answer = self._ask("assign", partitions=partitions)
+        if error := answer.get("error"):
+            return Completion(Outcome.FAIL, (), error, answer["detail"], answer["fatal"])
+        return Completion(Outcome.OK)
+
+    def _seek(self, seek: Seek) -> Completion:
+        return _sought(self._ask("seek", partition=[seek.topic, seek.partition, seek.offset]))
+
+    def _seek_to_time(self, seek: SeekToTime) -> Completion:
+        place = [seek.topic, seek.partition, seek.timestamp_ms]
+        answer = self._ask("seek_to_time", END_TIMEOUT_S, partition=place)
+        offset = answer.get("offset")
+        found = () if offset is None else (Record(seek.topic, seek.partition, None, offset),)
+        return replace(_sought(answer), records=found)
+
+    def _poll(self, poll: Poll) -> Completion:
+        answer = self._ask(
+            "poll", poll.timeout_s + END_TIMEOUT_S, timeout_ms=int(poll.timeout_s * 1000)
+        )
+        if error := answer.get("error"):
+            return Completion(read_outcome(error), (), error, answer["detail"], answer["fatal"])
+        return Completion(Outcome.OK, [self._record(told) for told in answer["records"]])
+
+    def _record(self, told: Answer) -> Record:
+        headers = [(name, _bytes(content)) for name, content in told["headers"]]
+        carried = payload.Carried(_bytes(told["value"]), _bytes(told["key"]), headers)
+        value, extra = payload.value_of(carried, self._nonce)
+        extra |= {name: told[name] for name in ("leader_epoch", "timestamp_ms", "timestamp_type")}
+        return Record(told["topic"], told["partition"], value, told["offset"], extra=extra)
+
+    def _read_all(self, operation: ReadAll) -> Completion:
+        self._open_consumer(operation.isolation.value)
+
+        def attempt(readings: Readings, deadline: float) -> str | None:
+            taken = self._taken([(t, p, r.log_start) for (t, p), r in readings.items()])
+            problem = taken.detail
+            while problem is None and not all(r.complete for r in readings.values()):
+                if time.monotonic() > deadline:
+                    return "the end was not reached in time"
+                problem = self._read_on(readings)
+            return problem
+
+        return whole_partitions.read_all(operation, self._bootstrap, attempt, HostError)
+
+    def _read_on(self, readings: Readings) -> str | None:
+        """Poll once; note the position reached, behind control records and aborted ones too."""
+        completion = self._poll(Poll(POLL_MS / 1000))
+        if completion.outcome is not Outcome.OK:
+            return completion.detail
+        for record in completion.records:
+            readings[record.topic, record.partition].records.append(record)
+        answer = self._ask("positions", END_TIMEOUT_S)
+        for topic, partition, position in answer.get("positions", ()):
+            readings[topic, partition].position = position
+        return answer.get("detail")
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give up what is in progress, which the caller has recorded as unknown."""
+        with suppress(HostError):
+            self._ask("close", CLOSE_TIMEOUT_S)
+        self._host.leave(self._number)
+
+
+def _sought(answer: Answer) -> Completion:
+    if error := answer.get("error"):
+        return Completion(Outcome.INFO, (), error, answer["detail"], answer["fatal"])
+    return Completion(Outcome.OK)
+
+
+def _told(carried: payload.Carried) -> dict[str, Any]:
+    headers = [(name, _text(content)) for name, content in carried.headers]
+    return {"value": _text(carried.value), "key": _text(carried.key), "headers": headers}
+
+
+def _settled(send: Send, value: int, told: Answer) -> Record:
+    error = told.get("error")
+    offset = told.get("offset", -1)
+    return Record(
+        send.topic,
+        send.partition,
+        value,
+        offset if offset >= 0 else None,
+        send_outcome(error),
+        error,
+    )
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else b64encode(content).decode()
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else b64decode(text)
+
+
+class JavaFactory:
+    """Makes the clients of one run, in one Java process."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self._nonce = nonce
+        compiled()  # or say now that it cannot be, and not in the middle of a run
+        self._host = JavaHost()
+
+    def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> JavaClient:
+        return JavaClient(self._host, bootstrap, settings, self._nonce)

@@ -1,0 +1,190 @@
+"""Members of consumer groups by Apache Kafka's own Java consumer: subscribe, poll, commit, leave,
+crash.
+
+A poll of KafkaConsumer first lets the group change the assignment (the listener is called), then
+returns records, which belong to the new one: so a rebalance stands before the records of its poll.
+An automatic commit takes what earlier polls returned, which the history has by then. A crash is a
+consumer that is closed without a word to the group (KIP-1092), though not without the automatic
+commit: a process which dies right after one.
+Sources: KafkaConsumer, ConsumerRebalanceListener, CloseOptions; KIP-429, KIP-848.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from chaos.clients.java.host import Answer
+from chaos.clients.membership_rows import MembershipRows, group_settings, member_times
+from chaos.record.outcomes import read_outcome
+from chaos.values.protocols import (
+    CommitOffsets,
+    Completion,
+    Crash,
+    GroupProtocol,
+    GroupSettings,
+    Leave,
+    Outcome,
+    Poll,
+    Record,
+    Subscribe,
+)
+
+ASSIGNORS = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+COMMIT_TIMEOUT_MS = 15_000
+MORE_S = 10.0
+"""Longer than what Java is asked to bound itself by: it hangs, or is starved."""
+LEAVE_S = 5.0
+RECORDS_PER_POLL_MAX = 10
+"""As few as any workload asks for: Java's own setting is of the consumer, not of the poll."""
+
+Ask = Callable[..., Answer]
+"""(op, timeout_s, fields) to the Java process; raises HostError."""
+
+
+def member_config(group: GroupSettings) -> dict[str, Any]:
+    """Return a member's settings besides a reader's: its crash is noticed after six seconds (as
+    librdkafka's)."""
+    config: dict[str, Any] = {
+        **({"group.instance.id": group.instance_id} if group.instance_id else {}),
+        "group.id": group.name,
+        "group.protocol": group.protocol.value,
+        "enable.auto.commit": str(group.auto_commit).lower(),
+        "auto.commit.interval.ms": 1_000,
+        "auto.offset.reset": "earliest",
+        **member_times(group),
+        "max.poll.records": RECORDS_PER_POLL_MAX,
+    }
+    if group.protocol is GroupProtocol.CONSUMER:  # which has its times from the broker
+        return config | {"group.remote.assignor": group.assignor}
+    return config | {"partition.assignment.strategy": ASSIGNORS[group.assignor]}
+
+
+class JavaMember:
+    """One membership after the other of one process, in one group."""
+
+    def __init__(
+        self,
+        group: GroupSettings,
+        ask: Ask,
+        make: Callable[[], None],
+        record_of: Callable[[Answer], Record],
+    ) -> None:
+        """make: a new consumer, in place of the last."""
+        self._settings = group_settings(group)
+        self._rows = MembershipRows(self._settings)
+        self._ask = ask
+        self._make = make
+        self._record_of = record_of
+        self._is_member = False
+        self._member_id: str | None = None
+        self._positions: dict[tuple[str, int], int] = {}
+        """Behind the last record taken, of partitions that are ours."""
+
+    def subscribe(self, subscribe: Subscribe) -> Completion:
+        self.crash(Crash())  # nobody is two members at once
+        self._make()
+        self._is_member, self._member_id = True, None
+        self._rows.clear()
+        ended = _ended(self._ask("subscribe", MORE_S, topics=list(subscribe.topics)))
+        return replace(ended, columns=self._settings)
+
+    def poll(self, poll: Poll) -> Completion:
+        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
+        if not self._is_member:
+            return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
+        answer = self._ask(
+            "poll", poll.timeout_s + 2 * MORE_S, timeout_ms=int(poll.timeout_s * 1e3)
+        )
+        changes = answer.get("changes", ())
+        for change in changes:
+            self._note(change)
+        columns, rebalanced, told = _identity(answer), bool(changes), self._rows.take()
+        # Who is thrown out is nobody by the end of a poll: what it was given, it was given before.
+        self._member_id = columns["member_id"] = columns["member_id"] or self._member_id
+        if error := answer.get("error"):
+            return Completion(
+                read_outcome(error),
+                (),
+                error,
+                answer["detail"],
+                answer["fatal"],
+                columns,
+                rebalanced,
+                told,
+            )
+        records = [self._record_of(told) for told in answer["records"]]
+        for record in records:
+            assert record.offset is not None
+            self._positions[record.topic, record.partition] = record.offset + 1
+        return Completion(Outcome.OK, records, columns=columns, rebalanced=rebalanced, told=told)
+
+    def _note(self, change: Answer) -> None:
+        """Note a change of the assignment: partitions that came, with the group's committed offsets
+        (null: no answer; -1: none), or that went."""
+        identity = _identity(change)
+        partitions = [(topic, partition) for topic, partition, _ in change["partitions"]]
+        if change["change"] == "revoked":
+            for place in partitions:
+                self._positions.pop(place, None)
+            self._rows.revoked(partitions, identity)
+            return
+        starts = {(t, p): offset for t, p, offset in change["partitions"] if offset is not None}
+        begun = {place: offset if offset >= 0 else None for place, offset in starts.items()}
+        self._rows.assigned(begun, partitions, identity)
+
+    def commit(self, _: CommitOffsets) -> Completion:
+        """Commit the positions and wait. An error leaves the outcome of earlier attempts open
+        (INFO)."""
+        positions, self._positions = self._positions, {}
+        if not self._is_member or not positions:
+            return Completion(Outcome.OK)
+        asked = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
+        answer = self._ask(
+            "commit_offsets",
+            COMMIT_TIMEOUT_MS / 1000 + MORE_S,
+            offsets=asked,
+            timeout_ms=COMMIT_TIMEOUT_MS,
+        )
+        error = answer.get("error")
+        outcome = Outcome.OK if error is None else Outcome.INFO
+        records = [Record(t, p, None, offset, outcome, error) for t, p, offset in asked]
+        columns = _identity(answer)
+        if columns != _identity(answer.get("before", {})):
+            columns["generation"] = None  # the commit was of this one or of the one before
+        broken = bool(answer.get("fatal", False))
+        return Completion(outcome, records, error, answer.get("detail"), broken, columns)
+
+    def leave(self, _: Leave) -> Completion:
+        """Close the consumer, which commits (where commits are automatic) and says good-bye."""
+        return self._close("leave")
+
+    def crash(self, _: Crash) -> Completion:
+        """Be gone without a word: the group learns of it when the session times out."""
+        return self._close("crash")
+
+    def _close(self, op: str) -> Completion:
+        self._positions = {}
+        if not self._is_member:
+            return Completion(Outcome.OK)
+        self._is_member = False
+        return _ended(self._ask(op, LEAVE_S + MORE_S))
+
+
+def _ended(answer: Answer) -> Completion:
+    if error := answer.get("error"):
+        return Completion(Outcome.INFO, (), error, answer["detail"], answer["fatal"])
+    return Completion(Outcome.OK)
+
+
+def _identity(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns member_id and generation, null before the member has joined."""
+    generation = answer.get("generation", -1)
+    return {
+        "member_id": answer.get("member_id") or None,
+        "generation": generation if generation >= 0 else None,
+    }

@@ -1,0 +1,326 @@
+"""The reference clients: the second client of every workload, so that a broker's error can be told
+from a client's. Unlike librdkafka, this one reports how often it has tried: the outcome of a
+request that was sent only once is more certain (FIRST_ATTEMPT in chaos.record.outcomes), and one
+that was never sent has certainly failed. Each client has an event loop of its own, which turns only
+while it performs an operation."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from chaos.clients import payload, whole_partitions
+from chaos.clients.reference.member import ReferenceMember, member_config
+from chaos.clients.transaction_rows import init_producer_row
+from chaos.clients.whole_partitions import Readings, together
+from chaos.record.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
+from chaos.values.operations import Seek, SeekToTime
+from chaos.values.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    ClientSettings,
+    Commit,
+    CommitOffsets,
+    Completion,
+    Crash,
+    Leave,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Record,
+    Send,
+    Subscribe,
+)
+from reference_impl.client.errors import ClientError, SendError
+from reference_impl.client.values import (
+    ConsumerRecord,
+    RecordMetadata,
+    TimestampType,
+    TopicPartition,
+)
+from reference_impl.host.clients import Consumer, Producer
+
+INIT_TIMEOUT_S = 8.0
+END_TIMEOUT_MS = 20_000
+CLOSE_TIMEOUT_MS = 100
+POLL_MS = 200
+REQUEST_TIMEOUT_MS = 3_000
+_TIMESTAMP_TYPES = {TimestampType.CREATE_TIME: "create", TimestampType.LOG_APPEND_TIME: "append"}
+
+
+def common_config() -> dict[str, Any]:
+    """Return settings with short back-offs, since a run lasts a minute."""
+    return {
+        "socket.connection.setup.timeout.ms": 2_000,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 500,
+        "retry.backoff.ms": 50,
+        "retry.backoff.max.ms": 500,
+        "metadata.max.age.ms": 5_000,
+    }
+
+
+def producer_config(settings: ClientSettings) -> dict[str, Any]:
+    """Return the producer's settings as the workload wants them."""
+    config = common_config() | {
+        "acks": settings.acks,
+        "enable.idempotence": settings.idempotent or settings.transactional,
+        "delivery.timeout.ms": settings.delivery_timeout_ms,
+        "request.timeout.ms": min(REQUEST_TIMEOUT_MS, settings.delivery_timeout_ms),
+        "max.block.ms": END_TIMEOUT_MS if settings.transactional else settings.delivery_timeout_ms,
+        "linger.ms": 0,
+        "compression.type": settings.compression,
+        **({"batch.size": 1} if settings.batches_of_one else {}),
+    }
+    if settings.transactional:
+        config["transactional.id"] = settings.transactional_id
+        config["transaction.timeout.ms"] = settings.transaction_timeout_ms
+    return config
+
+
+def consumer_config(isolation: str, fetch_bytes: int | None = None) -> dict[str, Any]:
+    """Return the settings of a reader that owns its positions: it joins no group, and no position
+    is reset automatically."""
+    return common_config() | {
+        "auto.offset.reset": "none",
+        "isolation.level": isolation,
+        "fetch.max.wait.ms": 100,
+        "request.timeout.ms": 5_000,
+        "allow.auto.create.topics": False,
+        **(
+            {"fetch.max.bytes": fetch_bytes, "max.partition.fetch.bytes": fetch_bytes}
+            if fetch_bytes
+            else {}
+        ),
+    }
+
+
+class ReferenceClient:
+    """One process's producer or consumer, made when it is first needed."""
+
+    name = "reference"
+
+    def __init__(self, bootstrap: str, settings: ClientSettings, nonce: bytes) -> None:
+        self._bootstrap = bootstrap
+        self._settings = settings
+        self._nonce = nonce
+        self._loop = asyncio.new_event_loop()
+        self._producer: Producer | None = None
+        self._consumer: Consumer | None = None
+        self._member = ReferenceMember(settings.group, self._open_member, self._record)
+        self._initialised = False
+        self._performers: dict[
+            type[Operation], Callable[[Any], Coroutine[Any, Any, Completion]]
+        ] = {
+            Send: self._send,
+            Begin: self._begin,
+            Commit: lambda _: self._end(Producer.commit_transaction),
+            Abort: lambda _: self._end(Producer.abort_transaction),
+            Assign: self._assign,
+            Seek: self._seek,
+            SeekToTime: self._seek_to_time,
+            Poll: self._poll if settings.group is None else self._member.poll,
+            Subscribe: self._member.subscribe,
+            CommitOffsets: self._member.commit,
+            Leave: self._member.leave,
+            Crash: self._crash if settings.group is None else self._member.crash,
+        }
+
+    def perform(self, operation: Operation) -> Completion:
+        if isinstance(operation, ReadAll):
+            return self._read_all(operation)
+        return self._loop.run_until_complete(self._performers[type(operation)](operation))
+
+    # --- producing ------------------------------------------------------------------------------
+
+    def _open_producer(self) -> Producer:
+        if self._producer is None:
+            self._producer = Producer(self._bootstrap, producer_config(self._settings))
+        return self._producer
+
+    async def _send(self, send: Send) -> Completion:
+        producer = self._open_producer()
+        carried = [payload.record_for(send, i, self._nonce) for i in range(len(send.values))]
+
+        async def one(index: int, value: int) -> tuple[Record, bool]:
+            data, key, headers = carried[index]
+            time_ms = send.timestamps[index] if send.timestamps else None
+            try:
+                sent = await producer.send(
+                    send.topic,
+                    data,
+                    key=key,
+                    partition=send.partition,
+                    timestamp_ms=time_ms,
+                    headers=headers,
+                )
+            except ClientError as error:
+                return self._failed(send, value, error), error.fatal
+            return self._delivered(send, value, sent), False
+
+        settled = await asyncio.gather(*map(one, count(), send.values))
+        records = [record for record, _ in settled]
+        error = next((record.error for record in records if record.error), None)
+        broken = any(is_fatal for _, is_fatal in settled)
+        checksums = payload.checksums_of(carried)
+        return Completion(together(records), records, error, None, broken, checksums)
+
+    def _delivered(self, send: Send, value: int, sent: RecordMetadata) -> Record:
+        offset = sent.offset if sent.offset >= 0 else None  # -1: acks=0, or a duplicate
+        return Record(send.topic, send.partition, value, offset, t_complete_ns=time.monotonic_ns())
+
+    def _failed(self, send: Send, value: int, error: ClientError) -> Record:
+        # Only a SendError has had attempts; other errors are refused by the call itself.
+        attempts = error.attempts if isinstance(error, SendError) else 0
+        outcome = (
+            send_outcome(error.name, single_attempt=attempts == 1) if attempts else Outcome.FAIL
+        )
+        return Record(
+            send.topic, send.partition, value, None, outcome, error.name, time.monotonic_ns()
+        )
+
+    # --- transactions ---------------------------------------------------------------------------
+
+    async def _begin(self, _: Begin) -> Completion:
+        producer = self._open_producer()
+        told: tuple[Mapping[str, Any], ...] = ()
+        try:
+            if not self._initialised:
+                await asyncio.wait_for(producer.init_transactions(), INIT_TIMEOUT_S)
+                self._initialised = True
+                told = (init_producer_row(self._settings, *producer.identity),)
+            await producer.begin_transaction()
+        except (ClientError, TimeoutError) as error:
+            name = error.name if isinstance(error, ClientError) else "TIMEOUT"
+            return Completion(begin_outcome(name), (), name, str(error), broken=True, told=told)
+        return Completion(Outcome.OK, told=told)
+
+    async def _crash(self, _: Crash) -> Completion:
+        """Be gone in the middle of whatever was open."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.crash()
+        return Completion(Outcome.OK, broken=True)
+
+    async def _end(self, call: Callable[[Producer], Coroutine[Any, Any, None]]) -> Completion:
+        """End the transaction; the client asks again by itself for `max.block.ms`."""
+        try:
+            await call(self._open_producer())
+        except ClientError as error:
+            # An error that asks for an abort leaves the client usable: the workload aborts.
+            broken = error.fatal or error.name == "TIMEOUT"
+            return Completion(end_outcome(error.name), (), error.name, str(error), broken)
+        return Completion(Outcome.OK)
+
+    # --- consuming ------------------------------------------------------------------------------
+
+    def _open_consumer(self) -> Consumer:
+        if self._consumer is None:
+            config = consumer_config(self._settings.isolation.value, self._settings.fetch_bytes)
+            self._consumer = Consumer(self._bootstrap, config)
+        return self._consumer
+
+    def _open_member(self) -> Consumer:
+        """Open a consumer of the group, for one membership."""
+        assert self._settings.group is not None
+        config = consumer_config(self._settings.isolation.value)
+        return Consumer(self._bootstrap, config | member_config(self._settings.group))
+
+    async def _assign(self, assign: Assign) -> Completion:
+        consumer = self._open_consumer()
+        partitions = [TopicPartition(*each) for each in assign.partitions]
+        await consumer.assign(partitions)
+        if assign.from_log_start:
+            await consumer.seek_to_beginning(partitions)
+        else:
+            for partition in partitions:
+                await consumer.seek(partition, 0)
+        return Completion(Outcome.OK)
+
+    async def _seek(self, seek: Seek) -> Completion:
+        try:
+            await self._open_consumer().seek(
+                TopicPartition(seek.topic, seek.partition), seek.offset
+            )
+        except ClientError as error:
+            return Completion(Outcome.FAIL, (), error.name, str(error), error.fatal)
+        return Completion(Outcome.OK)
+
+    async def _seek_to_time(self, seek: SeekToTime) -> Completion:
+        wanted = TopicPartition(seek.topic, seek.partition)
+        try:
+            times = {wanted: seek.timestamp_ms}
+            found = (await self._open_consumer().offsets_for_times(times))[wanted]
+        except ClientError as error:
+            return Completion(Outcome.INFO, (), error.name, str(error), error.fatal)
+        if found is None:
+            return Completion(Outcome.OK)
+        sought = await self._seek(Seek(*wanted, found.offset))
+        return replace(sought, records=(Record(*wanted, None, found.offset),))
+
+    async def _poll(self, poll: Poll) -> Completion:
+        try:
+            found = await self._open_consumer().poll(int(poll.timeout_s * 1000), poll.max_records)
+        except ClientError as error:
+            return Completion(read_outcome(error.name), (), error.name, str(error), error.fatal)
+        return Completion(Outcome.OK, [self._record(record) for record in found])
+
+    def _record(self, record: ConsumerRecord) -> Record:
+        headers = payload.plain_headers(record.headers)
+        carried = payload.Carried(record.value, record.key, headers)
+        value, extra = payload.value_of(carried, self._nonce)
+        extra["leader_epoch"] = record.leader_epoch
+        extra["timestamp_ms"] = record.timestamp_ms
+        extra["timestamp_type"] = _TIMESTAMP_TYPES[record.timestamp_type]
+        return Record(record.topic, record.partition, value, record.offset, extra=extra)
+
+    def _read_all(self, operation: ReadAll) -> Completion:
+        def attempt(readings: Readings, deadline: float) -> str | None:
+            return self._loop.run_until_complete(self._read(operation, readings, deadline))
+
+        return whole_partitions.read_all(operation, self._bootstrap, attempt, ClientError)
+
+    async def _read(self, operation: ReadAll, readings: Readings, deadline: float) -> str | None:
+        async with Consumer(
+            self._bootstrap, consumer_config(operation.isolation.value)
+        ) as consumer:
+            await consumer.assign([TopicPartition(*each) for each in readings])
+            for each, reading in readings.items():
+                await consumer.seek(TopicPartition(*each), reading.log_start)
+            while not all(reading.complete for reading in readings.values()):
+                if time.monotonic() > deadline:
+                    return "the end was not reached in time"
+                for record in await consumer.poll(POLL_MS, 1_000):
+                    reading = readings[record.topic, record.partition]
+                    reading.records.append(self._record(record))
+                for partition, position in consumer.positions().items():
+                    readings[partition].position = position.offset
+        return None
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give up what is in progress, which the caller has recorded as unknown."""
+        self._loop.run_until_complete(self._member.crash(Crash()))
+        for client in (self._producer, self._consumer):
+            if client is not None:
+                self._loop.run_until_complete(client.close(CLOSE_TIMEOUT_MS))
+        self._producer = self._consumer = None
+        self._loop.run_until_complete(asyncio.sleep(0))  # aborted transports say good-bye
+        self._loop.close()
+
+
+class ReferenceFactory:
+    """Makes the clients of one run."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self._nonce = nonce
+
+    def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> ReferenceClient:
+        return ReferenceClient(bootstrap, settings, self._nonce)

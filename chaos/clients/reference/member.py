@@ -1,0 +1,199 @@
+"""Members of consumer groups (KIP-848) by the reference client: subscribe, poll, commit, leave,
+crash.
+
+A poll of this client lets the group change the assignment first (the listener is called, and waited
+for), then returns records, which belong to the new one; while a change is under way it returns
+none. So a rebalance stands before the records of its poll. An automatic commit takes what earlier
+polls returned, which the history has by then. A crash is a client whose connections are cut.
+Sources: reference_impl/client/README.md; KIP-848.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chaos.clients.membership_rows import MembershipRows, group_settings, member_times
+from chaos.clients.whole_partitions import together
+from chaos.record.outcomes import read_outcome
+from chaos.values.protocols import (
+    CommitOffsets,
+    Completion,
+    Crash,
+    GroupSettings,
+    Leave,
+    Outcome,
+    Poll,
+    Record,
+    Subscribe,
+)
+from reference_impl.client.errors import ClientError
+from reference_impl.client.values import ConsumerRecord, OffsetAndMetadata, TopicPartition
+from reference_impl.host.clients import Consumer
+
+COMMIT_TIMEOUT_MS = 15_000
+LEAVE_TIMEOUT_MS = 5_000
+
+
+def member_config(group: GroupSettings) -> dict[str, Any]:
+    """Return a member's settings besides a reader's; the times of sessions and heartbeats are the
+    broker's."""
+    config: dict[str, Any] = {
+        "group.id": group.name,
+        "group.protocol": group.protocol.value,
+        "group.remote.assignor": group.assignor,
+        "enable.auto.commit": group.auto_commit,
+        "auto.commit.interval.ms": 1_000,
+        "auto.offset.reset": "earliest",
+        "default.api.timeout.ms": COMMIT_TIMEOUT_MS,
+        **member_times(group),
+    }
+    return config | ({"group.instance.id": group.instance_id} if group.instance_id else {})
+
+
+class ReferenceMember:
+    """One membership after the other of one process, in one group."""
+
+    def __init__(
+        self,
+        group: GroupSettings | None,
+        make: Callable[[], Consumer],
+        record_of: Callable[[ConsumerRecord], Record],
+    ) -> None:
+        """make: a new consumer of the group."""
+        self._settings = group_settings(group) if group is not None else {}
+        self._rows = MembershipRows(self._settings)
+        self._make = make
+        self._record_of = record_of
+        self._consumer: Consumer | None = None
+        self._has_rebalanced = False
+        self._member_id: str | None = None
+        self._positions: dict[TopicPartition, int] = {}
+        """Behind the last record taken, of partitions that are ours."""
+
+    # --- operations -----------------------------------------------------------------------------
+
+    async def subscribe(self, subscribe: Subscribe) -> Completion:
+        await self.crash(Crash())  # nobody is two members at once
+        self._consumer = self._make()
+        await self._consumer.subscribe(subscribe.topics, self)
+        return Completion(Outcome.OK, columns=self._settings)
+
+    async def poll(self, poll: Poll) -> Completion:
+        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
+        consumer = self._consumer
+        if consumer is None:
+            return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
+        self._has_rebalanced = False
+        try:
+            found = await consumer.poll(int(poll.timeout_s * 1000), poll.max_records)
+        except ClientError as error:
+            return Completion(
+                read_outcome(error.name),
+                (),
+                error.name,
+                str(error),
+                error.fatal,
+                self._identity(consumer),
+                self._has_rebalanced,
+                self._rows.take(),
+            )
+        for record in found:
+            partition = TopicPartition(record.topic, record.partition)
+            self._positions[partition] = record.offset + 1
+        records = [self._record_of(record) for record in found]
+        columns = self._identity(consumer)
+        return Completion(
+            Outcome.OK,
+            records,
+            columns=columns,
+            rebalanced=self._has_rebalanced,
+            told=self._rows.take(),
+        )
+
+    async def commit(self, _: CommitOffsets) -> Completion:
+        """Commit the positions and wait."""
+        consumer = self._consumer
+        positions, self._positions = self._positions, {}
+        if consumer is None or not positions:
+            return Completion(Outcome.OK)
+        asked = {each: OffsetAndMetadata(offset) for each, offset in positions.items()}
+        before = self._identity(consumer)
+        outcome, name, detail, broken = Outcome.OK, None, None, False
+        try:
+            await consumer.commit(asked)
+        except ClientError as error:
+            # An attempt before the last one may have been written, though its answer was lost.
+            outcome, name, detail = Outcome.INFO, error.name, str(error)
+            broken = error.fatal
+        records = [Record(*each, None, offset, outcome, name) for each, offset in positions.items()]
+        columns = self._identity(consumer)
+        if columns != before:
+            columns["generation"] = None  # the commit was of this epoch or of the one before
+        return Completion(together(records), records, name, detail, broken, columns)
+
+    async def leave(self, _: Leave) -> Completion:
+        """Close the consumer, which commits (where commits are automatic) and says good-bye."""
+        consumer, self._consumer = self._consumer, None
+        self._forget()
+        if consumer is not None:
+            await consumer.close(LEAVE_TIMEOUT_MS)
+        return Completion(Outcome.OK)
+
+    async def crash(self, _: Crash) -> Completion:
+        """Be gone without a word: the group learns of it when the session times out."""
+        consumer, self._consumer = self._consumer, None
+        self._forget()
+        if consumer is not None:
+            consumer.crash()
+        return Completion(Outcome.OK)
+
+    def _forget(self) -> None:
+        self._positions, self._member_id = {}, None
+        self._rows.clear()
+
+    def _identity(self, consumer: Consumer) -> dict[str, Any]:
+        """Return the columns member_id and generation, null before the member has joined. A member
+        that was removed has no identity at the end of the poll; its records were delivered before,
+        so the last identity counts."""
+        group = consumer.group_metadata
+        self._member_id = group.member_id or self._member_id
+        epoch = group.generation_id
+        return {"member_id": self._member_id, "generation": epoch if epoch >= 0 else None}
+
+    # --- what the client says while it is polled ------------------------------------------------
+
+    async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """Read these partitions from now on, from where the group has committed."""
+        self._has_rebalanced = True
+        consumer = self._consumer
+        assert consumer is not None
+        identity = self._identity(consumer)
+        self._rows.assigned(await self._begin(consumer, partitions), partitions, identity)
+
+    async def _begin(
+        self, consumer: Consumer, partitions: tuple[TopicPartition, ...]
+    ) -> dict[tuple[str, int], int | None] | None:
+        """Seek to the committed offsets and return them. Return None without an answer."""
+        try:
+            found = await consumer.committed(partitions) if partitions else {}
+        except ClientError:
+            return None
+        for partition, committed in found.items():
+            await consumer.seek(partition, committed.offset)
+        none = [each for each in partitions if each not in found]
+        if none:
+            await consumer.seek_to_beginning(none)
+        return {each: found[each].offset if each in found else None for each in partitions}
+
+    async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """Note the partitions that are about to be given up."""
+        self._has_rebalanced = True
+        if self._consumer is not None:
+            self._rows.revoked(partitions, self._identity(self._consumer))
+        for each in partitions:
+            self._positions.pop(each, None)
+
+    async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """Note the partitions that are gone already."""
+        await self.on_revoked(partitions)

@@ -1,0 +1,1 @@
+"""Requests in our own codec, for all that no client library does."""

@@ -1,0 +1,122 @@
+"""Administer a cluster before and after the attack: create topics, check that it is healthy.
+
+Sources: CreateTopicsRequest.json; design#replication (ISR).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+
+from chaos.clients.wire.wire_link import View, WireCluster, WireError, check, insist, kafka_name
+from chaos.values.protocols import TopicSpec
+from reference_impl.wire import ApiKey, request_definition
+
+TOPIC_ALREADY_EXISTS = 36
+BROKER = 4  # ConfigResource.Type
+
+
+class Admin:
+    """Bounded questions to one cluster."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._cluster = WireCluster(bootstrap)
+
+    def brokers(self) -> int:
+        """Return how many brokers are registered."""
+        return len(self._cluster.view([]).brokers)
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return all topics and their ids ("" where the broker tells none). Raise WireError."""
+        return self._cluster.topic_ids()
+
+    def serves_transactions(self) -> bool:
+        """Return whether the cluster lists the API that puts partitions into a transaction
+        (KIP-98)."""
+        return self._cluster.serves(ApiKey.ADD_PARTITIONS_TO_TXN)
+
+    def broker_settings(self, names: Collection[str]) -> dict[str, str]:
+        """Return these settings of the broker with the lowest id, without those that are null or
+        that it does not have. Raise WireError."""
+        brokers = self._cluster.view([]).brokers
+        if not names or not brokers:
+            return {}
+        struct = request_definition(ApiKey.DESCRIBE_CONFIGS).struct
+        resource = struct(
+            "DescribeConfigsResource",
+            resource_type=BROKER,
+            resource_name=str(min(brokers)),
+            configuration_keys=sorted(names),
+        )
+        address = brokers[min(brokers)]
+        answer = self._cluster.ask(address, ApiKey.DESCRIBE_CONFIGS, resources=[resource])
+        found = answer.results[0]
+        check(found.error_code, "DescribeConfigs of the broker")
+        return {each.name: each.value for each in found.configs if each.value is not None}
+
+    def create_topics(
+        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
+    ) -> dict[str, str]:
+        """Create topics, wait until every partition has a leader, and return the topic ids by name.
+        Raise WireError if that takes too long."""
+        deadline = time.monotonic() + timeout_s
+        names = [topic.name for topic in topics]
+        if insist(lambda: self._cluster.view(names), deadline).partitions:
+            raise WireError(
+                f"there is a topic {' or '.join(names)} already, with records of others; delete it"
+            )
+        insist(lambda: self._create(topics, replication_factor), deadline)
+
+        def all_led() -> View:
+            view = self._cluster.view(names)
+            for topic in topics:
+                for partition in range(topic.made):
+                    state = view.partitions.get((topic.name, partition))
+                    if state is None or state.leader < 0:
+                        raise WireError(f"{topic.name}-{partition} has no leader yet")
+            return view
+
+        return insist(all_led, deadline).topic_ids
+
+    def _create(self, topics: Sequence[TopicSpec], replication_factor: int) -> None:
+        struct = request_definition(ApiKey.CREATE_TOPICS).struct
+        wanted = [
+            struct(
+                "CreatableTopic",
+                name=topic.name,
+                num_partitions=topic.made,
+                replication_factor=replication_factor,
+                configs=[
+                    struct("CreatableTopicConfig", name=name, value=value)
+                    for name, value in topic.config.items()
+                ],
+            )
+            for topic in topics
+        ]
+        answer = self._cluster.ask_any(ApiKey.CREATE_TOPICS, topics=wanted, timeout_ms=10_000)
+        for topic in answer.topics:
+            if topic.error_code not in (0, TOPIC_ALREADY_EXISTS):
+                raise WireError(f"topic {topic.name}: {kafka_name(topic.error_code)}")
+
+    def why_not_well(
+        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
+    ) -> str | None:
+        """Return None when all brokers live, all partitions are led and all replicas are in sync;
+        readable_only: when all partitions are led."""
+        try:
+            view = self._cluster.view([topic.name for topic in topics])
+        except WireError as error:
+            return str(error)
+        if len(view.brokers) < brokers and not readable_only:
+            return f"{len(view.brokers)} of {brokers} brokers are registered"
+        for topic in topics:
+            for partition in range(topic.made):
+                state = view.partitions.get((topic.name, partition))
+                if state is None or state.leader < 0:
+                    return f"{topic.name}-{partition} has no leader"
+                if len(state.isr) < len(state.replicas) and not readable_only:
+                    return f"{topic.name}-{partition} has {len(state.isr)} replicas in sync"
+        return None
+
+    def close(self) -> None:
+        self._cluster.close()

@@ -1,0 +1,53 @@
+"""Requests that are asked again until they are answered for good, and counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from chaos.clients.wire.wire_link import WireError
+
+RETRY_S = 0.05
+ASK_AGAIN = frozenset(
+    {
+        "NOT_LEADER_OR_FOLLOWER",
+        "LEADER_NOT_AVAILABLE",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "REQUEST_TIMED_OUT",
+        "KAFKA_STORAGE_ERROR",
+        "COORDINATOR_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "NOT_COORDINATOR",
+        "CONCURRENT_TRANSACTIONS",
+        "WireError",
+    }
+)
+
+
+class Refused(Exception):
+    """An answer that no further attempt would change, or the last one when the time was up."""
+
+    def __init__(self, name: str, attempts: int, detail: str = "") -> None:
+        super().__init__(detail or name)
+        self.name = name
+        self.attempts = attempts
+
+
+def insist(timeout_s: float, attempt: Callable[[], str | None]) -> int:
+    """Ask until it succeeds; return the number of attempts, or raise Refused. attempt: returns the
+    error's name, or None; it may raise WireError."""
+    deadline, attempts = time.monotonic() + timeout_s, 0
+    while True:
+        attempts += 1
+        detail = ""
+        try:
+            error = attempt()
+        except WireError as raised:
+            error, detail = "WireError", str(raised)
+        if error is None:
+            return attempts
+        if error not in ASK_AGAIN or time.monotonic() > deadline:
+            raise Refused(error, attempts, detail)
+        time.sleep(RETRY_S)

@@ -1,0 +1,232 @@
+"""Committed offsets of groups, over our own codec: one request, one answer.
+
+A client library would retry a commit, so that the arrival of the last attempt would be unknown.
+Sources: OffsetCommitRequest.json (generation -1: a group that is used for its offsets alone),
+OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json;
+OffsetMetadataManager, validateOffsetCommit (a sender that is no member is refused before the
+append); OffsetDeleteRequest.json (KIP-496), DeleteGroupsRequest.json (KIP-229).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from chaos.clients.wire.wire_link import Address, WireCluster, WireError, check, kafka_name
+from chaos.values.operations import (
+    CommitPosition,
+    DeletePositions,
+    FetchPositions,
+    Membership,
+    Position,
+)
+from chaos.values.protocols import Completion, Outcome, Record
+from reference_impl.wire import ApiKey, Struct, request_definition
+
+NO_POSITION = -1  # OffsetFetchResponse.json, field CommittedOffset
+NO_EPOCH, EPOCHS = -1, 5
+NOTHING = NO_EPOCH, ""
+"""The leader epoch and the metadata beside an offset, where there are none."""
+NOBODY = Membership(member_id="", generation=-1)
+REFUSED = frozenset(
+    {
+        "ILLEGAL_GENERATION",
+        "UNKNOWN_MEMBER_ID",
+        "REBALANCE_IN_PROGRESS",
+        "FENCED_INSTANCE_ID",
+        "STALE_MEMBER_EPOCH",
+    }
+)
+"""The errors of a commit in a member's name that are checked before anything is written."""
+NOT_DELETED = frozenset({"GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "GROUP_SUBSCRIBED_TO_TOPIC"})
+"""The errors of a deletion that are checked before anything is written."""
+
+
+def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
+    """Commit positions: a record per position. Most errors prove nothing:
+    COORDINATOR_NOT_AVAILABLE, too, may come after the append."""
+    member = operation.member or NOBODY
+    try:
+        coordinator = _coordinator(cluster, operation.group)
+    except WireError as error:
+        return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+    positions = [(operation.topic, operation.partition, operation.offset), *operation.beside]
+    # A member goes on from here, and would believe the epoch.
+    told = [NOTHING if operation.member else _told_with(offset) for _, _, offset in positions]
+    try:
+        answer = cluster.ask(
+            coordinator,
+            ApiKey.OFFSET_COMMIT,
+            group_id=operation.group,
+            topics=[_committed(*each) for each in zip(positions, told, strict=True)],
+            member_id=member.member_id,
+            generation_id_or_member_epoch=member.generation,
+            group_instance_id=member.instance_id,
+        )
+    except WireError as error:
+        return Completion(Outcome.INFO, (), type(error).__name__, str(error))
+    codes = _codes(answer)
+    return _completion(
+        [
+            Record(
+                topic,
+                partition,
+                None,
+                offset,
+                *_ended(codes[topic, partition], REFUSED),
+                extra={"detail": _beside(*beside)},
+            )
+            for (topic, partition, offset), beside in zip(positions, told, strict=True)
+        ]
+    )
+
+
+def _codes(answer: Struct) -> dict[tuple[str, int], int]:
+    """Return the error code of each partition of an answer."""
+    return {
+        (topic.name, row.partition_index): row.error_code
+        for topic in answer.topics
+        for row in topic.partitions
+    }
+
+
+def _told_with(offset: int) -> tuple[int, str]:
+    """Return the leader epoch and the metadata that are committed with an offset."""
+    return offset % EPOCHS, f"at {offset}"
+
+
+def _committed(position: Position, beside: tuple[int, str]) -> Struct:
+    """Return the row of a position in a request whose positions are of different topics."""
+    topic, partition, offset = position
+    struct = request_definition(ApiKey.OFFSET_COMMIT).struct
+    row = struct(
+        "OffsetCommitRequestPartition",
+        partition_index=partition,
+        committed_offset=offset,
+        committed_leader_epoch=beside[0],
+        committed_metadata=beside[1],
+    )
+    return struct("OffsetCommitRequestTopic", name=topic, partitions=[row])
+
+
+def _ended(code: int, refused: Collection[str]) -> tuple[Outcome, str | None]:
+    """Return the outcome of one row, and its error's name. refused: the errors after which nothing
+    has changed."""
+    if not code:
+        return Outcome.OK, None
+    name = kafka_name(code)
+    return Outcome.FAIL if name in refused else Outcome.INFO, name
+
+
+def _completion(records: list[Record]) -> Completion:
+    """Return the completion of a request whose rows ended like this: as the first that failed."""
+    worst = next((each for each in records if each.outcome is not Outcome.OK), records[0])
+    return Completion(worst.outcome, records, worst.error)
+
+
+def delete(cluster: WireCluster, operation: DeletePositions) -> Completion:
+    """Delete committed offsets, or their whole group: a record per partition, without an
+    offset: as if the group had committed that it has no position."""
+    try:
+        coordinator = _coordinator(cluster, operation.group)
+    except WireError as error:
+        return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+    try:
+        if operation.whole_group:
+            answer = cluster.ask(coordinator, ApiKey.DELETE_GROUPS, groups_names=[operation.group])
+            codes = [answer.results[0].error_code] * len(operation.places)
+        else:
+            codes = _delete_offsets(cluster, coordinator, operation)
+    except WireError as error:
+        return Completion(Outcome.INFO, (), type(error).__name__, str(error))
+    return _completion(
+        [
+            Record(topic, partition, None, None, *_ended(code, NOT_DELETED))
+            for (topic, partition), code in zip(operation.places, codes, strict=True)
+        ]
+    )
+
+
+def _delete_offsets(
+    cluster: WireCluster, coordinator: Address, operation: DeletePositions
+) -> list[int]:
+    """Return the error codes of OffsetDelete, in the order of the operation's partitions."""
+    struct = request_definition(ApiKey.OFFSET_DELETE).struct
+    topics: dict[str, list[int]] = {}
+    for topic, partition in operation.places:
+        topics.setdefault(topic, []).append(partition)
+    answer = cluster.ask(
+        coordinator,
+        ApiKey.OFFSET_DELETE,
+        group_id=operation.group,
+        topics=[
+            struct(
+                "OffsetDeleteRequestTopic",
+                name=topic,
+                partitions=[
+                    struct("OffsetDeleteRequestPartition", partition_index=partition)
+                    for partition in partitions
+                ],
+            )
+            for topic, partitions in topics.items()
+        ],
+    )
+    if answer.error_code:
+        return [answer.error_code] * len(operation.places)
+    told = _codes(answer)
+    return [told[place] for place in operation.places]
+
+
+def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
+    """Fetch the committed offsets: a record per partition, its offset None if the group has
+    committed none. A partition whose offset an open transaction may change fails alone
+    (UNSTABLE_OFFSET_COMMIT)."""
+    struct = request_definition(ApiKey.OFFSET_FETCH).struct
+    wanted = list(operation.partitions)
+    topics = [
+        struct("OffsetFetchRequestTopic", name=name, partition_indexes=wanted)
+        for name in (operation.topic, *operation.beside)
+    ]
+    try:
+        coordinator = _coordinator(cluster, operation.group)
+        answer = cluster.ask(
+            coordinator,
+            ApiKey.OFFSET_FETCH,
+            group_id=operation.group,
+            topics=topics,
+            require_stable=True,
+        )
+        check(answer.error_code, f"OffsetFetch {operation.group}")
+    except WireError as error:
+        return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+    return _completion(
+        [
+            Record(
+                topic.name,
+                row.partition_index,
+                None,
+                None if row.error_code else _offset(row.committed_offset),
+                Outcome.FAIL if row.error_code else Outcome.OK,
+                kafka_name(row.error_code) if row.error_code else None,
+                extra={"detail": _beside(row.committed_leader_epoch, row.metadata)},
+            )
+            for topic in answer.topics
+            for row in topic.partitions
+        ]
+    )
+
+
+def _beside(leader_epoch: int, metadata: str | None) -> str | None:
+    """Return what stands beside a committed offset, None where that is nothing."""
+    if leader_epoch == NO_EPOCH and not metadata:
+        return None
+    return f"leader epoch {leader_epoch}, {metadata}"
+
+
+def _offset(committed: int) -> int | None:
+    return None if committed == NO_POSITION else committed
+
+
+def _coordinator(cluster: WireCluster, group: str) -> Address:
+    answer = cluster.ask_any(ApiKey.FIND_COORDINATOR, key=group)
+    check(answer.error_code, f"FindCoordinator {group}")
+    return answer.host, answer.port

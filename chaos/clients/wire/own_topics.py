@@ -1,0 +1,328 @@
+"""Mark what a run makes on somebody else's cluster, and remove it: also after a crash.
+
+Before its topics a run makes `touchstone-NONCE-marker`, whose one record says whose it is and until
+when. What its topics and groups are called begins with the same words. They are removed when the
+run ends; if it was killed, by the next run on the cluster, from wherever: once its process is gone
+(where that can be seen) or its time is over. A topic is removed only if the marker is there, and if
+the first records of each partition bear the run's nonce; its id is in the request, so that nothing
+else of that name can be struck.
+
+Sources: DeleteTopicsRequest.json (KIP-516), DeleteGroupsRequest.json (KIP-229), ListGroups.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from chaos.clients import payload
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.own_users import remove_users
+from chaos.clients.wire.wire_link import EARLIEST, WireCluster, WireError, check, insist, kafka_name
+from chaos.means import guard
+from chaos.values.protocols import TopicSpec
+from reference_impl.wire import (
+    ApiKey,
+    CorruptRecord,
+    Malformed,
+    Record,
+    RecordBatch,
+    batches,
+    request_definition,
+)
+
+MARKER = "marker"
+MARKER_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+_OWN = re.compile(r"touchstone-([0-9a-f]{16})-(.+)")
+_TAG = re.compile(r"\d+-\d+-\d+")  # guard.owner_tag
+VERSION = 1
+GRACE_S = 1800.0
+"""Longer than a run takes beside its attack: start, recovery, final reads, judges."""
+MAKE_TIMEOUT_S, REMOVE_TIMEOUT_S = 60.0, 30.0
+REQUEST_TIMEOUT_MS = 10_000
+FETCH_BYTES = 1 << 20
+UNKNOWN_TOPICS = frozenset({3, 100})  # UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID
+GROUP_ID_NOT_FOUND = 69
+MARKED_BY = (ApiKey.CREATE_TOPICS, ApiKey.PRODUCE, ApiKey.LIST_OFFSETS, ApiKey.DELETE_TOPICS)
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class NotOursError(Exception):
+    """Something there is not this run's: it is not to be removed, however often one looks."""
+
+
+@dataclass
+class Removed:
+    """The names that were removed from a cluster, and the failures to remove others."""
+
+    names: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+class OwnTopics:
+    """The topics, groups and users that one run makes."""
+
+    def __init__(
+        self, bootstrap: str, nonce: bytes, seconds: float, records_bear_it: bool = True
+    ) -> None:
+        """records_bear_it: whether the run's records have its nonce, as all of a workload have."""
+        self._bootstrap = bootstrap
+        self._nonce = nonce
+        self._until_s = time.time() + seconds + GRACE_S
+        self._records_bear_it = records_bear_it
+
+    def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
+        """Make the marker, before anything that it names. Raise WireError if that fails."""
+        name = f"touchstone-{self._nonce.hex()}-{MARKER}"
+        _check_served(self._bootstrap)
+        admin = Admin(self._bootstrap)
+        try:
+            admin.create_topics([TopicSpec(name, 1, MARKER_CONFIG)], replicas, timeout_s)
+        finally:
+            admin.close()
+        told = {
+            "touchstone": VERSION,
+            "nonce": self._nonce.hex(),
+            "boot": _boot_id(),
+            "owner": guard.owner_tag(os.getpid()),
+            "until_s": self._until_s,
+            "records_bear_it": self._records_bear_it,
+        }
+        now_ms = time.time_ns() // 1_000_000
+        batch = RecordBatch(
+            records=[Record(value=json.dumps(told).encode())],
+            base_timestamp=now_ms,
+            max_timestamp=now_ms,
+        )
+        cluster = WireCluster(self._bootstrap)
+        try:
+            insist(lambda: _produce(cluster, name, batch), time.monotonic() + timeout_s)
+        finally:
+            cluster.close()
+
+    def remove(self) -> Removed:
+        """Remove all that the run has made, within a bound."""
+        cluster = WireCluster(self._bootstrap)
+        try:
+            return _remove_run(cluster, self._nonce)
+        except (WireError, NotOursError) as error:
+            return Removed(failures=[str(error)])
+        finally:
+            cluster.close()
+
+
+def sweep(bootstrap: str) -> Removed:
+    """Remove what runs have left that are over. Raise WireError if the cluster does not answer."""
+    cluster, removed = WireCluster(bootstrap), Removed()
+    try:
+        for nonce in _marked(cluster):
+            marker = f"touchstone-{nonce.hex()}-{MARKER}"
+            try:
+                if _is_over(_marker_of(cluster, marker, nonce)):
+                    found = _remove_run(cluster, nonce)
+                    removed.names += found.names
+                    removed.failures += found.failures
+            except (WireError, NotOursError) as error:
+                removed.failures.append(f"{marker}: {error}")
+    finally:
+        cluster.close()
+    return removed
+
+
+def _check_served(bootstrap: str) -> None:
+    """Raise WireError at once for a cluster that could not be asked to keep or remove a marker."""
+    cluster = WireCluster(bootstrap)
+    try:
+        for api in MARKED_BY:
+            if not cluster.serves(api):
+                raise WireError(f"the cluster does not serve {api.name}")
+    finally:
+        cluster.close()
+
+
+# --- whose it is ----------------------------------------------------------------------------------
+
+
+def _marked(cluster: WireCluster) -> list[bytes]:
+    found = map(_OWN.fullmatch, cluster.topic_ids())
+    return [bytes.fromhex(each[1]) for each in found if each is not None and each[2] == MARKER]
+
+
+def _marker_of(cluster: WireCluster, topic: str, nonce: bytes) -> Mapping[str, Any]:
+    """Return the marker's record, or nothing if it is none of ours, or not written yet."""
+    for record in _first_records(cluster, topic, 0):
+        try:
+            told = json.loads(record.value or b"")
+        except ValueError:
+            return {}
+        if isinstance(told, dict) and told.get("nonce") == nonce.hex():
+            return told
+    return {}
+
+
+def _is_over(marker: Mapping[str, Any]) -> bool:
+    """Return whether the run is over that wrote this marker. One that was cut short before it wrote
+    its marker has made nothing else, and stays."""
+    if marker.get("touchstone") != VERSION:
+        return False
+    owner = str(marker.get("owner"))
+    is_here = marker.get("boot") == _boot_id() and _TAG.fullmatch(owner) is not None
+    if is_here and guard.is_dead_tag(owner):
+        return True
+    until_s = marker.get("until_s")
+    return isinstance(until_s, int | float) and time.time() > until_s
+
+
+def _boot_id() -> str:
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
+
+
+# --- removing -------------------------------------------------------------------------------------
+
+
+def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
+    """Remove a run's topics and groups, and its marker when they are gone."""
+    prefix = f"touchstone-{nonce.hex()}-"
+    deadline = time.monotonic() + REMOVE_TIMEOUT_S
+    removed = Removed()
+    marker = prefix + MARKER
+    topics = {name: told for name, told in cluster.topic_ids().items() if name.startswith(prefix)}
+    has_marker = marker in topics
+    said = insist(lambda: _marker_of(cluster, marker, nonce), deadline) if has_marker else {}
+    if not said:
+        removed.failures.append(f"{marker} has no record of this run: its topics are not touched")
+        return removed
+    marker_id = topics.pop(marker, "")
+    for name, topic_id in topics.items():
+        action = partial(_delete, cluster, name, topic_id)
+        if said.get("records_bear_it", True):
+            action = partial(_remove_topic, cluster, name, topic_id, nonce)
+        _attempt(removed, name, action, deadline)
+    for broker in cluster.view([]).brokers.values():
+        for group in (each for each in _groups(cluster, broker) if each.startswith(prefix)):
+            _attempt(removed, group, partial(_remove_group, cluster, group, broker), deadline)
+    try:
+        remove_users(cluster, prefix)
+    except WireError as error:
+        removed.failures.append(f"users {prefix}…: {error}")
+    if not removed.failures:
+        _attempt(removed, marker, partial(_delete, cluster, marker, marker_id), deadline)
+    return removed
+
+
+def _attempt(removed: Removed, name: str, action: Callable[[], None], deadline: float) -> None:
+    try:
+        insist(action, deadline)
+        removed.names.append(name)
+    except (WireError, NotOursError) as error:
+        removed.failures.append(f"{name}: {error}")
+
+
+def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: bytes) -> None:
+    """Delete a topic whose first records are all of the run. Raise WireError, NotOursError."""
+    for partition in sorted(p for topic, p in cluster.view([name]).partitions if topic == name):
+        for record in _first_records(cluster, name, partition):
+            if not payload.bears(nonce, record.value, payload.plain_headers(record.headers)):
+                raise NotOursError(f"partition {partition} holds a record of others; look at it")
+    _delete(cluster, name, topic_id)
+
+
+def _delete(cluster: WireCluster, name: str, topic_id: str) -> None:
+    struct = request_definition(ApiKey.DELETE_TOPICS).struct
+    by = {"name": None, "topic_id": UUID(topic_id)} if topic_id else {"name": name}
+    answer = cluster.ask_any(
+        ApiKey.DELETE_TOPICS,
+        topics=[struct("DeleteTopicState", **by)],
+        topic_names=[name],
+        timeout_ms=REQUEST_TIMEOUT_MS,
+    )
+    code = answer.responses[0].error_code
+    if code not in (0, *UNKNOWN_TOPICS):
+        raise WireError(f"it is not deleted: {kafka_name(code)}")
+
+
+def _remove_group(cluster: WireCluster, group: str, broker: tuple[str, int]) -> None:
+    """Delete a group once its members are gone. Raise WireError."""
+    answer = cluster.ask(broker, ApiKey.DELETE_GROUPS, groups_names=[group])
+    code = answer.results[0].error_code
+    if code not in (0, GROUP_ID_NOT_FOUND):
+        raise WireError(f"it is not deleted: {kafka_name(code)}")
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def _groups(cluster: WireCluster, broker: tuple[str, int]) -> list[str]:
+    answer = cluster.ask(broker, ApiKey.LIST_GROUPS)
+    return [group.group_id for group in answer.groups]
+
+
+def _produce(cluster: WireCluster, topic: str, batch: RecordBatch) -> None:
+    struct = request_definition(ApiKey.PRODUCE).struct
+    partition = struct("PartitionProduceData", index=0, records=batch.encode())
+    answer = cluster.ask(
+        cluster.leader(topic, 0).address,
+        ApiKey.PRODUCE,
+        acks=-1,
+        timeout_ms=REQUEST_TIMEOUT_MS,
+        transactional_id=None,
+        topic_data=[struct("TopicProduceData", name=topic, partition_data=[partition])],
+    )
+    check(answer.responses[0].partition_responses[0].error_code, f"Produce {topic}")
+
+
+def _first_records(cluster: WireCluster, topic: str, partition: int) -> Iterator[Record]:
+    """Yield the data records of the first batches of a partition. Raise WireError."""
+    leader = cluster.leader(topic, partition)
+    start = cluster.offset(leader, topic, partition, EARLIEST)
+    struct = request_definition(ApiKey.FETCH).struct
+    wanted = struct(
+        "FetchPartition",
+        partition=partition,
+        current_leader_epoch=leader.epoch,
+        fetch_offset=start,
+        partition_max_bytes=FETCH_BYTES,
+    )
+    answer = cluster.ask(
+        leader.address,
+        ApiKey.FETCH,
+        replica_id=-1,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=FETCH_BYTES,
+        topics=[struct("FetchTopic", topic=topic, partitions=[wanted])],
+    )
+    found = answer.responses[0].partitions[0]
+    check(found.error_code, f"Fetch {topic}-{partition}")
+    yield from _data_records(bytes(found.records or b""))
+
+
+def _data_records(data: bytes) -> Iterator[Record]:
+    try:
+        for _, start, end in batches(data):
+            batch, _ = RecordBatch.decode(data[start:end])
+            if not batch.is_control:
+                yield from batch.records
+    except (CorruptRecord, Malformed) as error:
+        raise NotOursError(f"its records cannot be read ({error}); look at it") from error
+
+
+def told(removed: Removed) -> Sequence[str]:
+    """Return sentences for the user about what a sweep did."""
+    lines = []
+    if removed.names:
+        lines.append(
+            f"removed from the cluster what an earlier run had left: {', '.join(removed.names)}"
+        )
+    return [*lines, *(f"could not remove what a run has made: {each}" for each in removed.failures)]

@@ -1,0 +1,68 @@
+"""Remove the users of SCRAM and the quotas that a run has made on somebody else's cluster.
+
+Sources: DescribeUserScramCredentialsRequest.json, AlterUserScramCredentialsRequest.json (KIP-554);
+DescribeClientQuotasRequest.json, AlterClientQuotasRequest.json (KIP-546).
+"""
+
+from __future__ import annotations
+
+from chaos.clients.wire.wire_link import WireCluster, check
+from reference_impl.wire import ApiKey, request_definition
+
+NOT_ALLOWED = frozenset({29, 31, 35, 42})
+"""TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION, INVALID_REQUEST:
+a cluster that answers so to the question has let nobody make such things."""
+
+
+def remove_users(cluster: WireCluster, prefix: str) -> None:
+    """Remove what belongs to users whose names begin so. Raise WireError."""
+    _remove_credentials(cluster, prefix)
+    _remove_quotas(cluster, prefix)
+
+
+def _remove_credentials(cluster: WireCluster, prefix: str) -> None:
+    if not cluster.serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS):
+        return
+    told = cluster.ask_any(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, users=None)
+    if told.error_code in NOT_ALLOWED:
+        return
+    check(told.error_code, "DescribeUserScramCredentials")
+    struct = request_definition(ApiKey.ALTER_USER_SCRAM_CREDENTIALS).struct
+    deletions = [
+        struct("ScramCredentialDeletion", name=row.user, mechanism=each.mechanism)
+        for row in told.results
+        if row.user.startswith(prefix)
+        for each in row.credential_infos
+    ]
+    if not deletions:
+        return
+    answer = cluster.ask_any(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, deletions=deletions)
+    for row in answer.results:
+        check(row.error_code, f"AlterUserScramCredentials of {row.user}")
+
+
+def _remove_quotas(cluster: WireCluster, prefix: str) -> None:
+    if not cluster.serves(ApiKey.DESCRIBE_CLIENT_QUOTAS):
+        return
+    told = cluster.ask_any(ApiKey.DESCRIBE_CLIENT_QUOTAS, components=[], strict=False)
+    if told.error_code in NOT_ALLOWED:
+        return
+    check(told.error_code, "DescribeClientQuotas")
+    struct = request_definition(ApiKey.ALTER_CLIENT_QUOTAS).struct
+    entries = [
+        struct(
+            "EntryData",
+            entity=[
+                struct("EntityData", entity_type=part.entity_type, entity_name=part.entity_name)
+                for part in entry.entity
+            ],
+            ops=[struct("OpData", key=each.key, remove=True) for each in entry.values],
+        )
+        for entry in told.entries or ()
+        if any((part.entity_name or "").startswith(prefix) for part in entry.entity)
+    ]
+    if not entries:
+        return
+    answer = cluster.ask_any(ApiKey.ALTER_CLIENT_QUOTAS, entries=entries, validate_only=False)
+    for row in answer.entries:
+        check(row.error_code, "AlterClientQuotas")

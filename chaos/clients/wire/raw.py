@@ -1,0 +1,374 @@
+"""The raw reader: batches as the leader has them, with headers and control records; and then as
+each follower has them, so that replicas can be compared.
+
+A follower may know of an old high watermark for as long as nobody writes (docs/findings.md), and
+returns no more than that. If it stays behind its leader's, its log is read on regardless, but never
+beyond what the leader has committed: what lies below the leader's high watermark is in the log of
+each replica in sync, and such a follower's log there is what it would lead with.
+
+Sources: FetchRequest.json, FetchResponse.json, ListOffsetsRequest.json; KIP-98 (control records);
+KIP-392 (a follower answers a consumer, up to the high watermark that it knows);
+FetchIsolation.of, FetchParams.fetchOnlyLeader (a fetch by a node's own future replica is answered
+by followers, too, and up to the log's end).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaos.clients import payload
+from chaos.clients.wire.wire_link import (
+    EARLIEST,
+    LATEST,
+    READ_COMMITTED,
+    Leader,
+    WireCluster,
+    WireError,
+    check,
+)
+from chaos.values.operations import AskEnds
+from chaos.values.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
+from reference_impl.wire import (
+    ApiKey,
+    BatchHeader,
+    CorruptRecord,
+    Malformed,
+    RecordBatch,
+    Struct,
+    batches,
+    control_type,
+    request_definition,
+)
+
+READ_TIMEOUT_S = 60.0
+"""For all partitions together; one that waits in vain leaves each of the others a share yet."""
+SHARE_S = 3.0
+LATE_S = 5.0
+"""How long followers are given to learn of their leaders' high watermarks: with the next answer to
+a fetch of theirs, which takes replica.fetch.wait.max.ms (half a second) at most."""
+CONSUMER, FUTURE_REPLICA = -1, -3  # FetchRequest.CONSUMER_REPLICA_ID, FUTURE_LOCAL_REPLICA_ID
+RETRY_S = 0.3
+FETCH_BYTES = 4 << 20
+NO_SEQUENCE = -1
+OFFSET_MAX = 1 << 63
+UNREADABLE_MAX = 1000
+SEQUENCES = 1 << 31  # sequences wrap to 0 (DefaultRecordBatch.incrementSequence)
+
+
+@dataclass
+class PartitionRead:
+    """The progress of reading one partition."""
+
+    topic: str
+    partition: int
+    replica: int | None = None
+    """The follower to read from; None: the leader."""
+    records: list[Record] = field(default_factory=list)
+    leader_epoch: int | None = None
+    begun_at: int | None = None
+    """The earliest offset, as ListOffsets answered."""
+    log_start: int | None = None
+    """The lowest one in any answer: the records between the two were hidden."""
+    next_offset: int = 0
+    size_bytes: int = 0
+    """The total size of the batches that were read, as the leader keeps them."""
+    high_watermark: int | None = None
+    last_stable_offset: int | None = None
+    late: str | None = None
+    """For a follower that did not learn the high watermark in time: the one that it knew."""
+    complete: bool = False
+    error: str | None = None
+    detail: str | None = None
+
+    def start(self) -> Record:
+        """Return where the reading began, a POSITION row."""
+        extra = {
+            "f": "position",
+            "asked": "earliest",
+            "replica": self.replica,
+            "log_start": self.log_start,
+        }
+        return Record(self.topic, self.partition, None, self.begun_at, extra=extra)
+
+    def summary(self) -> Record:
+        """Return the statement about the whole partition, a READ_ALL row."""
+        extra = {
+            "f": "read_all",
+            "replica": self.replica,
+            "leader_epoch": self.leader_epoch if self.replica is None else None,
+            "log_start": self.log_start,
+            "high_watermark": self.high_watermark,
+            "last_stable_offset": self.last_stable_offset,
+            "size_bytes": self.size_bytes if self.replica is None else None,
+            "detail": self.detail or self.late,
+        }
+        outcome = Outcome.OK if self.complete else Outcome.INFO
+        return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
+
+    def rows(self) -> Iterator[Record]:
+        """Yield the records read and the summary, preceded by the start of the read if that is not
+        the log start: ListOffsets hid what lies between."""
+        if self.replica is None and self.begun_at != self.log_start:
+            yield self.start()
+        yield from self.records
+        yield self.summary()
+
+    @property
+    def name(self) -> str:
+        """The partition, and the node if it is a follower's, for sentences."""
+        whose = "" if self.replica is None else f" on node {self.replica}"
+        return f"{self.topic}-{self.partition}{whose}"
+
+
+class RawClient:
+    """The client that reads whole partitions by Fetch: it performs ReadAll(raw=True) and nothing
+    else."""
+
+    name = "raw"
+
+    def __init__(
+        self,
+        bootstrap: str,
+        nonce: bytes,
+        timeout_s: float = READ_TIMEOUT_S,
+        share_s: float = SHARE_S,
+        late_s: float = LATE_S,
+    ) -> None:
+        self._cluster = WireCluster(bootstrap)
+        self._nonce = nonce
+        self._timeout_s, self._share_s, self._late_s = timeout_s, share_s, late_s
+
+    def perform(self, operation: Operation) -> Completion:
+        if not isinstance(operation, ReadAll):
+            raise TypeError(f"the raw client reads whole partitions only, not {operation}")
+        reads = [PartitionRead(topic, partition) for topic, partition in operation.partitions]
+        self._read_all(reads)
+        followers = self._of_followers(reads)
+        self._read_all(followers)
+        reads += followers
+        records = [record for read in reads for record in read.rows()]
+        unread = [read for read in reads if not read.complete]
+        if unread:
+            detail = f"not read to the end: {', '.join(read.name for read in unread)}"
+            return Completion(Outcome.INFO, records, unread[-1].error, detail)
+        late = "; ".join(read.late for read in reads if read.late)
+        return Completion(Outcome.OK, records, detail=late or None)
+
+    def read_latest(self, topic: str, partition: int) -> Completion:
+        """Read the last record below the high watermark once; none if nothing was written. The
+        leader of an epoch answers no high watermark until it knows it (KIP-207), so the record is
+        the last one that was acknowledged, or one that was not yet."""
+        try:
+            leader = self._cluster.leader(topic, partition)
+            end = self._cluster.offset(leader, topic, partition, LATEST)
+            if end == 0:
+                return Completion(Outcome.OK)
+            read = PartitionRead(topic, partition, next_offset=end - 1)
+            self._take(read, self._fetch(leader, read))
+        except (WireError, Malformed) as error:
+            return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+        last = [record for record in read.records if record.offset == end - 1]
+        if not last:
+            why = f"{read.name}: there is no record at {end - 1}"
+            return Completion(Outcome.FAIL, (), "_NO_RECORD", why)
+        return Completion(Outcome.OK, last)
+
+    def ask_ends(self, ask: AskEnds) -> Completion:
+        """Return the log start, high watermark and last stable offset that the leader names, once:
+        in one answer, or one after the other."""
+        place = ask.topic, ask.partition
+        try:
+            leader = self._cluster.leader(*place)
+            told: dict[str, Any] = {"client": self.name, "leader_epoch": leader.epoch}
+            end = self._cluster.offset(leader, *place, LATEST)
+            if ask.looks_up:
+                start = self._cluster.offset(leader, *place, EARLIEST)
+                stable = self._cluster.offset(leader, *place, LATEST, READ_COMMITTED)
+            else:
+                read = PartitionRead(*place, next_offset=end)
+                answer = self._fetch(leader, read, wait_ms=0)
+                start, end = answer.log_start_offset, answer.high_watermark
+                stable = answer.last_stable_offset
+        except WireError as error:
+            return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+        ends = {"log_start": start, "high_watermark": end, "last_stable_offset": stable}
+        return Completion(Outcome.OK, columns=told | ends)
+
+    def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
+        """Return the reads of the other replicas of partitions that the leader has shown."""
+        followers = []
+        whole = [read for read in reads if read.complete]
+        try:
+            view = self._cluster.view(sorted({read.topic for read in whole}))
+            for read in whole:
+                state = view.state(read.topic, read.partition)
+                followers += [PartitionRead(read.topic, read.partition, n) for n in state.followers]
+        except WireError as error:
+            # Of no partition can it be said then that all its replicas were read.
+            for read in whole:
+                read.complete, read.error, read.detail = False, type(error).__name__, str(error)
+        return followers
+
+    def _read_all(self, reads: Sequence[PartitionRead]) -> None:
+        began = time.monotonic()
+        for read in reads:
+            deadline = max(began + self._timeout_s, time.monotonic() + self._share_s)
+            self._read_until(read, deadline, began + self._late_s)
+
+    def _read_until(self, read: PartitionRead, deadline: float, late_at: float) -> None:
+        """Read one partition, starting over wherever the leader is lost, until the time is up."""
+        while not read.complete:
+            try:
+                self._read_once(read, deadline, late_at)
+            except (WireError, Malformed) as error:
+                read.error, read.detail = type(error).__name__, str(error)
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(RETRY_S)
+        read.error = read.detail = None
+
+    def _read_once(self, read: PartitionRead, deadline: float, late_at: float) -> None:
+        leader = self._cluster.leader(read.topic, read.partition)
+        asked = leader if read.replica is None else self._cluster.follower(leader, read.replica)
+        # From the start even after a failure: half of one leader's log and half of the next one's
+        # is nobody's log.
+        read.records.clear()
+        read.size_bytes = 0
+        read.late = None
+        read.leader_epoch = leader.epoch
+        begun_at = self._cluster.offset(leader, read.topic, read.partition, EARLIEST)
+        read.begun_at = read.log_start = read.next_offset = begun_at
+        # A new leader's high watermark may lag, and a fetch would then seem to reach the end;
+        # ListOffsets refuses to answer until it has caught up (KIP-207, "Proposed Changes").
+        end = self._cluster.offset(leader, read.topic, read.partition, LATEST)
+        while not read.complete:
+            if time.monotonic() > deadline:
+                raise WireError(f"{read.name}: not read to the end in time")
+            answer = self._fetch(asked, read, FUTURE_REPLICA if read.late else CONSUMER)
+            if read.late:
+                # As far as the leader has committed, and no answer about what is stable there.
+                read.high_watermark, read.last_stable_offset = end, None
+            else:
+                read.high_watermark = answer.high_watermark
+                read.last_stable_offset = answer.last_stable_offset
+            if 0 <= answer.log_start_offset < begun_at:
+                read.log_start = answer.log_start_offset
+            self._take(read, answer)
+            read.complete = read.next_offset >= max(end, read.high_watermark)
+            # A long log takes many answers; that alone makes nobody late.
+            is_behind = read.late is not None or read.high_watermark < end
+            is_late = read.replica is not None and is_behind and time.monotonic() > late_at
+            if is_late and not read.complete:
+                self._read_on(read, end)
+
+    def _read_on(self, read: PartitionRead, end: int) -> None:
+        """Read on to the leader's high watermark if the follower is in sync: otherwise its log may
+        still be truncated there."""
+        state = self._cluster.view([read.topic]).state(read.topic, read.partition)
+        if read.replica not in state.isr:
+            raise WireError(f"{read.name}: it is not in sync")
+        read.late = read.late or (
+            f"{read.name}: its high watermark stayed at {read.high_watermark}, its leader's is"
+            f" {end}; its log was read on without it"
+        )
+
+    def _fetch(
+        self, asked: Leader, read: PartitionRead, reader: int = CONSUMER, wait_ms: int = 100
+    ) -> Struct:
+        struct = request_definition(ApiKey.FETCH).struct
+        partition = struct(
+            "FetchPartition",
+            partition=read.partition,
+            current_leader_epoch=asked.epoch,
+            fetch_offset=read.next_offset,
+            partition_max_bytes=FETCH_BYTES,
+        )
+        answer = self._cluster.ask(
+            asked.address,
+            ApiKey.FETCH,
+            replica_id=reader,
+            max_wait_ms=wait_ms,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            topics=[struct("FetchTopic", topic=read.topic, partitions=[partition])],
+        )
+        check(answer.error_code, f"Fetch {read.name}")
+        found = answer.responses[0].partitions[0]
+        check(found.error_code, f"Fetch {read.name}")
+        return found  # type: ignore[no-any-return]
+
+    def _take(self, read: PartitionRead, answer: Struct) -> None:
+        data = bytes(answer.records or b"")
+        limit = read.high_watermark if read.late and read.high_watermark else OFFSET_MAX
+        for header, start, end in batches(data):
+            read.size_bytes += end - start
+            try:
+                batch, _ = RecordBatch.decode(data[start:end])
+            except CorruptRecord as error:
+                # What the broker hands out is what it has: asking again would show the same.
+                rows = _unreadable(read, header, str(error))
+            else:
+                rows = self._rows(read, batch)
+            for record in rows:
+                if record.offset is not None and read.next_offset <= record.offset < limit:
+                    read.records.append(record)
+            # By the header, not the last record: a compacted batch keeps its last offset.
+            read.next_offset = max(
+                read.next_offset, header.base_offset + header.last_offset_delta + 1
+            )
+
+    def _rows(self, read: PartitionRead, batch: RecordBatch) -> Iterator[Record]:
+        whose: dict[str, Any] = {}
+        if read.replica is not None:
+            whose = {"replica": read.replica, "high_watermark": read.high_watermark}
+        for offset, record in batch.offsets():
+            extra: dict[str, Any] = {
+                "batch_base_offset": batch.base_offset,
+                "producer_id": batch.producer_id,
+                "producer_epoch": batch.producer_epoch,
+                "sequence": _sequence(batch, offset),
+                "leader_epoch": batch.partition_leader_epoch,
+                "timestamp_ms": batch.timestamp_of(record),
+                "timestamp_type": "append" if batch.is_log_append_time else "create",
+            }
+            value, told = None, dict[str, Any]()
+            if batch.is_control:
+                extra["control"] = control_type(record).name.lower()
+            else:
+                headers = payload.plain_headers(record.headers)
+                carried = payload.Carried(record.value, record.key, headers)
+                value, told = payload.value_of(carried, self._nonce)
+            yield Record(read.topic, read.partition, value, offset, extra=extra | whose | told)
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+def _unreadable(read: PartitionRead, header: BatchHeader, reason: str) -> Iterator[Record]:
+    """Yield the offsets of a batch that no client wrote, without values."""
+    extra: dict[str, Any] = {"detail": reason, "batch_base_offset": header.base_offset}
+    if read.replica is not None:
+        extra["replica"] = read.replica
+    # A count that is damaged itself must not make millions of rows.
+    for delta in range(min(header.last_offset_delta, UNREADABLE_MAX) + 1):
+        offset = header.base_offset + delta
+        yield Record(read.topic, read.partition, None, offset, extra=dict(extra))
+
+
+def _sequence(batch: RecordBatch, offset: int) -> int:
+    if batch.base_sequence == NO_SEQUENCE:
+        return NO_SEQUENCE
+    return (batch.base_sequence + offset - batch.base_offset) % SEQUENCES
+
+
+class RawFactory:
+    """Makes raw clients for one run."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self._nonce = nonce
+
+    def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> RawClient:
+        return RawClient(bootstrap, self._nonce)

@@ -1,0 +1,1 @@
+"""Tools of this machine: processes, links, disks and whatever else faults are made with."""

@@ -1,0 +1,1 @@
+"""Containers, and what the docker command line says of them."""

@@ -1,0 +1,249 @@
+"""One container, which a cluster treats as a child process; Docker's errors become one sentence.
+
+Its first process is held by a descriptor (pidfd.py) from its start on, once its control group
+has shown that it is this container's: so it is looked at, killed and stopped without asking the
+daemon, which takes tens of milliseconds for each. That needs no root: a process may be signalled by
+any process of its user. If it cannot be held or signalled, Docker does all of it.
+"""
+
+from __future__ import annotations
+
+import io
+import signal
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from chaos.means import processes
+from chaos.means.pidfd import HeldProcess
+from chaos.values.protocols import TargetError, TargetLost
+
+TIMEOUT_S = 30
+END_TIMEOUT_S = 15.0
+LINE_LENGTH_MAX = 300
+LOOPBACK = "127.0.0.1"
+
+
+class ContainerError(TargetError):
+    """Docker refuses, or is not as it must be: one sentence, and what to do."""
+
+
+class DaemonLost(ContainerError, TargetLost):
+    """Docker does not answer."""
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Turn an error of Docker's while asking it into one sentence."""
+    import docker.errors
+    import requests
+
+    try:
+        yield
+    except docker.errors.APIError as error:
+        said = error.explanation or str(error)
+        raise ContainerError(f"Docker refuses to {what}: {_sentence(said)}") from error
+    except (docker.errors.DockerException, requests.RequestException, OSError) as error:
+        raise DaemonLost(
+            f"Docker does not answer when asked to {what} ({_reason(error)}); see that its daemon"
+            " runs: what is left there is removed by the next command"
+        ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return what the system said, below the layers that wrapped it."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror.lower()
+        inner = inner.__cause__ or inner.__context__
+    return _sentence(str(error))
+
+
+def _sentence(said: str) -> str:
+    return " ".join(said.split())[:LINE_LENGTH_MAX].rstrip(".")
+
+
+class Container:
+    """One container; to a cluster it is a child process (processes.Process)."""
+
+    def __init__(self, name: str, handle: Any) -> None:
+        self.name = name
+        self.paused = False
+        self._handle = handle
+        self._held: HeldProcess | None = None
+        self._struck = self._frozen = False
+
+    @property
+    def id(self) -> str:
+        return str(self._handle.id)
+
+    @property
+    def pid(self) -> int:
+        """Return its first process, as this machine numbers it, or 0 if it does not run."""
+        return int(self._state()["Pid"])
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended; a paused container runs too."""
+        if self._held is not None:
+            return not self._struck and self._held.running
+        return self._state()["Status"] in ("running", "paused")
+
+    @property
+    def exit_status(self) -> int | None:
+        if self.running:
+            return None
+        self._let_docker_notice()
+        return int(self._state()["ExitCode"])
+
+    def _state(self) -> Mapping[str, Any]:
+        with asking(f"look at {self.name}"):
+            self._handle.reload()
+        state: Mapping[str, Any] = self._handle.attrs["State"]
+        return state
+
+    def start(self) -> None:
+        """Start it, the first time or again. Docker restarts none by itself."""
+        self._let_docker_notice()
+        with asking(f"start {self.name}"):
+            self._handle.start()
+        self._held = HeldProcess.in_group(self.pid, self.id)
+        self._struck = False
+
+    def pause(self) -> None:
+        """Stop it by SIGSTOP, or by the freezer: it keeps its sockets and answers nothing. The
+        freezer gives up on processes that often wait for a disk in a system call."""
+        if not self._send(signal.SIGSTOP):
+            with asking(f"pause {self.name}"):
+                self._handle.pause()
+            self._frozen = True
+        self.paused = True
+
+    def is_halted(self) -> bool:
+        """Return whether every thread of it has stopped, now that it was paused.
+
+        Docker answers only when the freezer is done.
+        """
+        return self._frozen or all(processes.has_stopped(one.pid) for one in self._all_held())
+
+    def resume(self) -> None:
+        if not self._send(signal.SIGCONT) or self._frozen:
+            with asking(f"unpause {self.name}"):
+                self._handle.unpause()
+        self.paused = self._frozen = False
+
+    def strike(self) -> bool:
+        """Send SIGKILL without waiting, if we may send it: see chaos.means.processes.strike."""
+        self._struck = not self._frozen and self._send(signal.SIGKILL)
+        return self._struck
+
+    def stands_still(self) -> bool:
+        """Return whether no thread of it runs its program any more after SIGKILL."""
+        held = self._held
+        return held is None or not processes.runs_its_program(held.pid) or not held.running
+
+    def kill(self) -> None:
+        """Send SIGKILL and wait until it is gone. A frozen container takes it once it is thawed."""
+        if not self._has_ended(TIMEOUT_S if self.strike() else 0.0):
+            with asking(f"kill {self.name}"):
+                if self._state()["Status"] in ("running", "paused"):
+                    self._handle.kill()
+                    self._handle.wait(timeout=TIMEOUT_S)
+        self.paused = self._frozen = False
+
+    def _send(self, number: signal.Signals) -> bool:
+        """Send a signal to all its processes, its first one's children too, and return whether we
+        may; to those that are forked meanwhile, too."""
+        if self._held is None or not self._held.strike(number):
+            return False
+        sent_to = {self._held.pid}
+        while others := [one for one in self._all_held() if one.pid not in sent_to]:
+            sent_to |= {one.pid for one in others}
+            if not all(one.strike(number) or not one.running for one in others):
+                return False
+        return True
+
+    def _all_held(self) -> list[HeldProcess]:
+        """Return the container's first process, and the others in its pid namespace."""
+        return [] if self._held is None else [self._held, *self._held.company()]
+
+    def _has_ended(self, timeout_s: float) -> bool:
+        return self._held is not None and self._held.wait(timeout_s)
+
+    def _let_docker_notice(self) -> None:
+        """Wait until Docker has noticed the end of the process, which takes it a while."""
+        if self._has_ended(TIMEOUT_S if self._struck else 0.0):
+            with asking(f"notice the end of {self.name}"):
+                self._handle.wait(timeout=TIMEOUT_S)
+
+    def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
+        """Send SIGTERM, wait, then SIGKILL. Safe to call again and after its death."""
+        if self.paused and self.running:
+            self.resume()
+        with asking(f"stop {self.name}"):
+            self._handle.stop(timeout=max(1, round(timeout_s)))
+
+    def remove(self) -> None:
+        """Kill it, and remove it with its writable layer."""
+        with asking(f"remove {self.name}"):
+            remove(self._handle)
+
+    def last_words(self, lines: int = 2) -> str:
+        """Return the end of what it printed in one line, for an error message, without stack
+        traces."""
+        with suppress(ContainerError):
+            told = [line for line in self.log(50).splitlines() if line[:1].strip()]
+            return " / ".join(line[:LINE_LENGTH_MAX] for line in told[-lines:])
+        return ""
+
+    def log(self, lines: int | str = "all") -> str:
+        """Return what it printed."""
+        with asking(f"tell what {self.name} printed"):
+            return str(self._handle.logs(tail=lines).decode("utf-8", "replace"))
+
+    def put(self, files: Mapping[str, str]) -> None:
+        """Write files (absolute path -> text) into it; it need not run."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for path, text in files.items():
+                entry = tarfile.TarInfo(path.lstrip("/"))
+                content = text.encode()
+                entry.size, entry.mode = len(content), 0o644
+                archive.addfile(entry, io.BytesIO(content))
+        with asking(f"write into {self.name}"):
+            self._handle.put_archive("/", packed.getvalue())
+
+    def execute(self, *command: str) -> str:
+        """Run a command beside its process, and return what it printed. Raise ContainerError if it
+        fails."""
+        with asking(f"run {command[0]} in {self.name}"):
+            status, output = self._handle.exec_run(list(command))
+        said = str(output.decode("utf-8", "replace"))
+        if status != 0:
+            raise ContainerError(f"{command[0]} in {self.name} failed: {_sentence(said)}")
+        return said
+
+    def address(self, network: str) -> str:
+        """Return its IP address there."""
+        self._state()
+        return str(self._handle.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
+
+    def published(self, port: int) -> tuple[str, int]:
+        """Return where this machine reaches one of its ports."""
+        self._state()
+        bindings = self._handle.attrs["NetworkSettings"]["Ports"].get(f"{port}/tcp")
+        if not bindings:
+            raise ContainerError(f"Docker has not published port {port} of {self.name}")
+        return LOOPBACK, int(bindings[0]["HostPort"])
+
+
+def remove(handle: Any) -> None:
+    """Remove a container of the SDK, whatever its state, with its writable layer."""
+    import docker.errors
+
+    with suppress(docker.errors.NotFound):
+        with suppress(docker.errors.APIError):
+            handle.unpause()  # most are not paused, and one that is takes no SIGKILL
+        handle.remove(force=True, v=True)

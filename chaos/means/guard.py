@@ -1,0 +1,138 @@
+"""Ends the children of a process that died without doing so itself (kill -9, a crash).
+
+Every child of chaos.means.processes carries its owner's name in its environment. That is the whole
+ledger: it is written by the same system call that starts the child, so there is no moment when a
+child runs unrecorded, no file that can go stale, and a process number used again is never mistaken
+for ours. Why not PR_SET_PDEATHSIG: Linux sends it when the *thread* that started the child ends,
+and a nemesis thread restarts brokers that must outlive it.
+
+Run as a program (`python guard.py OWNER`, standard library only, so that it starts in milliseconds)
+it waits until the owner is gone: end of file on standard input, or, if a fork of the owner still
+holds the pipe, its absence from /proc. Then it ends what the owner left.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator
+
+VARIABLE = "TOUCHSTONE_OWNER"
+REALM = "TOUCHSTONE_REALM"
+"""A number: commands look after what commands of the same realm left, as they do of the same pid
+namespace. Tests that run beside each other, or beside somebody's attack, have realms of their own.
+"""
+POLL_S = 1.0
+SWEEPS_MAX = 50
+
+
+def start_time(pid: int) -> str | None:
+    """Return when a process started, in clock ticks since boot, or None if it is gone or a
+    zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            # The second field, the command, is in parentheses and may hold spaces itself.
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def owner_name(pid: int) -> str:
+    """Return `PID:START:NAMESPACE`, a name that no other process of this boot ever has."""
+    return f"{pid}:{start_time(pid)}:{_namespace()}"
+
+
+def owner_tag(pid: int) -> str:
+    """Return the owner's name in characters that any file system takes: `PID-START-NAMESPACE`."""
+    process, started, namespace = owner_name(pid).split(":", 2)
+    return f"{process}-{started}-{''.join(filter(str.isdigit, namespace))}"
+
+
+def is_dead_tag(tag: str) -> bool:
+    """Return whether the process of that tag is gone. In another pid namespace that cannot be
+    known, so it counts as living."""
+    pid, started, namespace = tag.split("-")
+    here = owner_tag(os.getpid()).rpartition("-")[2]
+    return namespace == here and start_time(int(pid)) != started
+
+
+def _namespace() -> str:
+    """Return the name of this process's pid namespace, and its realm if it has one."""
+    return os.readlink("/proc/self/ns/pid") + "".join(
+        filter(str.isdigit, os.environ.get(REALM, ""))
+    )
+
+
+def is_alive(owner: str) -> bool:
+    """Return whether the process of that name still exists."""
+    pid, started, _ = owner.split(":", 2)
+    return start_time(int(pid)) == started
+
+
+def _owner_of(pid: int) -> str | None:
+    """Return the owner of a process, or None if it has none of ours, or may not be looked at."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environment = file.read()
+    except OSError:
+        return None
+    prefix = VARIABLE.encode() + b"="
+    for entry in environment.split(b"\0"):
+        if entry.startswith(prefix):
+            return entry[len(prefix) :].decode("ascii", "replace")
+    return None
+
+
+def owned() -> Iterator[tuple[int, str]]:
+    """Yield (pid, owner) of every living process that some owner in our pid namespace started."""
+    here = _namespace()
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        owner = _owner_of(int(name))
+        # An owner in another pid namespace (a container) looks dead from here and is not ours.
+        if owner and owner.count(":") >= 2 and owner.split(":", 2)[2] == here:
+            yield int(name), owner
+
+
+def end(pid: int) -> None:
+    """Kill one process. SIGKILL also ends a stopped one."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def sweep(owner: str) -> list[int]:
+    """End everything that this (dead) owner started; return which processes that were."""
+    ended: list[int] = []
+    empty = 0
+    for _ in range(SWEEPS_MAX):
+        found = [pid for pid, whose in owned() if whose == owner and start_time(pid) is not None]
+        for pid in found:
+            end(pid)
+        ended += [pid for pid in found if pid not in ended]
+        # Twice nothing: a child that was just being started shows its environment only after exec.
+        empty = 0 if found else empty + 1
+        if empty == 2:
+            break
+        time.sleep(0.02)
+    return ended
+
+
+def main(owner: str) -> None:
+    """Wait until the owner is gone, then sweep."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while is_alive(owner):
+        readable, _, _ = select.select([sys.stdin], [], [], POLL_S)
+        if readable and not os.read(sys.stdin.fileno(), 1):
+            break
+    sweep(owner)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,81 @@
+"""Remove what a killed command has left behind: processes, containers, disks; and undo what it did
+to foreign nodes. `find` only looks, and names each thing; `touchstone doctor` shows it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from chaos.means import disks, guard, owed, processes
+from chaos.means.docker import containers
+from chaos.means.netns import namespaces
+
+COMMAND_LENGTH_MAX = 80
+
+
+def find() -> list[str]:
+    """Return a phrase for each thing that dead owners left, and for none of a living owner's."""
+    return [
+        *_left_processes(),
+        *(f"disk {home}{_mounted(home)}" for home in disks.leftovers()),
+        *(
+            f"network namespace {name}, with its devices and rules"
+            for name in namespaces.leftovers()
+        ),
+        *(f"of Docker: {name}" for name in containers.leftovers()),
+        *(f"paused or ended: the node at {where}" for where in owed.leftovers()),
+    ]
+
+
+def _left_processes() -> Iterator[str]:
+    for pid, owner in processes.leftovers():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it has just ended
+        command = b" ".join(words).decode("utf-8", "replace").strip()[:COMMAND_LENGTH_MAX]
+        started_by = owner.partition(":")[0]
+        yield f"process {pid} ({command}), started by process {started_by}, which is gone"
+
+
+def _mounted(home: Path) -> str:
+    return f", mounted at {home / 'mount'}, frozen perhaps" if (home / "mount").is_mount() else ""
+
+
+def remove_and_mark_children() -> None:
+    """Remove leftovers, and see that what this process starts without processes.py is found as
+    one should it be killed: every child inherits the name of its owner."""
+    remove()
+    os.environ[guard.VARIABLE] = guard.owner_name(os.getpid())
+
+
+def remove() -> None:
+    """End and remove what dead owners left, and say so. Nothing of a living owner is touched."""
+    disks.thaw_leftovers()
+    ended = processes.end_leftovers()
+    contained = containers.remove_leftovers()  # before the disks, which they hold
+    removed = disks.remove_leftovers()
+    networks = namespaces.remove_leftovers()
+    paid = owed.pay_leftovers()
+    if paid.nodes:
+        print(
+            "put right what an earlier command, which was killed, had left paused or ended:"
+            f" the node(s) at {', '.join(paid.nodes)}",
+            file=sys.stderr,
+        )
+    for failure in paid.failures:
+        print(
+            "could not put right what an earlier command, which was killed, had left paused or"
+            f" ended: the node at {failure}; see to it that it runs",
+            file=sys.stderr,
+        )
+    if ended or contained or removed or networks:
+        print(
+            f"removed what an earlier command, which was killed, had left behind:"
+            f" {len(ended)} process(es), {len(removed)} disk(s),"
+            f" {networks} network namespace(s),"
+            f" {contained} container(s), networks and volumes of Docker",
+            file=sys.stderr,
+        )

@@ -1,0 +1,264 @@
+"""Links that can be cut: one toxiproxy server per cluster, one proxy per directed link.
+
+A link is a value (its name, where it listens, where it leads). It is cut by `blackhole` (bytes
+vanish, connections hang; new ones are accepted and hang too) or `refuse` (connections end, new ones
+are refused), made worse by a `Toxic`, and well again by `heal`. On heal toxiproxy closes the
+connections that a blackhole stalled: their bytes are lost, never delivered late.
+
+The PyPI client toxiproxy-python speaks to one server per interpreter (class-global host and port),
+without time-outs, and cannot change a toxic: this adapter adds these, and is its only user.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from chaos.means import processes
+from chaos.means.caches import executable
+from chaos.means.ports import is_free
+from chaos.values.faults import How
+
+API_TIMEOUT_S = 10.0
+HEAL_TIMEOUT_S = 3.0
+"""Milliseconds are enough, unless toxiproxy hangs, and then a fault that was to end goes on."""
+START_TIMEOUT_S = 20.0
+_NO_HTTP_PROXY = {"http": "", "https": ""}  # the API is on loopback, whatever the environment says
+_client_lock = threading.Lock()
+
+Address = tuple[str, int]
+Starter = Callable[[], processes.Process]
+
+
+class LinkError(RuntimeError):
+    """Toxiproxy cannot be had, or refused a request: one sentence, and what to do."""
+
+
+@dataclass(frozen=True)
+class Toxic:
+    """A disturbance by toxiproxy of a link's connections; kind and attributes as its README has
+    them.
+
+    `share` of the connections feel it, by chance; one of each name can be on a stream.
+    """
+
+    name: str
+    kind: str
+    attributes: Mapping[str, int]
+    streams: tuple[str, ...] = ("upstream", "downstream")
+    share: float = 1.0
+
+
+BLACKHOLE = Toxic("blackhole", "timeout", {"timeout": 0})  # 0: never closes, and passes nothing
+
+
+@dataclass(frozen=True)
+class Link:
+    """One directed link: what connects to `listen` reaches `upstream`."""
+
+    name: str
+    listen: Address
+    upstream: Address
+
+
+def joined(address: Address) -> str:
+    """host:port."""
+    return f"{address[0]}:{address[1]}"
+
+
+def toxiproxy_server() -> Path:
+    """Return the executable that set-up built. Raise LinkError with the command that repairs it."""
+    path = executable("toxiproxy-server")
+    if path is None:
+        raise LinkError("toxiproxy-server is not built, so no link can be cut; run `make setup`")
+    return path
+
+
+class Links:
+    """A running toxiproxy server and its proxies. Its user serializes the faults (LocalCluster)."""
+
+    def __init__(
+        self, api: Address, child: processes.Process, again: Starter | None = None
+    ) -> None:
+        self._api = api
+        self._child = child
+        self._again = again
+        self._links: dict[str, Link] = {}
+        self._troubled: set[str] = set()
+        self._toxics: set[tuple[str, str]] = set()
+
+    @classmethod
+    def start(cls, api: Address, log: Path) -> Self:
+        """Start a server. Raises LinkError."""
+        if not is_free(*api):  # toxiproxy does not end when it cannot bind
+            raise LinkError(f"toxiproxy cannot listen at {joined(api)}: the address is in use")
+        command: list[str | Path] = [toxiproxy_server(), "-host", api[0], "-port", str(api[1])]
+        again = partial(processes.start, command, name="toxiproxy", log=log)
+        return cls.attached(api, again(), again)
+
+    @classmethod
+    def attached(cls, api: Address, child: processes.Process, again: Starter | None = None) -> Self:
+        """Take a server that was just started, once it listens. Raises LinkError.
+
+        again: starts another at the same address, where that can be done.
+        """
+        links = cls(api, child, again)
+        try:
+            links._wait_until_it_listens()
+        except BaseException:
+            child.end()
+            raise
+        return links
+
+    def add(self, links: Iterable[Link]) -> None:
+        """Open these links."""
+        for link in links:
+            body = {
+                "name": link.name,
+                "listen": joined(link.listen),
+                "upstream": joined(link.upstream),
+                "enabled": True,
+            }
+            self._call("post", "/proxies", body)
+            self._links[link.name] = link
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._links)
+
+    def link(self, name: str) -> Link:
+        """Return one link by its name."""
+        return self._links[name]
+
+    def is_troubled(self, name: str) -> bool:
+        """Return whether this link has a fault now."""
+        return name in self._troubled
+
+    def cut(self, name: str, how: How) -> None:
+        """Cut one link."""
+        self._troubled.add(name)
+        if how == "refuse":
+            self._call("post", f"/proxies/{name}", {"enabled": False})
+            return
+        self.poison(name, BLACKHOLE)
+
+    def delay_answers(self, name: str, latency_ms: int, jitter_ms: int) -> None:
+        """Hold back what comes back on one link for latency ± jitter, in order."""
+        attributes = {"latency": latency_ms, "jitter": jitter_ms}
+        self.poison(name, Toxic("delay", "latency", attributes, ("downstream",)))
+
+    def poison(self, name: str, toxic: Toxic) -> None:
+        """Put a toxic on one link, or change the one of that name."""
+        self._troubled.add(name)
+        for stream in toxic.streams:
+            self._set_toxic(name, stream, toxic)
+
+    def drop_packets(self, source: int, to: int) -> None:
+        """Raise LinkError: packets end at a proxy."""
+        raise LinkError("proxies see no packets; use --network netns")
+
+    def lose_packets(self, node: int, percent: int) -> None:
+        """Raise LinkError, for the same reason."""
+        raise LinkError("proxies see no packets; use --network netns")
+
+    def settle(self) -> None:
+        """Let all faults take effect, if they have not yet (toxiproxy's have)."""
+
+    def heal(self) -> str:
+        """Open every link and remove every toxic; start a server that hangs at it, or has died,
+        again. Return a note about that, or ""."""
+        note = ""
+        try:
+            self._call("post", "/reset", timeout_s=HEAL_TIMEOUT_S)
+        except LinkError:
+            if self._again is None:
+                raise
+            note = f"toxiproxy {'hung' if self._child.running else 'had died'}, and was replaced"
+            self._replace_server(self._again)
+        self._troubled.clear()
+        self._toxics.clear()
+        return note
+
+    def _replace_server(self, again: Starter) -> None:
+        """Start the server again. Toxiproxy waits for ever when it removes a toxic from a
+        connection whose other end is gone, and answers nothing meanwhile (its issue 558). The
+        server's connections end with it: as with a heal of stalled ones, what they carried is lost,
+        never delivered late."""
+        self._child.kill()
+        self._child = again()
+        self._wait_until_it_listens()
+        self.add(list(self._links.values()))
+
+    def toxics(self, name: str) -> list[dict[str, Any]]:
+        """Return the toxics of one link, as the server reports them."""
+        answer: list[dict[str, Any]] = self._call("get", f"/proxies/{name}/toxics")
+        return answer
+
+    def stop(self) -> None:
+        self._again = None
+        self._child.end()
+
+    def _set_toxic(self, link: str, stream: str, toxic: Toxic) -> None:
+        name = f"{toxic.name}-{stream}"
+        path = f"/proxies/{link}/toxics"
+        body = {"attributes": dict(toxic.attributes), "toxicity": toxic.share}
+        if (link, name) in self._toxics:
+            self._call("post", f"{path}/{name}", body)
+            return
+        self._call("post", path, {"name": name, "type": toxic.kind, "stream": stream, **body})
+        self._toxics.add((link, name))
+
+    def _call(
+        self,
+        verb: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        timeout_s: float = API_TIMEOUT_S,
+    ) -> Any:
+        """Send one request. The client keeps its host and port in the class, so only one caller may
+        use it at a time."""
+        from toxiproxy.api import APIConsumer  # of the extra [chaos]: conform does without
+
+        with _client_lock:
+            APIConsumer.host, APIConsumer.port = self._api
+            options: dict[str, Any] = {"timeout": timeout_s, "proxies": _NO_HTTP_PROXY}
+            if body is not None:
+                options["json"] = body
+            try:
+                response = getattr(APIConsumer, verb)(path, **options)
+            except Exception as error:  # the client raises bare Exception subclasses
+                raise self._failed(verb, path, error) from error
+        if response.status_code >= 400:
+            raise self._failed(verb, path, response.text)
+        return response.json() if response.content else None
+
+    def _failed(self, verb: str, path: str, why: object) -> LinkError:
+        return LinkError(f"toxiproxy at {joined(self._api)}: {verb} {path}: {why}")
+
+    def _wait_until_it_listens(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if not self._child.running:
+                break
+            if self._is_up():
+                return
+            time.sleep(0.05)
+        last_words = self._child.last_words()
+        raise LinkError(
+            f"toxiproxy does not start at {joined(self._api)}; its last words: {last_words}"
+        )
+
+    def _is_up(self) -> bool:
+        try:
+            with socket.create_connection(self._api, timeout=1):
+                pass
+            self._call("get", "/version")
+        except (OSError, LinkError):
+            return False
+        return self._child.running

@@ -1,0 +1,81 @@
+"""The harness's side of delayer.py: one process for all namespaces of a cluster."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from pathlib import Path
+
+from chaos.means import processes
+from chaos.means.links import LinkError
+from chaos.means.netns import delayer
+from chaos.means.netns.namespaces import Namespaces
+
+ORDER_TIMEOUT_S = 10.0
+RETRY_S = 0.01
+
+
+class Delays:
+    """Latencies, each with a number, which rules of the firewalls name."""
+
+    def __init__(self, namespaces: Namespaces, log: Path) -> None:
+        """Start the delayer. Raise LinkError."""
+        self._name = namespaces.prefix + "delayer"
+        self._latencies: list[tuple[int, int]] = []
+        paths = [namespaces.path(node) for node in namespaces.nodes]
+        command: list[str | Path] = [
+            sys.executable,
+            "-I",
+            "-S",
+            delayer.__file__,
+            self._name,
+            *paths,
+        ]
+        try:
+            self._child = processes.start(command, name="delayer", log=log)
+        except OSError as error:
+            raise LinkError(f"packets cannot be held back: {error}") from error
+
+    def number_of(self, latency_ms: int, jitter_ms: int) -> int:
+        """Return the queue whose packets are delayed so much from now on. Raise LinkError."""
+        latency = latency_ms, jitter_ms
+        if latency not in self._latencies:
+            if len(self._latencies) == delayer.QUEUES:
+                raise LinkError(f"no more than {delayer.QUEUES} latencies at once; heal first")
+            self._order(f"{len(self._latencies)} {latency_ms} {jitter_ms}")
+            self._latencies.append(latency)
+        return self._latencies.index(latency)
+
+    def heal(self) -> None:
+        """Release the packets that are held back, after the rules are gone. Raise LinkError."""
+        if self._latencies:
+            self._order("heal")
+            self._latencies.clear()
+
+    def stop(self) -> None:
+        """Stop the delayer, which holds the namespaces, before they are removed."""
+        self._child.kill()
+
+    def _order(self, text: str) -> None:
+        """Give the delayer an order. It is up within milliseconds of the cluster's start, long
+        before the first fault."""
+        deadline = time.monotonic() + ORDER_TIMEOUT_S
+        while time.monotonic() < deadline and self._child.running:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:
+                ours.bind("")  # a name of the kernel's choice, for the answer
+                ours.settimeout(ORDER_TIMEOUT_S)
+                try:
+                    ours.connect(f"\0{self._name}")
+                    ours.send(text.encode())
+                    ours.recv(delayer.ORDER_BYTES)
+                except ConnectionRefusedError:
+                    time.sleep(RETRY_S)
+                    continue
+                except OSError as error:
+                    raise LinkError(f"packets cannot be held back: {error}") from error
+            return
+        raise LinkError(
+            "packets cannot be held back here (NFQUEUE of the kernel; Python's ctypes):"
+            f" {self._child.last_words(1)}; use --network proxy"
+        )

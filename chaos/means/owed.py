@@ -1,0 +1,208 @@
+"""Record how to undo faults on nodes that are not ours, in case this process is killed before. A
+child of ours carries its owner's name in its environment (guard.py) and is ended with its owner.
+A node of a foreign cluster must live on, and nothing shows that it was paused or ended. So before
+such a fault is performed, a note says how to undo it; it is removed when that is done. The notes of
+an owner are in `touchstone-owed-PID-START-NAMESPACE/` in the directory for temporary files; the
+next command does what the notes of dead owners say (`pay_leftovers`). Notes name commands, so only
+those in a directory are trusted that belongs to our user and that no other user can write."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from chaos.means import guard
+from chaos.means.pidfd import HeldProcess
+
+COMMAND_TIMEOUT_S = 60.0
+LOOK_TIMEOUT_S = 1.0
+Address = tuple[str, int]
+_PREFIX = "touchstone-owed-"
+_OWNED = re.compile(rf"{_PREFIX}(\d+-\d+-\d+)")
+
+
+@dataclass(frozen=True)
+class Debt:
+    """The way to repair one node: continue its process by a signal, if it is still the same; or run
+    a command in a folder, which starts the node only if nothing listens there."""
+
+    host: str
+    port: int
+    pid: int = 0
+    started: str | None = None
+    command: tuple[str, ...] = ()
+    folder: str = "."
+    is_start: bool = False
+
+    @classmethod
+    def of_paused(cls, address: Address, pid: int) -> Debt:
+        """Return the note to send SIGCONT to this process, and to no other that gets its number."""
+        return cls(*address, pid=pid, started=guard.start_time(pid))
+
+    @classmethod
+    def of_command(cls, address: Address, command: Sequence[str], folder: Path) -> Debt:
+        """Return the note about the owner's own command, which undoes the fault."""
+        return cls(*address, command=tuple(command), folder=str(folder.resolve()))
+
+    @classmethod
+    def of_start(cls, address: Address, command: Sequence[str], folder: Path) -> Debt:
+        """Return the note to run the owner's start command, which may stay, only if nothing listens
+        there."""
+        return replace(cls.of_command(address, command, folder), is_start=True)
+
+    @classmethod
+    def read(cls, file: Path) -> Debt:
+        """Read a note. Raise OSError, ValueError, TypeError or KeyError if it is none."""
+        told = json.loads(file.read_text())
+        return cls(**{**told, "command": tuple(told["command"])})
+
+    def pay(self) -> None:
+        """Put the node right, as far as that can be done now. Raises OSError."""
+        if self.pid > 0 and self.started:
+            HeldProcess.signal(self.pid, self.started, signal.SIGCONT)
+        if self.command and not (self.is_start and _listens(self.host, self.port)):
+            self._run()
+
+    def _run(self) -> None:
+        running = subprocess.Popen(
+            self.command,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=plain_environment(),
+        )
+        text = f"the command {shlex.join(self.command)!r}"
+        try:
+            status = running.wait(LOOK_TIMEOUT_S if self.is_start else COMMAND_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            if self.is_start:
+                return  # one that stays is the node
+            raise TimeoutError(f"{text} did not end within {COMMAND_TIMEOUT_S:.0f} s") from None
+        if status:
+            raise ChildProcessError(f"{text} ended with status {status}")
+
+
+class Note:
+    """A debt on paper, from before the fault until `settle`."""
+
+    def __init__(self, debt: Debt) -> None:
+        """Write the note. Raise OSError if that fails: then nothing may be done to the node."""
+        directory = Path(tempfile.gettempdir()) / f"{_PREFIX}{guard.owner_tag(os.getpid())}"
+        directory.mkdir(mode=0o700, exist_ok=True)
+        number, unfinished = tempfile.mkstemp(prefix=".", dir=directory)
+        with os.fdopen(number, "w") as file:
+            json.dump(asdict(debt), file)
+        self._file = directory / f"{Path(unfinished).name.lstrip('.')}.json"
+        os.replace(unfinished, self._file)
+
+    def settle(self) -> None:
+        """Remove the note, because the node was repaired or does not matter any more."""
+        self._file.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._file.parent.rmdir()  # the last one
+
+
+@dataclass
+class Paid:
+    """The result of following the notes of dead owners."""
+
+    nodes: list[str] = field(default_factory=list)
+    """The addresses of the nodes that were repaired."""
+    failures: list[str] = field(default_factory=list)
+    """The addresses of the others, with the reasons. They are not tried again."""
+
+
+def pay_leftovers() -> Paid:
+    """Put right what dead owners left paused, or ended."""
+    paid = Paid()
+    for directory in _left_directories():
+        with suppress(FileNotFoundError), _alone_in(directory):
+            _pay_all(directory, paid)
+    return paid
+
+
+def leftovers() -> list[str]:
+    """Return where the nodes are that dead owners left paused or ended."""
+    found = []
+    for file in (file for left in _left_directories() for file in sorted(left.glob("*.json"))):
+        try:
+            debt = Debt.read(file)
+            found.append(f"{debt.host}:{debt.port}")
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            found.append(f"{file}: {error}")
+    return found
+
+
+def _left_directories() -> list[Path]:
+    found = []
+    for directory in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
+        owned = _OWNED.fullmatch(directory.name)
+        if owned is not None and guard.is_dead_tag(owned[1]) and _is_private(directory):
+            found.append(directory)
+    return found
+
+
+def _pay_all(directory: Path, paid: Paid) -> None:
+    for file in sorted(directory.glob("*.json")):
+        where = str(file)
+        try:
+            debt = Debt.read(file)
+            where = f"{debt.host}:{debt.port}"
+            debt.pay()
+            paid.nodes.append(where)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            paid.failures.append(f"{where}: {error}")
+        file.unlink(missing_ok=True)
+    for unfinished in directory.glob(".*"):
+        unfinished.unlink(missing_ok=True)
+    with suppress(OSError):
+        directory.rmdir()
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Let one of several commands that begin at once follow the notes while the others wait: a node
+    must not be started twice, nor attacked before it is healthy."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # until it is closed
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def plain_environment() -> Mapping[str, str]:
+    """Return our environment without the mark of processes that we started: theirs are not ours to
+    end."""
+    return {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
+
+
+def _is_private(directory: Path) -> bool:
+    try:
+        told = directory.lstat()
+    except OSError:
+        return False
+    others_may_write = told.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(told.st_mode) and told.st_uid == os.geteuid() and not others_may_write
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=LOOK_TIMEOUT_S):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,99 @@
+"""Hold a process that we did not start, so that no other can be signalled by mistake.
+
+A process number may be another's as soon as its process has ended; a descriptor of a process never
+is. So the descriptor comes first, and then the look at whose process it is: in which control group.
+Source: pidfd_open(2), pidfd_send_signal(2), cgroups(7).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from chaos.means import guard
+
+
+class HeldProcess:
+    """One process, as long as somebody refers to this object."""
+
+    def __init__(self, pid: int) -> None:
+        """Open the process. Raise OSError."""
+        self.pid = pid
+        self._descriptor = os.pidfd_open(pid)
+
+    @classmethod
+    def in_group(cls, pid: int, group: str) -> HeldProcess | None:
+        """Return that process if the path of its control group has that name in it, or None."""
+        try:
+            held = cls(pid)
+        except (OSError, AttributeError):  # no such process; a system without such descriptors
+            return None
+        groups = ""
+        with suppress(OSError):
+            groups = Path(f"/proc/{pid}/cgroup").read_text("utf-8", "replace")
+        if group in groups and held.running:  # it lives yet, so what was read is its own
+            return held
+        return None
+
+    def company(self) -> list[HeldProcess]:
+        """Hold the others that live in its pid namespace, unless that is our own."""
+        namespace = _namespace(self.pid)
+        if namespace is None or namespace == _namespace("self"):
+            return []
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            if _namespace(place.name) == namespace and int(place.name) != self.pid:
+                with suppress(OSError):  # it has just ended
+                    other = HeldProcess(int(place.name))
+                    if _namespace(other.pid) == namespace:  # it is held, so that is its own
+                        found.append(other)
+        return found
+
+    @property
+    def running(self) -> bool:
+        return not self.wait(0.0)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether it has ended, with all its threads, within that time. Its files and ports
+        are free then."""
+        waiting = select.poll()
+        waiting.register(self._descriptor, select.POLLIN)
+        return bool(waiting.poll(timeout_s * 1000))
+
+    def strike(self, number: signal.Signals) -> bool:
+        """Send it a signal, if this user may."""
+        try:
+            signal.pidfd_send_signal(self._descriptor, number)
+        except OSError:
+            return False
+        return True
+
+    @classmethod
+    def signal(cls, pid: int, started: str, number: signal.Signals) -> None:
+        """Send a signal to the process of that number which started then (guard.py), if it runs
+        yet, and to no other. Raises PermissionError."""
+        held = None
+        with suppress(OSError, AttributeError):  # gone; or a system without such descriptors
+            held = cls(pid)
+        if guard.start_time(pid) != started:
+            return
+        with suppress(ProcessLookupError):
+            if held is None:
+                os.kill(pid, number)
+            else:
+                signal.pidfd_send_signal(held._descriptor, number)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            os.close(self._descriptor)
+
+
+def _namespace(pid: int | str) -> str | None:
+    """Return the pid namespace of a process, or None if it is gone or may not be looked at."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None

@@ -1,0 +1,170 @@
+"""The harness's side of the shim: one Shim for each node, from before its first start.
+
+The control block is a file which the node's processes map: what is written here holds for them at
+once, and for the next process of the node too.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from chaos.means.caches import cache_directory
+from chaos.means.shim.ledger import Medium
+
+LIBRARY = "libtouchstone-shim.so"
+WAIT_S = 1.0
+"""How long to wait for a node to reach a sync that is held."""
+POLL_S = 0.001
+
+_BLOCK = struct.Struct("=qqqqii")
+"""struct control of shim.c."""
+_HELD = struct.Struct("=i")
+_HELD_AT, _WAITING_AT = 32, 36
+_FAILS = struct.Struct("=i")
+_SYNC_FAILS_AT, _WRITE_FAILS_AT, _ONLY_INDEXES_AT = 40, 44, 48
+
+
+def library() -> Path:
+    """Return where `make setup` puts the library."""
+    return cache_directory() / "lib" / LIBRARY
+
+
+def why_none() -> str | None:
+    """Return why nodes cannot be preloaded here, or None."""
+    if library().is_file():
+        return None
+    return (
+        f"{LIBRARY} is not built; install a C compiler (apt-get install gcc libc6-dev) and run"
+        " `make setup`, see `touchstone doctor`"
+    )
+
+
+class Shim:
+    """The preloaded library of one node."""
+
+    def __init__(self, home: Path, root: Path) -> None:
+        """Prepare the shim. `root` is the node's data; the shim's own files lie in `home`, outside
+        of it."""
+        home.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)  # what is not there cannot be watched
+        self.medium = Medium(root.resolve(), home / "ledger")
+        self._control_file = home / "control"
+        self._control_file.write_bytes(bytes(mmap.PAGESIZE))
+        with self._control_file.open("r+b") as file:
+            self._control = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        self._offset_ns = self._skew_ppm = self._skew_since_ns = self._sync_delay_us = 0
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment with which the node's process must be started."""
+        others = os.environ.get("LD_PRELOAD", "")
+        return {
+            "LD_PRELOAD": f"{library()} {others}".strip(),
+            "TOUCHSTONE_SHIM_CONTROL": str(self._control_file),
+            "TOUCHSTONE_SHIM_LEDGER": str(self.medium.ledger),
+            "TOUCHSTONE_SHIM_ROOT": str(self.medium.root),
+        }
+
+    # --- the clock --------------------------------------------------------------------------------
+
+    def jump(self, by_ms: int) -> None:
+        """Put the node's clock forward, or back, at once."""
+        self._offset_ns += by_ms * 1_000_000
+        self._write()
+
+    def skew(self, ppm: int) -> None:
+        """Let the node's clock run faster, or slower, by so many parts in a million."""
+        now_ns = time.time_ns()
+        self._offset_ns += self._skewed_ns(now_ns)  # what it has gained so far, it keeps
+        self._skew_ppm, self._skew_since_ns = ppm, now_ns
+        self._write()
+
+    def set_right(self) -> None:
+        """Let the node's clock show the right time again and run as it should, by a jump."""
+        self._offset_ns = self._skew_ppm = self._skew_since_ns = 0
+        self._write()
+
+    def _skewed_ns(self, now_ns: int) -> int:
+        return (now_ns - self._skew_since_ns) * self._skew_ppm // 1_000_000
+
+    # --- syncs ------------------------------------------------------------------------------------
+
+    def slow_down(self, delay_ms: int) -> None:
+        """Make every sync take so much longer."""
+        self._sync_delay_us = delay_ms * 1000
+        self._write()
+
+    def hold_syncs(self) -> bool:
+        """Let no sync return from now on. Return whether one has begun, within a bound."""
+        _HELD.pack_into(self._control, _HELD_AT, 1)
+        return self._await(lambda waiting: waiting > 0)
+
+    def _await(self, condition: Callable[[int], bool]) -> bool:
+        deadline = time.monotonic() + WAIT_S
+        while not condition(_HELD.unpack_from(self._control, _WAITING_AT)[0]):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def let_syncs_go(self) -> None:
+        """Let held and new syncs return, and wait until they have, within a bound."""
+        _HELD.pack_into(self._control, _HELD_AT, 0)
+        self._await(lambda waiting: waiting == 0)
+
+    def release_syncs(self) -> None:
+        """Let syncs return, and forget those that waited in a process that has ended."""
+        _HELD.pack_into(self._control, _HELD_AT, 0)
+        _HELD.pack_into(self._control, _WAITING_AT, 0)
+
+    def fail_sync(self, number: int) -> bool:
+        """Let the first, second … sync from now fail. Return whether it did, within a bound."""
+        return self._fail_once(_SYNC_FAILS_AT, number)
+
+    def fail_write(self, number: int, *, only_indexes: bool) -> bool:
+        """Let the first, second … write to a file, or to an index, fail. Return as fail_sync."""
+        _FAILS.pack_into(self._control, _ONLY_INDEXES_AT, only_indexes)
+        return self._fail_once(_WRITE_FAILS_AT, number)
+
+    def _fail_once(self, where: int, number: int) -> bool:
+        _FAILS.pack_into(self._control, where, number)
+        deadline = time.monotonic() + WAIT_S
+        while _FAILS.unpack_from(self._control, where)[0] > 0:
+            if time.monotonic() > deadline:
+                _FAILS.pack_into(self._control, where, 0)
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def heal(self) -> None:
+        """Set the clock right, and let syncs be as fast as the disk is."""
+        self.slow_down(0)
+        self.set_right()
+        _HELD.pack_into(self._control, _HELD_AT, 0)
+        _FAILS.pack_into(self._control, _SYNC_FAILS_AT, 0)
+        _FAILS.pack_into(self._control, _WRITE_FAILS_AT, 0)
+
+    def close(self) -> None:
+        """Close the shim of a node that has ended."""
+        self._control.close()
+
+    def _write(self) -> None:
+        # The offset is written with what belongs to it, before anybody can map half of it: the
+        # node reads each word by itself, and a moment of a wrong clock is what this is about.
+        held = _HELD.unpack_from(self._control, _HELD_AT)[0]
+        waiting = _HELD.unpack_from(self._control, _WAITING_AT)[0]
+        _BLOCK.pack_into(
+            self._control,
+            0,
+            self._offset_ns,
+            self._skew_ppm,
+            self._skew_since_ns,
+            self._sync_delay_us,
+            held,
+            waiting,
+        )

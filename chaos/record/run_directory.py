@@ -1,0 +1,197 @@
+"""Run directories: `runs/<utc>-<target>-<workload>-<nemesis>-<seed>/`, and what run.json says.
+
+run.json          which run this was, how to have it again, how it went
+history.parquet   linearizability.history
+nodes/<n>/        each node's log and configuration
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from chaos.record.hiding import hidden, hidden_words
+
+RUN_JSON_VERSION = 1
+RUN_JSON = "run.json"
+REPOSITORY = Path(__file__).resolve().parents[2]
+RATE = 400.0
+"""With the readers' copies and two final reads: some 150,000 rows a minute."""
+PACKAGES = ("confluent-kafka", "polars", "pyarrow")
+
+
+class RunDirectoryError(RuntimeError):
+    """The directory cannot be made or written: one sentence, and what to do."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All choices before the run; one seed, from which all chance is drawn."""
+
+    target: str
+    workload: str
+    nemesis: str
+    nodes: int
+    seconds: float
+    seed: int
+    config: Mapping[str, str] = field(default_factory=dict)
+    bug: str | None = None
+    rate: float = RATE
+    """Records sent a second by all processes together, at most."""
+    client: str = "confluent"
+    typed: tuple[str, ...] = ()
+    """The words by which the settings are said on a command line, if not by one --config each."""
+
+    def command(self) -> str:
+        """Return what a person types to repeat this run."""
+        words = [
+            "touchstone",
+            "chaos",
+            "run",
+            "--target",
+            self.target,
+            "--nodes",
+            str(self.nodes),
+            "--workload",
+            self.workload,
+            "--nemesis",
+            self.nemesis,
+            "--seconds",
+            f"{self.seconds:g}",
+            "--seed",
+            str(self.seed),
+        ]
+        if self.rate != RATE:
+            words += ["--rate", f"{self.rate:g}"]
+        if self.client != "confluent":
+            words += ["--client", self.client]
+        if self.bug:
+            words += ["--bug", self.bug]
+        pairs = [f"{key}={value}" for key, value in sorted(self.config.items())]
+        words += self.typed or [word for pair in pairs for word in ("--config", pair)]
+        return shlex.join(hidden_words(words))
+
+
+def make(runs: Path, scenario: Scenario) -> Path:
+    """Make an empty directory for a run, with a name that says which."""
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    parts = (now, scenario.target, scenario.workload, scenario.nemesis, str(scenario.seed))
+    name = "-".join(re.sub(r"[^A-Za-z0-9._-]", "_", part) for part in parts)
+    for number in range(1, 100):
+        directory = runs / (name if number == 1 else f"{name}.{number}")
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError:
+            if not runs.is_dir():
+                raise RunDirectoryError(
+                    f"{runs} is not a directory; name another with --runs"
+                ) from None
+            continue
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{runs}: no run directory can be made there ({error.strerror}); "
+                "name another with --runs"
+            ) from error
+        return directory
+    raise RunDirectoryError(f"{runs}: too many runs called {name}; name another with --runs")
+
+
+def write(directory: Path, facts: Mapping[str, Any]) -> None:
+    """Write run.json, whole or not at all."""
+    unfinished = directory / f"{RUN_JSON}.unfinished"
+    try:
+        unfinished.write_text(json.dumps(facts, indent=2) + "\n")
+        unfinished.replace(directory / RUN_JSON)
+    except OSError as error:
+        raise RunDirectoryError(
+            f"{directory}: run.json cannot be written ({error.strerror}); "
+            "free some space or name another directory with --runs"
+        ) from error
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """Return the facts in run.json. Raise RunDirectoryError if there is none, or it is not
+    valid."""
+    try:
+        facts = json.loads((directory / RUN_JSON).read_text())
+    except (OSError, ValueError) as error:
+        raise RunDirectoryError(
+            f"{directory}: no readable run.json; name a directory that `chaos run` made"
+        ) from error
+    if not isinstance(facts, dict):
+        raise RunDirectoryError(f"{directory}: run.json is not an object")
+    return facts
+
+
+def first_facts(
+    directory: Path,
+    scenario: Scenario,
+    judged_by: Sequence[str],
+    argv: Sequence[str],
+    target_version: str | None = None,
+) -> dict[str, Any]:
+    """Return run.json as it stands when a run begins; the end adds counts, problems and `ended`."""
+    commit, dirty = commit_of(REPOSITORY)
+    return {
+        "version": RUN_JSON_VERSION,
+        "run": directory.name,
+        **asdict(scenario),
+        "config": hidden(scenario.config),
+        "typed": hidden_words(scenario.typed),
+        "judged_by": list(judged_by),
+        "reproduce": scenario.command(),
+        "argv": hidden_words(argv),
+        "commit": commit,
+        "uncommitted_changes": dirty,
+        "versions": _versions() | {"target": target_version},
+        "started": utc_now(),
+        "ended": None,
+        "interrupted": False,
+        "recovered": None,
+        "problems": [],
+        "notes": [],
+        "counts": {},
+    }
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def commit_of(repository: Path) -> tuple[str | None, bool | None]:
+    """Return (commit, whether files differ from it), or nothing outside a repository."""
+    try:
+        commit = _git(repository, "rev-parse", "HEAD")
+        return commit, bool(_git(repository, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.SubprocessError):
+        return None, None
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(repository), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    )
+    return done.stdout.strip()
+
+
+def _versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found

@@ -1,0 +1,108 @@
+"""The end of a run, after the heal: wait until the cluster is well, then read everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from chaos.run.workers import Actor, Shared
+from chaos.values.protocols import (
+    ClientFactory,
+    Completion,
+    MustShow,
+    Operation,
+    Outcome,
+    ReadAll,
+    TopicSpec,
+    Workload,
+)
+
+RECOVERY_TIMEOUT_S = 90.0
+SHOWN_TIMEOUT_S, READ_AGAIN_S = 12.0, 3.0
+"""Brokers look once a second for what to remove; the youngest of it is five seconds old then."""
+STABLE_TIMEOUT_S = 25.0
+LOOK_EVERY_S = 0.2
+
+
+class HealthCheck(Protocol):
+    """An object that can tell why a cluster is not healthy (chaos.clients.wire.admin)."""
+
+    def why_not_well(
+        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
+    ) -> str | None: ...
+
+
+def await_recovery(
+    shared: Shared,
+    health: HealthCheck,
+    topics: Sequence[TopicSpec],
+    brokers: int,
+    tell: Callable[[str], None],
+) -> bool:
+    """Wait, within a bound, until all replicas are in sync; otherwise note the problem."""
+    deadline = time.monotonic() + RECOVERY_TIMEOUT_S
+    while (reason := health.why_not_well(topics, brokers)) is not None:
+        if time.monotonic() > deadline:
+            shared.problem(
+                f"the cluster was not well {RECOVERY_TIMEOUT_S:.0f} s after the heal: {reason}"
+            )
+            return False
+        tell(f"waiting for the cluster: {reason}")
+        time.sleep(LOOK_EVERY_S)
+    return True
+
+
+def read_finally(
+    shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
+) -> None:
+    """Perform every final operation by a fresh process without a past."""
+    for number, (settings, operation) in enumerate(workload.final_operations()):
+        raw = isinstance(operation, ReadAll) and operation.raw
+        actor = Actor(
+            shared, workload.processes + number, settings, raw_factory if raw else factory, True
+        )
+        try:
+            if raw and isinstance(workload, MustShow):
+                completion = _read_what_is_shown(shared, workload, actor, operation)
+            else:
+                completion = _perform_in_time(shared, actor, operation)
+        finally:
+            actor.close()
+        if completion.outcome is not Outcome.OK:
+            shared.problem(
+                f"the final read by {'raw' if raw else 'consumer'} did not finish: "
+                f"{completion.detail or completion.error}"
+            )
+        elif completion.detail:
+            shared.note(completion.detail)
+
+
+def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -> Completion:
+    """Perform it, again where it failed: an offset of a transaction is stable only when the marker
+    has been written, which comes after the answer to its end."""
+    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    while True:
+        completion = actor.perform(operation)
+        if completion.outcome is not Outcome.FAIL or time.monotonic() > deadline:
+            return completion
+        if shared.abandoned.wait(LOOK_EVERY_S):
+            return completion
+
+
+def _read_what_is_shown(
+    shared: Shared, workload: MustShow, actor: Actor, operation: Operation
+) -> Completion:
+    """Read, and repeat it within a bound while brokers have not yet done what the run is about; if
+    they never do, note a problem."""
+    deadline = time.monotonic() + SHOWN_TIMEOUT_S
+    while True:
+        completion = actor.perform(operation)
+        if completion.outcome is not Outcome.OK:
+            return completion
+        reason = workload.why_nothing_shown(completion.records)
+        if reason is None:
+            return completion
+        if time.monotonic() > deadline or shared.abandoned.wait(READ_AGAIN_S):
+            shared.problem(reason)
+            return completion

@@ -1,0 +1,107 @@
+"""The beginning of a run: how its topics are made, and what the history says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from chaos.record.recorder import HistoryRecorder
+from chaos.values.operations import CreateTopic
+from chaos.values.protocols import Completion, Outcome, TargetError, TopicSpec, Workload
+
+RUNNER_PROCESS = -2
+REPLICAS_MAX = 3
+TOPIC_DEFAULTS: Mapping[str, str] = {
+    "log.cleanup.policy": "cleanup.policy",
+    "log.retention.bytes": "retention.bytes",
+    "log.cleaner.delete.retention.ms": "delete.retention.ms",
+    "log.retention.check.interval.ms": "log.retention.check.interval.ms",  # of brokers alone
+    "log.initial.task.delay.ms": "log.initial.task.delay.ms",  # of brokers alone
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
+}
+"""Brokers' settings that decide when records may go or be lost, as topics name them
+(ServerTopicConfigSynonyms)."""
+RETENTION_TIMES: Mapping[str, int] = {
+    "log.retention.ms": 1,
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": 3_600_000,
+}
+"""Milliseconds of one of each; the first that is given holds (AbstractKafkaConfig)."""
+FOR_EVER_MS = -1
+
+
+def replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> TopicSpec:
+    """Return the topic with min.insync.replicas: with three replicas an acknowledged record is on
+    two, so that one loss does not matter. The scenario's value is set on its topics, because a
+    topic's setting overrides the brokers'."""
+    if "min.insync.replicas" in topic.config:
+        return topic
+    in_sync = config.get("min.insync.replicas", "2" if replicas >= REPLICAS_MAX else None)
+    if in_sync is None:
+        return topic
+    return replace(topic, config={**topic.config, "min.insync.replicas": in_sync})
+
+
+def topic_defaults(broker_config: Mapping[str, str]) -> dict[str, str]:
+    """Return what these broker settings mean for topics without settings of their own."""
+    found = {
+        of_topics: broker_config[of_brokers]
+        for of_brokers, of_topics in TOPIC_DEFAULTS.items()
+        if of_brokers in broker_config
+    }
+    times = (
+        int(broker_config[name]) * unit_ms
+        for name, unit_ms in RETENTION_TIMES.items()
+        if name in broker_config
+    )
+    if (retention_ms := next(times, None)) is not None:
+        found["retention.ms"] = str(max(retention_ms, FOR_EVER_MS))
+    return found
+
+
+SWEEP_OF_TRANSACTIONS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+QUICKER = frozenset({"log.cleaner.backoff.ms", SWEEP_OF_TRANSACTIONS})
+"""Settings that let brokers do sooner what they do anyway. On brokers that are not ours a run does
+without them, and may show less."""
+TOLD = frozenset({*TOPIC_DEFAULTS, *RETENTION_TIMES})
+"""The settings of brokers that the history must have."""
+
+
+def check_standing(workload: Workload, standing: Mapping[str, str], target: str) -> list[str]:
+    """Compare what a workload wants of brokers with the settings that they have, which are not ours
+    to change. Return notes. Raise TargetError for a setting that it cannot do without."""
+    notes = []
+    for key, wanted in workload.config.items():
+        value = standing.get(key, "not set")
+        if value == wanted:
+            continue
+        if key not in QUICKER:
+            raise TargetError(
+                f"workload {workload.name} needs brokers with {key}={wanted}, and on {target} it is"
+                f" {value}; set it there, or choose another workload"
+            )
+        notes.append(f"{key} is {value} on {target}; with {wanted} the run would show more")
+    return notes
+
+
+def record_topics(
+    recorder: HistoryRecorder,
+    topics: Sequence[TopicSpec],
+    broker_config: Mapping[str, str],
+    began_ns: int,
+    wall_ns: int,
+    done_ns: int,
+) -> None:
+    """Record the settings with which the topics were created, between these times."""
+    recorder.topic_defaults.update(topic_defaults(broker_config))
+    for topic in topics:
+        context = {"session": 0, "client": "raw", "timestamp_ms": wall_ns // 1_000_000}
+        recorder.record(
+            recorder.next_op_id(),
+            RUNNER_PROCESS,
+            CreateTopic(topic),
+            Completion(Outcome.OK),
+            began_ns,
+            done_ns,
+            context,
+        )

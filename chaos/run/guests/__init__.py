@@ -1,0 +1,1 @@
+"""A run on a cluster that others use, too."""

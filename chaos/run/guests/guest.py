@@ -1,0 +1,50 @@
+"""A run on a cluster that others use, too: it changes no settings, has names of its own, and takes
+away what it has made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.own_topics import OwnTopics, sweep, told
+from chaos.run.first_phase import TOLD, check_standing
+from chaos.run.guests.own_names import OwnNames
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.values.protocols import Cluster, Workload
+
+
+class Guest:
+    """The means of one run to be a guest."""
+
+    def __init__(self, nonce: bytes, seconds: float) -> None:
+        self.names = OwnNames(nonce)
+        self.standing: Mapping[str, str] = {}
+        """The settings of the brokers, once they are asked."""
+        self._nonce = nonce
+        self._seconds = seconds
+        self._own: OwnTopics | None = None
+
+    def begin(self, cluster: Cluster, workload: Workload, replicas: int) -> list[str]:
+        """Ask for the settings of the brokers, remove what earlier runs have left there, and mark
+        what this one will make. Return notes. Raise WireError, TargetError."""
+        admin = Admin(cluster.bootstrap)
+        try:
+            self.standing = admin.broker_settings(TOLD | workload.config.keys())
+        finally:
+            admin.close()
+        notes = check_standing(workload, self.standing, cluster.target)
+        for line in told(sweep(cluster.bootstrap)):
+            print(f"touchstone: {line}", file=sys.stderr)
+        self._own = OwnTopics(cluster.bootstrap, self._nonce, self._seconds)
+        self._own.mark(replicas)
+        if isinstance(cluster, LocalCluster):
+            cluster.topic_prefix = self.names.prefix
+        return notes
+
+    def end(self) -> list[str]:
+        """Remove what the run has made. Return what could not be removed."""
+        failures = self._own.remove().failures if self._own is not None else []
+        return [
+            f"{each}; it is left on the cluster, and the next run tries again" for each in failures
+        ]

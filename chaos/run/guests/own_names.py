@@ -1,0 +1,154 @@
+"""Give a run names of its own on a cluster that others use, too.
+
+Workloads name topics and groups as they like, the same in every run. On somebody else's cluster
+each name gets the run's prefix on its way out, and loses it on its way back: the history has the
+workload's names, and run.json says what they were on the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, Protocol
+
+from chaos.values.protocols import (
+    Client,
+    ClientFactory,
+    ClientSettings,
+    Completion,
+    Operation,
+    TopicSpec,
+)
+
+NAMES = ("group", "transactional_id")
+"""Fields of operations that hold one name, besides `topic`."""
+PLACES = ("topics", "partitions", "places", "beside")
+"""Fields of operations that hold topics, or tuples that begin with a topic."""
+TOLD = ("topic", *NAMES)
+"""Columns of the history that hold one name."""
+
+
+class OwnNames:
+    """The names of one run."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self.prefix = f"touchstone-{nonce.hex()}-"
+
+    def outside(self, name: str) -> str:
+        """Return the name on the cluster."""
+        return self.prefix + name
+
+    def inside(self, name: str) -> str:
+        """Return the workload's name."""
+        return name.removeprefix(self.prefix)
+
+    def spec(self, topic: TopicSpec) -> TopicSpec:
+        return replace(topic, name=self.outside(topic.name))
+
+    def specs(self, topics: Sequence[TopicSpec]) -> list[TopicSpec]:
+        return [self.spec(topic) for topic in topics]
+
+    def clients(self, make: ClientFactory) -> ClientFactory:
+        """Return a factory of the same clients, who know the run's own names only."""
+
+        def of_process(bootstrap: str, process: int, settings: ClientSettings) -> RenamedClient:
+            return RenamedClient(make(bootstrap, process, self._settings(settings)), self)
+
+        return of_process
+
+    def _settings(self, settings: ClientSettings) -> ClientSettings:
+        group, own_id = settings.group, settings.transactional_id
+        return replace(
+            settings,
+            group=None if group is None else replace(group, name=self.outside(group.name)),
+            transactional_id=None if own_id is None else self.outside(own_id),
+        )
+
+    def operation(self, operation: Operation) -> Operation:
+        """Return the operation by its names on the cluster."""
+        changed: dict[str, Any] = {}
+        for name in (field.name for field in fields(operation)):
+            value = getattr(operation, name)
+            if isinstance(value, TopicSpec):
+                changed[name] = self.spec(value)
+            elif name == "topic" or name in NAMES:
+                changed[name] = self.outside(value)
+            elif name in PLACES:
+                changed[name] = tuple(map(self._place, value))
+        return replace(operation, **changed) if changed else operation
+
+    def _place(self, place: Any) -> Any:
+        """Return a topic, or a tuple that begins with one, by its name on the cluster. Return the
+        index of a partition as it is."""
+        if isinstance(place, tuple):
+            return (self.outside(place[0]), *place[1:])
+        return self.outside(place) if isinstance(place, str) else place
+
+    def completion(self, completion: Completion) -> Completion:
+        """Return the completion by the workload's names."""
+        records = [replace(each, topic=self.inside(each.topic)) for each in completion.records]
+        told = [self._row(row) for row in completion.told]
+        return replace(
+            completion, records=records, told=told, columns=self._row(completion.columns)
+        )
+
+    def _row(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        named = {key: self.inside(row[key]) for key in TOLD if isinstance(row.get(key), str)}
+        return {**row, **named}
+
+
+class RenamedClient:
+    """A client of a run with names of its own."""
+
+    def __init__(self, client: Client, names: OwnNames) -> None:
+        self.name = client.name
+        self._client = client
+        self._names = names
+
+    def perform(self, operation: Operation) -> Completion:
+        performed = self._client.perform(self._names.operation(operation))
+        return self._names.completion(performed)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class Admin(Protocol):
+    """The runner's access to a cluster (chaos.run.runner, Administrator)."""
+
+    def create_topics(
+        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
+    ) -> dict[str, str]: ...
+
+    def why_not_well(
+        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
+    ) -> str | None: ...
+
+    def brokers(self) -> int: ...
+
+    def serves_transactions(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+class RenamedAdmin:
+    """The runner's administrator, for a run with names of its own."""
+
+    def __init__(self, admin: Admin, names: OwnNames) -> None:
+        self._admin = admin
+        self._names = names
+        self.brokers: Callable[[], int] = admin.brokers
+        self.serves_transactions: Callable[[], bool] = admin.serves_transactions
+        self.close: Callable[[], None] = admin.close
+
+    def create_topics(
+        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
+    ) -> dict[str, str]:
+        own = self._names.specs(topics)
+        ids = self._admin.create_topics(own, replication_factor, timeout_s)
+        return {self._names.inside(name): topic_id for name, topic_id in ids.items()}
+
+    def why_not_well(
+        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
+    ) -> str | None:
+        return self._admin.why_not_well(self._names.specs(topics), brokers, readable_only)

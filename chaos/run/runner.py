@@ -1,0 +1,445 @@
+"""One run: start a target, let a workload and a nemesis at it, heal, read everything, stop.
+
+    start    the cluster with every link proxied, then the topics
+    storm    processes and nemesis, for the given seconds
+    heal     everything undone; processes end what they had open; the cluster gets well, in a bound
+    read     the final operations
+    finish   always, also after Ctrl-C: heal, stop what was started, keep what was recorded
+
+Judging is not here: `linearizability.check(directory)` reads what this leaves behind.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+from chaos.clients import payload
+from chaos.clients.confluent.client import ConfluentFactory
+from chaos.clients.factories import CONFLUENT, check_groups, clients_named
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.raw import RawFactory
+from chaos.clients.wire.wire_link import WireError
+from chaos.listing import check_fit, nemesis_named, workload_named
+from chaos.record import run_directory, shown
+from chaos.record.hiding import scrub_files, scrubbed, secrets_of
+from chaos.record.recorder import HISTORY, HistoryRecorder, RecorderError
+from chaos.record.run_directory import RATE, RunDirectoryError, Scenario
+from chaos.run.costs import Costs
+from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
+from chaos.run.first_phase import REPLICAS_MAX, record_topics, replicated
+from chaos.run.guests.guest import Guest
+from chaos.run.guests.own_names import RenamedAdmin
+from chaos.run.interrupts import Interrupts
+from chaos.run.progress import Progress
+from chaos.run.threads import Threads
+from chaos.run.variety import drawn
+from chaos.run.workers import Shared, Storm, Throttle, act
+from chaos.scenarios.fitting import family_of
+from chaos.targets import parse_target
+from chaos.targets.faults.equipment import equipped
+from chaos.values.faults import Heal
+from chaos.values.protocols import (
+    ClientFactory,
+    Cluster,
+    Nemesis,
+    SizedTarget,
+    Target,
+    TargetError,
+    TopicSpec,
+    Workload,
+)
+from reference_impl.access import access_of
+
+TOPICS_TIMEOUT_S = 60.0
+WARM_UP_TIMEOUT_S = 30.0
+JOIN_TIMEOUT_S = 60.0
+JOIN_INTERRUPTED_S = 15.0
+LOOK_EVERY_S = 0.2
+VARIED = frozenset({"apache", "reference"})
+"""Families of targets whose settings are ours to choose, and which have those that are drawn."""
+
+
+class RunError(TargetError):
+    """The run could not be made: one sentence, and what to do."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run. problems: why its verdict cannot be VALID. notes: what else a reader
+    should know."""
+
+    directory: Path
+    counts: Mapping[str, Any]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    interrupted: bool
+    recovered: bool
+    reproduce: str
+
+
+class Administrator(HealthCheck, Protocol):
+    """The runner's own access to a cluster (chaos.clients.wire.admin; tests have their own)."""
+
+    def brokers(self) -> int: ...
+
+    def serves_transactions(self) -> bool: ...
+
+    def create_topics(
+        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
+    ) -> dict[str, str]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The means by which operations reach the cluster; the default is the real thing."""
+
+    clients: Callable[[bytes], ClientFactory] = ConfluentFactory
+    raw_clients: Callable[[bytes], ClientFactory] = RawFactory
+    admin: Callable[[str], Administrator] = Admin
+
+
+def run(
+    target: Target | str,
+    workload: Workload | str,
+    nemesis: Nemesis | str,
+    *,
+    nodes: int,
+    seconds: float,
+    seed: int,
+    runs_directory: Path,
+    config: Mapping[str, str] | None = None,
+    bug: str | None = None,
+    progress: bool = True,
+    argv: Sequence[str] = (),
+    rate: float = RATE,
+    client: str = CONFLUENT,
+    typed: tuple[str, ...] = (),
+    tools: Tools | None = None,
+) -> RunResult:
+    """Make one run; see the head of this file. Raise TargetError or RunError, one sentence each.
+
+    Target, workload and nemesis may be given by name. `bug` is planted where the target is given
+    by name; otherwise the target was made with it, and it is noted only. `typed` are the words
+    that say the settings on a command line (run_directory.Scenario).
+    """
+    target = parse_target(target, bug) if isinstance(target, str) else target
+    nodes = target.nodes if isinstance(target, SizedTarget) else nodes
+    workload = workload_named(workload) if isinstance(workload, str) else workload
+    nemesis = nemesis_named(nemesis) if isinstance(nemesis, str) else nemesis
+    check_fit(target, workload, nemesis, nodes)
+    check_groups(client, workload)
+    if seconds <= 0 or rate <= 0 or nodes < 1:
+        raise RunError("seconds, rate and nodes must be above zero; choose others")
+    scenario = Scenario(
+        target.name,
+        workload.name,
+        nemesis.name,
+        nodes,
+        seconds,
+        seed,
+        config or {},
+        bug,
+        rate,
+        client,
+        typed,
+    )
+    tools = tools or Tools(clients=clients_named(client))
+    try:
+        directory = run_directory.make(runs_directory, scenario)
+        with Interrupts() as interrupts:
+            one = _Run(target, workload, nemesis, scenario, directory, tools)
+            one.progress = Progress(progress)
+            return one.perform(argv, interrupts)
+    except (RecorderError, RunDirectoryError, TargetError) as error:
+        told = scrubbed(str(error), secrets_of(scenario.config))
+        if isinstance(error, TargetError) and told == str(error):
+            raise
+        raise RunError(told) from error
+
+
+class _Run:
+    """The state of one run, phase by phase."""
+
+    progress = Progress(wanted=False)
+
+    def __init__(
+        self,
+        target: Target,
+        workload: Workload,
+        nemesis: Nemesis,
+        scenario: Scenario,
+        directory: Path,
+        tools: Tools,
+    ) -> None:
+        self.target = target
+        self.workload = workload
+        self.nemesis = nemesis
+        self.scenario = scenario
+        self.directory = directory
+        self.nonce = payload.nonce_of(f"{directory.name}:{time.time_ns()}")
+        self.factory = tools.clients(self.nonce)
+        self.raw_factory = tools.raw_clients(self.nonce)
+        self.guest: Guest | None = None
+        if isinstance(target, SizedTarget):
+            self.guest = Guest(self.nonce, scenario.seconds)
+            self.factory = self.guest.names.clients(self.factory)
+            self.raw_factory = self.guest.names.clients(self.raw_factory)
+        self.make_admin = tools.admin
+        self.admin: Administrator | None = None
+        self.cluster: Cluster | None = None
+        self.storm: Storm | None = None
+        self.recovered = False
+        self.interrupted = False
+        self.brokers = scenario.nodes
+        self.facts: dict[str, Any] = {}
+        self.costs = Costs()
+        self.recorder = HistoryRecorder(directory, directory.name)
+        self.shared = Shared(
+            directory.name, "", self.recorder, scenario.seed, Throttle(scenario.rate)
+        )
+        if family_of(target.name) in VARIED:
+            self.shared.variety = drawn(scenario.seed, workload, scenario.config)
+        self.threads = Threads(self.shared)
+
+    @property
+    def scratch(self) -> Path:
+        """The folder of the nodes' data, of which only logs are kept."""
+        return self.directory / "cluster"
+
+    def perform(self, argv: Sequence[str], interrupts: Interrupts) -> RunResult:
+        self.facts = run_directory.first_facts(
+            self.directory, self.scenario, self.workload.judged_by, argv
+        ) | {"drawn": self.shared.variety.as_dict()}
+        run_directory.write(self.directory, self.facts)
+        try:
+            for phase, work in self.phases():
+                with self.costs.phase(phase):
+                    work()
+                self.costs.look(self.scratch)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self.shared.problem("the run was interrupted")
+        except BaseException as error:
+            self.shared.problem(f"the run ended early: {error}")
+            raise
+        finally:
+            interrupts.shield()
+            try:
+                with self.costs.phase("stop"):
+                    self.finish()
+            finally:
+                self._note_the_end()
+        return RunResult(
+            self.directory,
+            self.facts["counts"],
+            tuple(self.shared.problems),
+            tuple(self.shared.notes),
+            self.interrupted,
+            self.recovered,
+            self.scenario.command(),
+        )
+
+    # --- phases ---------------------------------------------------------------------------------
+
+    def phases(self) -> tuple[tuple[str, Callable[[], None]], ...]:
+        """Return the phases in order, under their names in run.json."""
+        return (
+            ("start", self.start),
+            ("attack", self.attack),
+            ("heal", self.heal),
+            ("recover", self.recover),
+            ("read", self.read),
+        )
+
+    def start(self) -> None:
+        self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
+        target = equipped(self.target, self.nemesis.faults)
+        config = self._config() if self.guest is None else self.scenario.config
+        self.cluster = target.start(self.scratch, self.scenario.nodes, config, proxied=True)
+        self.cluster.rng = Random(f"{self.scenario.seed}:roles")
+        self.shared.bootstrap = self.cluster.bootstrap
+        self.facts["versions"]["target"] = self.cluster.version
+        self.admin = self.make_admin(self.cluster.bootstrap)
+        topics = self.workload.topics()
+        try:
+            self.brokers = self.admin.brokers()
+            self._check_transactions(self.admin)
+            replicas = replicas_of(self.scenario.config, self.brokers)
+            if self.guest is not None:
+                for note in self.guest.begin(self.cluster, self.workload, replicas):
+                    self.shared.note(note)
+                self.admin = RenamedAdmin(self.admin, self.guest.names)
+                self.facts["prefix"] = self.guest.names.prefix
+            specs = [
+                replicated(self.shared.variety.of_topic(topic), replicas, self.scenario.config)
+                for topic in topics
+            ]
+            began = time.monotonic_ns(), time.time_ns()
+            ids = self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
+        except WireError as error:
+            raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
+        self.recorder.topic_ids.update(ids)
+        record_topics(self.recorder, specs, self._config(), *began, time.monotonic_ns())
+        first = topics[0].name
+        self.cluster.focus = (self.guest.names.outside(first) if self.guest else first, 0)
+
+    def _config(self) -> Mapping[str, str]:
+        """Return the brokers' settings besides the target's own."""
+        if self.guest is not None:
+            return self.guest.standing
+        varied = self.shared.variety.brokers
+        return {**varied, **self.workload.config, **self.scenario.config}
+
+    def _check_transactions(self, admin: Administrator) -> None:
+        settings = map(self.workload.settings, range(self.workload.processes))
+        if any(one.transactional for one in settings) and not admin.serves_transactions():
+            raise RunError(
+                f"target {self.target.name!r} serves no transactions, which workload"
+                f" {self.workload.name} needs; choose the workload appends, or another target"
+            )
+
+    def attack(self) -> None:
+        """Let processes and nemesis work, for the seconds of the scenario."""
+        assert self.cluster is not None
+        self.storm = Storm(self.shared, self.nemesis, self.cluster)
+        for process in range(self.workload.processes):
+            arguments = (self.shared, self.workload, process, self.factory)
+            self.threads.start(f"process {process}", act, *arguments)
+        self._warm_up()
+        self.threads.start("nemesis", self.storm.run)
+        began, elapsed = time.monotonic(), 0.0
+        while elapsed < self.scenario.seconds and not self.shared.stop.is_set():
+            self._check_recorder()
+            self.progress.update(self._line(elapsed))
+            self.shared.stop.wait(LOOK_EVERY_S)
+            elapsed = time.monotonic() - began
+
+    def _warm_up(self) -> None:
+        """Wait for the first acknowledgement: a cold broker needs seconds for it, and faults
+        against clients that have not begun would show nothing."""
+        deadline = time.monotonic() + WARM_UP_TIMEOUT_S
+        while not self.recorder.counts.records_acknowledged and time.monotonic() < deadline:
+            self._check_recorder()
+            self.progress.update("waiting for the first acknowledgement")
+            self.shared.stop.wait(LOOK_EVERY_S)
+
+    def heal(self) -> None:
+        self.progress.phase("healing")
+        assert self.storm is not None
+        self.shared.stop.set()
+        if not self.threads.join_last(JOIN_TIMEOUT_S):  # the nemesis
+            self.shared.problem("the nemesis did not stop; see the node logs")
+        self.storm.perform(Heal())
+        self.shared.healed.set()
+
+    def recover(self) -> None:
+        """Wait until processes have settled and the cluster is well, each within a bound."""
+        self.threads.join(JOIN_TIMEOUT_S)
+        assert self.admin is not None
+        self.recovered = await_recovery(
+            self.shared, self.admin, self.workload.topics(), self.brokers, self.progress.update
+        )
+
+    def read(self) -> None:
+        self.progress.phase("reading everything")
+        self._check_recorder()
+        assert self.admin is not None
+        if reason := self.admin.why_not_well(self.workload.topics(), self.brokers, True):
+            self.shared.problem(f"nothing could be read at the end: {reason}")
+            return
+        read_finally(self.shared, self.workload, self.factory, self.raw_factory)
+
+    def finish(self) -> None:
+        """Leave nothing behind but the directory. Every step is tried, whatever others did."""
+        if self.interrupted:
+            self.progress.phase("interrupted: stopping what was started")
+        self.shared.abandoned.set()
+        self.shared.stop.set()
+        if self.storm is not None and not self.shared.healed.is_set():
+            self._attempt("heal", partial(self.storm.perform, Heal()))
+        self.shared.healed.set()
+        self.threads.join(JOIN_INTERRUPTED_S)
+        if self.admin is not None:
+            self._attempt("close the admin connection", self.admin.close)
+        if (guest := self.guest) is not None:
+            self._attempt("remove what it made", lambda: self.shared.notes.extend(guest.end()))
+        if (cluster := self.cluster) is not None:
+            self._attempt("collect logs", lambda: self._collect(cluster))
+            self._attempt("stop the cluster", cluster.stop)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.recorder.close()
+
+    # --- helpers --------------------------------------------------------------------------------
+
+    def _collect(self, cluster: Cluster) -> None:
+        """Keep the nodes' logs and settings, but for what is secret."""
+        kept = self.directory / "nodes"
+        cluster.collect(kept)
+        scrub_files(kept, self.scenario.config, access_of(self.shared.bootstrap).secrets)
+
+    def _note_the_end(self) -> None:
+        counts = self.recorder.counts.as_dict()
+        if not counts["records_acknowledged"] and not self.interrupted:
+            self.shared.problem("no record was acknowledged: the run shows nothing")
+        if self.nemesis.faults and self.storm and not self.storm.struck and not self.interrupted:
+            self.shared.problem("no fault struck anything: the run shows nothing of the nemesis")
+        self._note_what_is_shown()
+        self.facts |= {
+            "counts": counts,
+            "problems": list(self.shared.problems),
+            "notes": list(self.shared.notes),
+            "interrupted": self.interrupted,
+            "recovered": self.recovered,
+            "ended": run_directory.utc_now(),
+            "costs": self.costs.as_dict(),
+        }
+        secrets = (*secrets_of(self.scenario.config), *access_of(self.shared.bootstrap).secrets)
+        self.facts = scrubbed(self.facts, secrets)
+        run_directory.write(self.directory, self.facts)
+
+    def _note_what_is_shown(self) -> None:
+        if not (self.directory / HISTORY).exists():  # the disk was full: that is told already
+            return
+        seen = shown.shown_by(self.directory)
+        missing = seen.missing(self.workload.name, bool(self.nemesis.faults))
+        self.facts |= {"shown": seen.as_dict(), "not_shown": [sight.value for sight in missing]}
+        if not self.interrupted:
+            for sight in missing:
+                self.shared.problem(shown.problem(sight))
+
+    def _attempt(self, what: str, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Exception as error:
+            self.shared.note(f"could not {what}: {error}")
+
+    def _check_recorder(self) -> None:
+        if self.recorder.problem:
+            raise RecorderError(self.recorder.problem)
+
+    def _line(self, elapsed: float) -> str:
+        counts = self.recorder.counts
+        current = self.storm.current if self.storm else "-"
+        outcomes = "  ".join(f"{outcome} {n}" for outcome, n in counts.by_outcome.items())
+        return (
+            f"{elapsed:5.1f} s  {outcomes}"
+            f"  acknowledged {counts.records_acknowledged}  read {counts.records_read}"
+            f"  fault: {current}"
+        )
+
+
+def replicas_of(config: Mapping[str, str], brokers: int) -> int:
+    """Return `default.replication.factor`, or by default three, limited to the number of nodes."""
+    asked = config.get("default.replication.factor", str(REPLICAS_MAX))
+    if not asked.isdigit() or int(asked) < 1:
+        raise RunError(f"default.replication.factor={asked}: write a number of copies from 1 on")
+    return min(int(asked), brokers)

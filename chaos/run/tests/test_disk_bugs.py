@@ -1,0 +1,76 @@
+"""Planted bugs that only real disks and processes show are caught, and on the same seeds the clean
+broker is not accused. Of all planted bugs `touchstone nightly` shows the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from chaos.clients import whole_partitions
+from chaos.run import runner
+from chaos.run.runner import run
+from linearizability import check
+from linearizability.verdict import Validity
+from reference_impl.bugs import BUGS
+
+READ_TIMEOUT_S = 5.0
+"""A consumer stops at a batch whose CRC is wrong, and need not be waited for."""
+JOIN_TIMEOUT_S = 10.0
+"""Nor need a client that a broken broker keeps waiting."""
+
+
+@dataclass(frozen=True)
+class Storm:
+    """The run that shows a bug, and how long it takes."""
+
+    bug: str
+    judge: str
+    seed: int
+    seconds: float
+
+
+POWER_LOSS = Storm("acknowledge-before-flush", "lost_writes", seed=1, seconds=9.0)
+"""The first loss of power comes after six seconds at the latest."""
+TORN = Storm("keep-torn-tail", "phantom_records", seed=28, seconds=7.0)
+"""This seed begins with two torn writes, after little more than a second each."""
+REORDERED = Storm("trust-index-after-crash", "inconsistent_offsets", seed=1, seconds=9.0)
+CASES = [
+    pytest.param(
+        storm,
+        planted,
+        id=storm.bug if planted else f"clean, {storm.bug}",
+        marks=pytest.mark.needs(*means, "toxiproxy"),
+    )
+    for storm, means in ((POWER_LOSS, ("root", "loop")), (TORN, ("shim",)), (REORDERED, ("shim",)))
+    for planted in (True, False)
+]
+
+
+@pytest.mark.parametrize(("storm", "planted"), CASES)
+def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
+    storm: Storm, planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole_partitions, "READ_TIMEOUT_S", READ_TIMEOUT_S)
+    if planted:
+        monkeypatch.setattr(runner, "JOIN_TIMEOUT_S", JOIN_TIMEOUT_S)
+    bug = BUGS[storm.bug]
+    result = run(
+        "reference",
+        bug.workload,
+        bug.nemesis,
+        nodes=1,
+        seconds=storm.seconds,
+        seed=storm.seed,
+        runs_directory=tmp_path,
+        config=bug.config,
+        bug=storm.bug if planted else None,
+        client=bug.client,
+        progress=False,
+    )
+    verdict = check(result.directory, engine="local", named_by_workload=(storm.judge,))
+    expected = Validity.INVALID if planted else Validity.VALID
+    assert planted or not result.problems
+    assert verdict.checkers[storm.judge].validity is expected
+    assert verdict.validity is expected

@@ -1,0 +1,353 @@
+"""The threads of a run: one per logical process of the workload, and one for the nemesis."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from random import Random
+from typing import Any
+
+from chaos.run.variety import Variety, plain
+from chaos.values.faults import Fault, Heal
+from chaos.values.operations import (
+    AddOffsets,
+    CommitAsFormer,
+    CommitInTransaction,
+    CommitPosition,
+    FetchPositions,
+    Idle,
+    RawSend,
+    Recreate,
+    Seek,
+    SeekToTime,
+    SendOffsets,
+    Supersede,
+)
+from chaos.values.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    Client,
+    ClientFactory,
+    ClientSettings,
+    Cluster,
+    Commit,
+    CommitOffsets,
+    Completion,
+    Crash,
+    Leave,
+    Nemesis,
+    Operation,
+    Outcome,
+    Performed,
+    Poll,
+    ReadAll,
+    Recorder,
+    Send,
+    Subscribe,
+    TargetError,
+    TargetLost,
+    Workload,
+)
+
+PAUSE_AFTER_FAILURE_S = 0.05
+PAUSE_AFTER_BROKEN_S = 0.3
+SETTLE_TIMEOUT_S = 40.0
+BACK_TIMEOUT_S = 30.0
+BACK_POLL_S = 0.2
+_ENDS = (Commit, Abort, Crash, CommitAsFormer)
+_IN_TRANSACTIONS = (Send, Poll, Begin, SendOffsets, AddOffsets, *_ENDS)
+_OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
+
+
+class Throttle:
+    """A limit of `rate` records a second for all processes together; a stall is not made up for."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._lock = threading.Lock()
+        self._free_at = 0.0
+
+    def wait(self, records: int, stop: threading.Event) -> bool:
+        """Wait for the turn of this many records. Return False if the run stops meanwhile."""
+        with self._lock:
+            turn = max(time.monotonic(), self._free_at)
+            self._free_at = turn + records / self._rate
+        return not stop.wait(max(0.0, turn - time.monotonic()))
+
+
+@dataclass
+class Shared:
+    """The common state of all threads of a run."""
+
+    run_id: str
+    bootstrap: str
+    recorder: Recorder
+    seed: int
+    throttle: Throttle
+    stop: threading.Event = field(default_factory=threading.Event)
+    healed: threading.Event = field(default_factory=threading.Event)
+    abandoned: threading.Event = field(default_factory=threading.Event)
+    """The run was interrupted: nothing is settled any more."""
+    incarnations: dict[str, str] = field(default_factory=dict)
+    """The ids of topics that were created again in this run; "": unknown just now."""
+    txns: Iterator[int] = field(default_factory=lambda: count(1))
+    problems: list[str] = field(default_factory=list)
+
+    notes: list[str] = field(default_factory=list)
+    variety: Variety = field(default_factory=plain)
+
+    def problem(self, sentence: str) -> None:
+        """Note why this run cannot end in VALID; the same sentence once."""
+        if sentence not in self.problems:
+            self.problems.append(sentence)
+
+    def note(self, sentence: str) -> None:
+        """Note what a reader of the verdict should know, though it does not change the verdict."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+
+class Actor:
+    """One logical process, which performs one operation after the other and has them recorded.
+
+    A broken client is replaced; the process goes on under its number with a new session, and its
+    transactional id, so that the new client fences the old one.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        process: int,
+        settings: ClientSettings,
+        factory: ClientFactory,
+        final: bool = False,
+    ) -> None:
+        self.shared = shared
+        self.process = process
+        if settings.transactional:
+            settings = replace(settings, transactional_id=f"{shared.run_id}-{process}")
+        self.settings = settings
+        self._factory = factory
+        self._final = final
+        self._client: Client | None = None
+        self._session = 0
+        self._assigned: tuple[tuple[str, int], ...] = ()
+        self.txn: int | None = None
+        self._former_txn: int | None = None
+        """The transaction of the producer that was fenced."""
+        self.unsettled = False
+        """A transaction of ours may still be open at the coordinator."""
+
+    def perform(self, operation: Operation) -> Completion:
+        """Perform it and record it, whatever happens."""
+        recorder = self.shared.recorder
+        if self._client is None:
+            self._client = self._factory(self.shared.bootstrap, self.process, self.settings)
+        if isinstance(operation, Assign | Subscribe | Seek | SeekToTime):
+            self._session += 1
+        if isinstance(operation, Assign):
+            self._assigned = operation.partitions
+        if isinstance(operation, Begin):
+            self.txn = next(self.shared.txns)
+        context = self._context(operation, self._client.name)
+        op_id, invoked = recorder.next_op_id(), time.monotonic_ns()
+        recorder.invoked(op_id, self.process, operation, invoked, context)
+        try:
+            completion = self._client.perform(operation)
+        except Exception as error:
+            # A client that raises is a fault of this harness: say so, and know nothing.
+            problem = f"client {self._client.name}: {type(error).__name__}: {error}"
+            self.shared.problem(problem)
+            completion = Completion(Outcome.INFO, (), "_CLIENT_RAISED", problem, broken=True)
+        self._session += completion.rebalanced
+        context |= {"session": self._session, **completion.columns}
+        if (
+            isinstance(operation, Send)
+            and "topic_id" in context
+            and completion.outcome is not Outcome.OK
+        ):
+            context["topic_id"] = ""  # it may be under way still, and reach the next of the name
+        recorder.record(
+            op_id, self.process, operation, completion, invoked, time.monotonic_ns(), context
+        )
+        self._follow(operation, completion)
+        return completion
+
+    def _follow(self, operation: Operation, completion: Completion) -> None:
+        """Keep track of the transaction, and of whether the client can go on."""
+        done = completion.outcome is Outcome.OK
+        if isinstance(operation, Recreate):
+            made = completion.columns.get("topic_id", "")
+            self.shared.incarnations[operation.topic.name] = made
+        if isinstance(operation, Begin):
+            self.unsettled = not done and self.unsettled
+            if not done:
+                self.txn = None
+        elif isinstance(operation, Commit | Abort) and done:
+            self.txn = None
+        elif isinstance(operation, Supersede) and done:
+            self._former_txn, self.txn = self.txn, None
+        if isinstance(operation, Poll) and not done and self.settings.group is not None:
+            self._session += 1  # without an Assign that would begin it
+        if completion.broken:
+            self.unsettled = self.unsettled or self.settings.transactional
+            self.txn = None
+            self._session += 1
+            self.close()
+
+    def _context(self, operation: Operation, client: str) -> dict[str, Any]:
+        """Return the history columns that this process brings to every row of the operation."""
+        context: dict[str, Any] = {"session": self._session, "client": client, "final": self._final}
+        if isinstance(operation, Send):
+            context["acks"] = self.settings.acks
+            context["idempotent"] = self.settings.idempotent or self.settings.transactional
+        if isinstance(operation, Poll | Assign):
+            context["isolation"] = self.settings.isolation.value
+        if self.shared.incarnations:
+            for topic in _topics_of(operation, self._assigned) & self.shared.incarnations.keys():
+                context["topic_id"] = self.shared.incarnations[topic]  # such are read alone
+        if isinstance(operation, _IN_TRANSACTIONS) and self.settings.transactional:
+            is_former = isinstance(operation, CommitAsFormer) or (
+                isinstance(operation, RawSend | SendOffsets) and operation.as_former
+            )
+            context["txn"] = self._former_txn if is_former else self.txn
+            context["transactional_id"] = self.settings.transactional_id
+        if isinstance(operation, CommitInTransaction):
+            context["txn"] = next(self.shared.txns)
+            context["transactional_id"] = operation.transactional_id
+        if isinstance(operation, _OF_MEMBERS) and self.settings.group is not None:
+            context["group"] = self.settings.group.name
+        return context
+
+    def settle(self) -> None:
+        """End what may be open, so that the final read is not held up by a forgotten transaction.
+
+        A new client of the same transactional id ends its predecessor's transaction (KIP-98,
+        InitProducerId); it is then shown to work by an empty transaction.
+        """
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        if not self.settings.transactional:
+            return
+        if self.txn is not None:
+            self.perform(Abort())
+        while self.unsettled and not self.shared.abandoned.is_set():
+            if self.perform(Begin()).outcome is Outcome.OK:
+                self.perform(Abort())
+            elif time.monotonic() > deadline:
+                self.shared.note(
+                    f"process {self.process} could not end its last transaction within "
+                    f"{SETTLE_TIMEOUT_S:.0f} s of the heal"
+                )
+                return
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
+def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set[str]:
+    """Return the topics that the operation's rows name; for polls, the assigned ones."""
+    match operation:
+        case Send() | CommitPosition() | FetchPositions():
+            return {operation.topic}
+        case Poll():
+            return {topic for topic, _ in assigned}
+        case Seek() | SeekToTime():
+            return {operation.topic}
+        case Assign() | ReadAll():
+            return {topic for topic, _ in operation.partitions}
+    return set()
+
+
+def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:
+    """Run a process's thread: perform the workload until the run stops, then settle."""
+    rng = Random(f"{shared.seed}:workload:{process}")
+    settings = shared.variety.of_client(process, workload.settings(process))
+    actor = Actor(shared, process, settings, factory)
+    times_matter = any(topic.config for topic in workload.topics())
+    dresser = shared.variety.dresser(process, times=not times_matter)
+    operations = workload.operations(process, rng)
+    try:
+        operation = next(operations)
+        while not shared.stop.is_set():
+            if isinstance(operation, Send) and not shared.throttle.wait(
+                len(operation.values), shared.stop
+            ):
+                break
+            if isinstance(operation, Idle):
+                shared.stop.wait(operation.seconds)
+                operation = operations.send(Completion(Outcome.OK))
+                continue
+            completion = actor.perform(dresser.dress(operation))
+            if completion.broken:
+                shared.stop.wait(PAUSE_AFTER_BROKEN_S)
+            elif completion.outcome is not Outcome.OK:
+                shared.stop.wait(PAUSE_AFTER_FAILURE_S)
+            operation = operations.send(completion)
+        shared.healed.wait()
+        if not shared.abandoned.is_set():
+            actor.settle()
+    except StopIteration:
+        pass  # the workload has nothing more for this process
+    finally:
+        operations.close()
+        actor.close()
+
+
+class Storm:
+    """The nemesis's thread: performs its schedule and records what became of each fault."""
+
+    def __init__(self, shared: Shared, nemesis: Nemesis, cluster: Cluster) -> None:
+        self._shared = shared
+        self._nemesis = nemesis
+        self._cluster = cluster
+        self.struck = 0
+        """Faults which struck a node."""
+        self.current = "-"
+        """The current fault, for the progress line."""
+
+    def run(self) -> None:
+        """Perform the schedule until the run stops. After a heal, wait until the nodes are back,
+        within a bound: the next wait of the schedule counts from there, or a slow starter would
+        never be struck while it serves."""
+        rng = Random(f"{self._shared.seed}:nemesis")
+        for wait_s, fault in self._nemesis.schedule(rng):
+            if self._shared.stop.wait(wait_s):
+                return
+            self.perform(fault)
+            if isinstance(fault, Heal):
+                self._await_nodes()
+
+    def perform(self, fault: Fault) -> None:
+        """Perform one fault, or note why it could not be."""
+        began = time.monotonic_ns()
+        try:
+            performed = self._cluster.perform(fault)
+        except TargetLost:
+            self._shared.stop.set()  # nothing noted here would make this run one to be judged
+            raise
+        except TargetError as error:
+            performed = Performed(fault, (), str(error), failed=True)
+            self._shared.note(f"{fault.name} was not performed: {error}")
+        else:
+            if isinstance(fault, Heal) and performed.note:
+                self._shared.note(performed.note)
+        self._shared.recorder.nemesis(performed, began, time.monotonic_ns())
+        self.struck += bool(performed.nodes) and not isinstance(fault, Heal)
+        struck = ",".join(map(str, performed.nodes))
+        self.current = "-" if isinstance(fault, Heal) else f"{fault.name} {struck}".strip()
+
+    def _await_nodes(self) -> None:
+        deadline = time.monotonic() + BACK_TIMEOUT_S
+        while not self._shared.stop.is_set() and not self._cluster.alive():
+            if time.monotonic() > deadline:
+                self._shared.note(
+                    f"a node was not back {BACK_TIMEOUT_S:.0f} s after a heal; see its log"
+                )
+                return
+            self._shared.stop.wait(BACK_POLL_S)

@@ -1,0 +1,359 @@
+"""A cluster of child processes on this machine: faults by signals and toxiproxy.
+
+Every target that starts something uses this; they differ in the command lines, and in who tells
+the controller.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from chaos.means import processes
+from chaos.means.disks import Disk, DiskError
+from chaos.means.links import Address, LinkError, Links
+from chaos.means.shim import Shim
+from chaos.targets.clusters import probe, roles
+from chaos.targets.clusters.probe import NoAnswer
+from chaos.targets.faults import admin_faults, disk_faults, link_faults, process_faults, shim_faults
+from chaos.targets.faults.equipment import has_means
+from chaos.values.faults import (
+    ADMIN_FAULTS,
+    DISK_FAULTS,
+    LINK_FAULTS,
+    SHIM_FAULTS,
+    Fault,
+    Heal,
+    Node,
+)
+from chaos.values.protocols import Performed, TargetError
+
+READY_TIMEOUT_S = 180.0
+POLL_S = 0.1
+ALIVE_TIMEOUT_S = 5.0
+DEAF_TIMEOUT_S = 60.0
+
+
+@dataclass
+class LocalNode:
+    """One node: how to start it, where it answers, where it writes."""
+
+    number: int
+    command: Sequence[str | Path]
+    direct: Address
+    directory: Path
+    """Log and configuration, to be kept with the run."""
+    stop_timeout_s: float = 0.0
+    """How long a SIGTERM may take; 0 means SIGKILL at once: its data is not needed any more."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    data: Path | None = None
+    """Its log.dirs, where this machine can see it."""
+    disk: Disk | None = None
+    """The disk of its data, if faults of disks are wanted."""
+    shim: Shim | None = None
+    """The library that it is preloaded with, if faults of its clock or of its syncs are wanted."""
+    child: processes.Process | None = field(default=None, repr=False)
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "node.log"
+
+    @property
+    def running(self) -> bool:
+        return self.child is not None and self.child.running
+
+    @property
+    def paused(self) -> bool:
+        return self.child is not None and self.child.paused and self.child.running
+
+    def start(self) -> None:
+        """Start its process, unless it runs."""
+        if self.running:
+            return
+        try:
+            if self.child is not None:
+                self.child.kill()  # its ports and files are free only when it is gone
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self.child = processes.start(
+                self.command,
+                name=f"node {self.number}",
+                log=self.log,
+                environment={**self.environment, **(self.shim.environment if self.shim else {})},
+                directory=self.directory,  # where a JVM that crashes leaves its report
+            )
+        except OSError as error:
+            raise TargetError(
+                f"node {self.number} cannot be started: {error}; see `touchstone doctor`"
+            ) from error
+
+    def stop(self) -> None:
+        if self.child is not None:
+            self.child.end(self.stop_timeout_s) if self.stop_timeout_s else self.child.kill()
+
+
+class LocalCluster:
+    """Processes, their links, and the faults between. Faults are performed one at a time."""
+
+    lowest_broker_id = 1
+    topic_prefix = ""
+    """The prefix of the topics that faults make, where others have topics, too."""
+
+    def __init__(
+        self,
+        target: str,
+        version: str,
+        bootstrap: str,
+        members: Sequence[LocalNode],
+        faults: frozenset[type[Fault]],
+        links: Links | None = None,
+        listeners: Mapping[str, str] | None = None,
+    ) -> None:
+        self.target = target
+        self.version = version
+        self.bootstrap = bootstrap
+        self.listeners: Mapping[str, str] = dict(listeners or {})
+        self.nodes = len(members)
+        self.faults = faults
+        self.focus: tuple[str, int] | None = None
+        self.rng = Random(0)
+        self.turns: Iterator[int] = count()
+        self.links = links
+        self._members = {member.number: member for member in members}
+        self._lock = threading.RLock()
+        self._stopped = False
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start every node and wait until the cluster is ready; on failure leave nothing."""
+        try:
+            for member in self._members.values():
+                member.start()
+            self.wait_ready()
+            disk_faults.sync(self.members())
+        except BaseException:  # Ctrl-C too
+            self.stop()
+            raise
+
+    def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Wait until every node answers and knows all others. Raises TargetError."""
+        deadline = time.monotonic() + timeout_s
+        waiting_for = ""
+        while time.monotonic() < deadline:
+            self._check_running()
+            waiting_for = self._not_ready()
+            if not waiting_for:
+                return
+            time.sleep(POLL_S)
+        raise TargetError(
+            f"{self.target} is not ready after {timeout_s:.0f} s: {waiting_for};"
+            f" last words of {self._last_words()}"
+        )
+
+    def _check_running(self) -> None:
+        for member in self._members.values():
+            if not member.running and not self._stopped:
+                status = member.child.exit_status if member.child else None
+                last = member.child.last_words() if member.child else ""
+                raise TargetError(
+                    f"{self.target}: node {member.number} ended with status {status};"
+                    f" its last words: {last}"
+                )
+
+    def _not_ready(self) -> str:
+        """Return what is still missing, or the empty string."""
+        everybody = {self.broker_id(number) for number in self._members}
+        for number in self._members:
+            try:
+                probe.check_kafka(self.direct(number), ALIVE_TIMEOUT_S)
+                known = set(probe.brokers(self.direct(number), ALIVE_TIMEOUT_S))
+            except NoAnswer as error:
+                return f"node {number} does not answer ({error})"
+            if not everybody <= known:
+                return f"node {number} knows only the nodes {sorted(known)}"
+        for name, bootstrap in self.listeners.items():
+            if not all(probe.listens(where, ALIVE_TIMEOUT_S) for where in bootstrap.split(",")):
+                return f"nobody listens at {bootstrap} ({name})"
+        return ""
+
+    def _last_words(self) -> str:
+        return "; ".join(
+            f"node {number}: {member.child.last_words()}"
+            for number, member in self._members.items()
+            if member.child
+        )
+
+    def alive(self) -> bool:
+        """Return whether every node runs, is not paused, and answers ApiVersions."""
+        return all(
+            member.running and not member.paused and probe.answers(member.direct, ALIVE_TIMEOUT_S)
+            for member in self._members.values()
+        )
+
+    def restart(self) -> None:
+        """Bring back whatever died or went deaf."""
+        self.perform(Heal())
+        with suppress(TargetError):
+            self.wait_ready(DEAF_TIMEOUT_S)
+            return
+        for member in self._members.values():
+            if not probe.answers(member.direct, ALIVE_TIMEOUT_S) and member.child is not None:
+                member.child.kill()
+                member.start()
+        self.wait_ready()
+
+    def collect(self, into: Path) -> None:
+        """Copy the nodes' logs and configurations to into/<node>/."""
+        for number, member in self._members.items():
+            destination = into / str(number)
+            if destination.resolve() == member.directory.resolve():
+                continue
+            destination.mkdir(parents=True, exist_ok=True)
+            for file in sorted(member.directory.iterdir()):
+                if file.is_file():
+                    shutil.copy2(file, destination / file.name)
+
+    def stop(self) -> None:
+        """End every process and remove the disks; a failure does not keep the rest from it."""
+        members = self.members()
+        with self._lock, ExitStack() as last_first:
+            self._stopped = True
+            if self.links is not None:
+                last_first.callback(self.links.stop)
+            last_first.callback(shim_faults.close, members)
+            last_first.callback(disk_faults.remove, members)
+            for member in reversed(members):
+                last_first.callback(member.stop)
+            disk_faults.heal(members)
+
+    def members(self) -> Sequence[LocalNode]:
+        """Return the nodes, in the order of their numbers."""
+        return list(self._members.values())
+
+    # --- what roles.resolve asks ------------------------------------------------------------------
+
+    def reachable(self) -> Sequence[int]:
+        return [n for n, member in self._members.items() if member.running and not member.paused]
+
+    def direct(self, node: int) -> Address:
+        return self._members[node].direct
+
+    def broker_id(self, number: int) -> int:
+        """Return the broker id of a node."""
+        return number - 1 + self.lowest_broker_id
+
+    def number_of(self, broker_id: int) -> int:
+        """Return which node has that broker id; 0 if none has."""
+        return next((n for n in self._members if self.broker_id(n) == broker_id), 0)
+
+    def controller(self) -> int | None:
+        """Return Metadata's controller; clusters whose Metadata does not name it override this."""
+        for node in self.reachable():
+            with suppress(NoAnswer):
+                found = probe.controller(self.direct(node), roles.ASK_TIMEOUT_S)
+                return self.number_of(found) or None
+        return None
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def perform(self, fault: Fault) -> Performed:
+        """Do it, and say to whom it was done. Raises TargetError if this cluster cannot."""
+        self._check_able(fault)
+        with self._lock:
+            if self._stopped:
+                return Performed(fault, (), "the cluster is stopped")
+            try:
+                if isinstance(fault, Heal):
+                    return self._heal(fault)
+                struck = self._strike(fault)
+                if self.links is not None:
+                    self.links.settle()
+            except (LinkError, DiskError, NoAnswer) as error:
+                message = f"target {self.target!r}: {fault.name} failed: {error}"
+                raise TargetError(message) from error
+            return Performed(fault, tuple(struck), "" if struck else _why_nobody(fault))
+
+    def _check_able(self, fault: Fault) -> None:
+        if type(fault) not in self.faults:
+            able = ", ".join(sorted(kind.__name__ for kind in self.faults)) or "nothing"
+            raise TargetError(f"target {self.target!r} cannot {fault.name}; it can: {able}")
+        if type(fault) in LINK_FAULTS and self.links is None:
+            raise TargetError(
+                f"target {self.target!r} was started without proxies, so it cannot {fault.name};"
+                " start it proxied"
+            )
+        without = [member for member in self.members() if not has_means(member, type(fault))]
+        if type(fault) in DISK_FAULTS and without:
+            raise TargetError(
+                f"target {self.target!r} was started without disks of its own, so it cannot"
+                f" {fault.name}; start it with_disks()"
+            )
+        if type(fault) in SHIM_FAULTS and without:
+            raise TargetError(
+                f"target {self.target!r} was started without the shim, so it cannot"
+                f" {fault.name}; start it with_shim()"
+            )
+
+    def resolve(self, node: Node) -> tuple[int, ...]:
+        """Return the nodes that a number or a role means now."""
+        return roles.resolve(node, self)
+
+    def open_links(self) -> Links:
+        """Return the links, which a fault needs (perform has checked that they exist)."""
+        assert self.links is not None
+        return self.links
+
+    def _strike(self, fault: Any) -> Sequence[int]:
+        """Perform the fault, and return the nodes that it struck."""
+        kind = type(fault)
+        for performers in (link_faults.PERFORMERS, admin_faults.PERFORMERS):
+            if kind in performers:
+                return performers[kind](self, fault)
+        members = [self._members[number] for number in self.resolve(fault.node)]
+        if kind in disk_faults.PERFORMERS:
+            return disk_faults.PERFORMERS[kind](members)
+        if kind in shim_faults.PERFORMERS:
+            return shim_faults.PERFORMERS[kind](members, fault, self.rng)
+        return process_faults.PERFORMERS[kind](members)
+
+    def _heal(self, fault: Heal) -> Performed:
+        """Heal without waiting until the nodes are back: `wait_ready` does that."""
+        disk_faults.heal(self.members())
+        shim_faults.heal(self.members())
+        try:
+            note = self.links.heal() if self.links is not None else ""
+        finally:  # a node that stays dead would hide what became of its records
+            helped = self._bring_back()
+        return Performed(fault, tuple(helped), note)
+
+    def _bring_back(self) -> list[int]:
+        """Continue the paused nodes, start the dead ones, and return which ones. Try each, even
+        after one failed. Raise TargetError."""
+        helped, failure = [], None
+        for number, member in self._members.items():
+            try:
+                if member.paused and member.child is not None:
+                    member.child.resume()
+                    helped.append(number)
+                elif not member.running:
+                    member.start()
+                    helped.append(number)
+            except TargetError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return helped
+
+
+def _why_nobody(fault: Fault) -> str:
+    if type(fault) in ADMIN_FAULTS:
+        return "the cluster refused it, or saw no need for it"
+    return "no such link" if type(fault) in LINK_FAULTS else "no such node runs"

@@ -1,0 +1,115 @@
+"""The addresses of one Apache cluster: where each node listens, and which proxies lie between.
+
+Proxied, node i has loopback addresses of its own. All peers register under the same names b1, b2,
+b3, but each JVM resolves them by its own hosts file: node i finds node j at 127.N.i.j, where a
+proxy listens (127.N.i.i is the node itself), and clients find it at 127.N.0.j, a proxy too. So
+every directed link can be cut alone, without root. N is claimed per cluster: several can run.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from chaos.means.links import Address, Link
+from chaos.means.ports import free_ports
+from chaos.values.protocols import TargetError
+
+LISTENERS = ("CLIENT", "INTERNAL", "CONTROLLER")
+NETWORKS = range(64, 127)
+LOOPBACK = "127.0.0.1"
+_CLAIM_PORT = 8474
+
+
+def client_link(node: int) -> str:
+    """Return the link from all clients to a node."""
+    return f"client-{node}"
+
+
+def node_links(source: int, destination: int) -> tuple[str, str]:
+    """Return the links that `source` opens towards `destination`: as a broker, and to its
+    controller."""
+    return f"internal-{source}-{destination}", f"controller-{source}-{destination}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The addresses of a cluster. network is None where nothing is proxied."""
+
+    nodes: int
+    ports: Mapping[str, tuple[int, ...]]
+    """Listener -> the port of each node."""
+    network: int | None = None
+    claim: socket.socket | None = None
+    """Held open: the claim on the network."""
+
+    def numbers(self) -> range:
+        return range(1, self.nodes + 1)
+
+    def port(self, listener: str, node: int) -> int:
+        return self.ports[listener][node - 1]
+
+    def bound(self, listener: str, node: int) -> Address:
+        """Return where a node really listens: the harness asks here, past every proxy."""
+        host = LOOPBACK if self.network is None else f"127.{self.network}.{node}.{node}"
+        return host, self.port(listener, node)
+
+    def advertised(self, listener: str, node: int) -> Address:
+        """Return the address that a node gives others to connect to."""
+        if self.network is None:
+            return self.bound(listener, node)
+        host = f"127.{self.network}.0.{node}" if listener == "CLIENT" else f"b{node}"
+        return host, self.port(listener, node)
+
+    def hosts_file(self, node: int) -> str:
+        """Return how a node's JVM resolves names (-Djdk.net.hosts.file); it resolves no others."""
+        lines = [f"127.{self.network}.{node}.{peer} b{peer}" for peer in self.numbers()]
+        lines.append(f"{LOOPBACK} localhost {socket.gethostname()}")
+        return "\n".join(lines) + "\n"
+
+    def links(self) -> Iterator[Link]:
+        """Yield every directed link of a proxied cluster."""
+        for to in self.numbers():
+            client = self.advertised("CLIENT", to)
+            yield Link(client_link(to), client, self.bound("CLIENT", to))
+            for source in self.numbers():
+                if source == to:
+                    continue
+                names = node_links(source, to)
+                for name, listener in zip(names, ("INTERNAL", "CONTROLLER"), strict=True):
+                    listen = (f"127.{self.network}.{source}.{to}", self.port(listener, to))
+                    yield Link(name, listen, self.bound(listener, to))
+
+    @property
+    def proxy_api(self) -> Address:
+        return f"127.{self.network}.255.254", _CLAIM_PORT
+
+    def release(self) -> None:
+        if self.claim is not None:
+            self.claim.close()
+
+
+def plain(nodes: int) -> Layout:
+    """Return a layout without links: free ports on 127.0.0.1."""
+    found = free_ports(nodes * len(LISTENERS))
+    ports = {name: tuple(found[i :: len(LISTENERS)]) for i, name in enumerate(LISTENERS)}
+    return Layout(nodes, ports)
+
+
+def proxied(nodes: int) -> Layout:
+    """Claim a loopback network nobody uses."""
+    # Free on every address: another process may listen on 0.0.0.0, which takes ours as well.
+    found = free_ports(len(LISTENERS), "0.0.0.0")
+    ports = {name: (found[i],) * nodes for i, name in enumerate(LISTENERS)}
+    for network in NETWORKS:
+        claim = socket.socket()
+        try:
+            claim.bind((f"127.{network}.255.253", _CLAIM_PORT))
+        except OSError:
+            claim.close()
+            continue
+        return Layout(nodes, ports, network, claim)
+    raise TargetError(
+        f"all {len(NETWORKS)} loopback networks are claimed by running clusters; stop one of them"
+    )

@@ -1,0 +1,67 @@
+"""Listeners beside a target's own: with SASL, with TLS. Names: Kafka's broker configuration.
+
+A target lays out its own listeners, so `listeners` in the configuration that a user gives is added
+to them, and so are `advertised.listeners` and `listener.security.protocol.map`. Port 0 stands for a
+free port, as it does for Kafka itself; here it is chosen beforehand, since a broker that is started
+again must come back where clients look for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from chaos.means.links import joined
+from chaos.means.ports import NoFreePort, free_ports
+from chaos.values.protocols import TargetError
+
+LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
+PROTOCOLS = "listener.security.protocol.map"
+NODE = "{node}"
+"""In a value that is asked for: the number of the node which it is for (broker.rack)."""
+
+
+def with_listeners(
+    own: Mapping[str, str], asked: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the settings of one node, and host:port of each requested listener, by its name. What
+    is asked for wins over the target's own settings, except that listeners add up."""
+    number = own.get("node.id", "1")
+    asked = {key: value.replace(NODE, number) for key, value in asked.items()}
+    settings = {**own, **asked}
+    if LISTENERS not in asked:
+        return settings, {}
+    added = _placed(asked[LISTENERS])
+    urls = ",".join(f"{name}://{where}" for name, where in added.items())
+    settings[LISTENERS] = _joined(own.get(LISTENERS), urls)
+    settings[ADVERTISED] = _joined(own.get(ADVERTISED), asked.get(ADVERTISED, urls))
+    settings[PROTOCOLS] = _joined(own.get(PROTOCOLS), asked.get(PROTOCOLS))
+    return settings, added
+
+
+def by_name(nodes: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return the bootstrap addresses of each added listener, from those of every node."""
+    found: dict[str, str] = {}
+    for listeners in nodes:
+        for name, where in listeners.items():
+            found[name] = _joined(found.get(name), where)
+    return found
+
+
+def _placed(text: str) -> dict[str, str]:
+    """NAME://host:port[,…] with every port 0 replaced by a free one."""
+    found = {}
+    for url in text.split(","):
+        name, separator, where = url.strip().partition("://")
+        host, _, port = where.rpartition(":")
+        if not (separator and name and host and port.isdigit()):
+            raise TargetError(f"{LISTENERS}={text}: write each as NAME://host:port")
+        try:
+            number = int(port) or free_ports(1, host.strip("[]"))[0]
+        except NoFreePort as error:
+            raise TargetError(str(error)) from error
+        found[name] = joined((host, number))
+    return found
+
+
+def _joined(*lists: str | None) -> str:
+    return ",".join(text for text in lists if text)

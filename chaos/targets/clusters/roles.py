@@ -1,0 +1,137 @@
+"""Resolve roles: which node is "the leader" now? This happens when the fault is performed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from random import Random
+from typing import Protocol
+
+from chaos.targets.clusters import probe
+from chaos.targets.clusters.probe import Address, NoAnswer, PartitionView
+from chaos.values.faults import ROLES, Node
+from chaos.values.protocols import TargetError
+
+ASK_TIMEOUT_S = 2.0
+
+
+class Askable(Protocol):
+    """The parts of a cluster that resolving a role needs."""
+
+    nodes: int
+    focus: tuple[str, int] | None
+    rng: Random
+    turns: Iterator[int]
+    """0, 1, 2 …: how often the role "next" was asked for."""
+
+    def reachable(self) -> Sequence[int]:
+        """Return the nodes that run and are not paused: those worth asking."""
+        ...
+
+    def direct(self, node: int) -> Address: ...
+
+    def number_of(self, broker_id: int) -> int:
+        """Return which node has that broker id; 0 if none has."""
+        ...
+
+    def controller(self) -> int | None: ...
+
+
+def resolve(node: Node, cluster: Askable) -> tuple[int, ...]:
+    """Return the nodes that a number or a role means now; none if no node has the role."""
+    if isinstance(node, int):
+        if not 1 <= node <= cluster.nodes:
+            raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")
+        return (node,)
+    if node not in RESOLVERS:
+        raise TargetError(f"{node!r} is no node: use a number, or one of {', '.join(ROLES)}")
+    return RESOLVERS[node](cluster)
+
+
+def _all(cluster: Askable) -> tuple[int, ...]:
+    return tuple(range(1, cluster.nodes + 1))
+
+
+def _some(cluster: Askable, count: int) -> tuple[int, ...]:
+    return tuple(sorted(cluster.rng.sample(_all(cluster), count)))
+
+
+def _next(cluster: Askable) -> tuple[int, ...]:
+    return (next(cluster.turns) % cluster.nodes + 1,)
+
+
+def _controller(cluster: Askable) -> tuple[int, ...]:
+    found = cluster.controller()
+    return () if found is None else (found,)
+
+
+def _leader(cluster: Askable) -> tuple[int, ...]:
+    view = focus(cluster)
+    return () if view is None or view.leader < 1 else (view.leader,)
+
+
+def _coordinator(
+    cluster: Askable, ask: Callable[[Address, float], Sequence[str]]
+) -> tuple[int, ...]:
+    """Return a node that coordinates some of what `ask` lists. One that cannot be asked counts as
+    having none."""
+    found = []
+    for node in cluster.reachable():
+        with suppress(NoAnswer):
+            found += [node] if ask(cluster.direct(node), ASK_TIMEOUT_S) else []
+    return (cluster.rng.choice(found),) if found else ()
+
+
+def _follower(cluster: Askable) -> tuple[int, ...]:
+    if cluster.nodes == 1:
+        # Nobody follows a lone node. A nemesis that strikes roles by turns would strike nothing
+        # there now and then; so that node has this role, too.
+        return _leader(cluster)
+    view = focus(cluster)
+    if view is None:
+        return ()
+    followers = sorted(set(view.replicas) - {view.leader})
+    # A follower that is up, if there is one: striking a dead one would change nothing.
+    followers = [node for node in followers if node in cluster.reachable()] or followers
+    return (cluster.rng.choice(followers),) if followers else ()
+
+
+RESOLVERS: Mapping[str, Callable[[Askable], tuple[int, ...]]] = {
+    "leader": _leader,
+    "follower": _follower,
+    "controller": _controller,
+    "group-coordinator": lambda cluster: _coordinator(cluster, probe.groups),
+    "transaction-coordinator": lambda cluster: _coordinator(cluster, probe.transactional_ids),
+    "random": lambda cluster: (cluster.rng.randrange(1, cluster.nodes + 1),),
+    "next": _next,
+    "minority": lambda cluster: _some(cluster, (cluster.nodes - 1) // 2),
+    "majority": lambda cluster: _some(cluster, cluster.nodes // 2 + 1),
+    "all": _all,
+}
+
+
+def focus(cluster: Askable) -> PartitionView | None:
+    """Return the focus partition, as the best informed of the reachable nodes sees it."""
+    if cluster.focus is None:
+        raise TargetError(
+            "the roles leader and follower need a partition; set `focus` to (topic, partition)"
+        )
+    views = _views(cluster, *cluster.focus)
+    # A node cut off from the controller tells the past: the highest leader epoch is the newest.
+    return max(views, key=lambda view: view.leader_epoch, default=None)
+
+
+def _views(cluster: Askable, topic: str, partition: int) -> Iterable[PartitionView]:
+    for node in cluster.reachable():
+        try:
+            view = probe.partition(cluster.direct(node), topic, partition, ASK_TIMEOUT_S)
+        except NoAnswer:
+            continue
+        if view is not None:
+            yield _in_numbers(view, cluster)
+
+
+def _in_numbers(view: PartitionView, cluster: Askable) -> PartitionView:
+    """Return broker ids as node numbers; "no leader" (-1) becomes a number below 1."""
+    replicas = tuple(filter(None, map(cluster.number_of, view.replicas)))
+    return PartitionView(cluster.number_of(view.leader), view.leader_epoch, replicas)

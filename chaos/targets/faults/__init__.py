@@ -1,0 +1,1 @@
+"""Faults performed on the nodes of a cluster: one table of performers in each file."""

@@ -1,0 +1,70 @@
+"""Run the commands of a cluster's owner, each to its end and within a bound."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from chaos.means.owed import plain_environment
+from chaos.values.protocols import TargetError
+
+COMMAND_TIMEOUT_S = 60.0
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a command as a shell splits them. Raise ValueError for none or half a
+    quotation."""
+    words = tuple(shlex.split(text))
+    if not words:
+        raise ValueError("it is empty")
+    return words
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    """Run one of the owner's commands to its end. Raise TargetError with what it said."""
+    done = _done(command, folder, errors=subprocess.STDOUT)
+    _check(command, done.returncode, done.stdout)
+
+
+def output_of(command: Sequence[str], folder: Path) -> str:
+    """Return what a command prints, without blanks around it. Raise TargetError; it never shows the
+    output, which is a secret."""
+    done = _done(command, folder, errors=subprocess.PIPE)
+    _check(command, done.returncode, done.stderr)
+    try:
+        return done.stdout.decode().strip()
+    except UnicodeDecodeError:
+        raise TargetError(f"the command {shlex.join(command)!r} prints no text; mend it") from None
+
+
+def _done(command: Sequence[str], folder: Path, errors: int) -> subprocess.CompletedProcess[bytes]:
+    text = shlex.join(command)
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            timeout=COMMAND_TIMEOUT_S,
+            env=plain_environment(),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(
+            f"the command {text!r} did not end within {COMMAND_TIMEOUT_S:.0f} s; mend it"
+        ) from error
+    except OSError as error:
+        raise TargetError(
+            f"the command {text!r} cannot be run: {error.strerror}; mend it"
+        ) from error
+
+
+def _check(command: Sequence[str], status: int, told: bytes) -> None:
+    if status:
+        said = told.decode(errors="replace").strip().splitlines()
+        raise TargetError(
+            f"the command {shlex.join(command)!r} ended with status {status}:"
+            f" {said[-1] if said else 'it said nothing'}; mend it"
+        )

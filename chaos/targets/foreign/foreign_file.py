@@ -1,0 +1,291 @@
+"""The description of a foreign cluster: a TOML file, read strictly.
+
+    name = "my-kafka"                       # how runs and reports call it
+    bootstrap = "kafka-1:9092"              # enough where nodes are only asked, not struck
+    reset = "scripts/delete-topics.sh"      # before each run
+
+    [client]                                # how clients get in (client_table.py)
+    security.protocol = "SSL"
+
+    [compose]                               # where nodes are services of Docker Compose
+    file = "docker-compose.yml"
+    command = "docker compose"              # unless it is what this machine has
+
+    [[node]]                                # one for each broker
+    address = "127.0.0.1:9092"              # where it answers; the only key that every node needs
+    id = 1                                  # its broker id, where Metadata names another address
+    data = "/var/lib/kafka-1"               # its log directory
+    log = "/var/log/kafka-1.log"            # kept with the run
+    start = "systemctl start kafka@1"       # may return, or stay and be the node
+    stop = "systemctl stop kafka@1"         # in an orderly way
+    kill = "systemctl kill -s KILL kafka@1"
+    pid_file = "/run/kafka-1.pid"           # the node's process: signals go there
+    service = "kafka-1"                     # instead of commands, with [compose]
+    cut = "sh cut.sh 1 {peer}"              # and more faults: PAIRS in foreign_faults.py
+    heal_links = "sh heal.sh 1"
+
+Relative paths and commands start from the folder of the file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from chaos.means.links import Address
+from chaos.targets.bootstrap import addresses
+from chaos.targets.foreign.client_table import BadClientTable, ClientTable, read_client
+from chaos.targets.foreign.commands import words_of
+from chaos.targets.foreign.compose import PLUG_IN
+from chaos.targets.foreign.compose import found as compose_found
+from chaos.values.protocols import TargetError
+
+NODE_TEXTS = (
+    "address",
+    "data",
+    "log",
+    "start",
+    "stop",
+    "kill",
+    "pause",
+    "resume",
+    "pid_file",
+    "service",
+)
+FAULT_COMMANDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "cut": ("heal_links", ("{peer}",)),
+    "cut_clients": ("heal_links", ()),
+    "slow_links": ("heal_links", ("{ms}",)),
+    "fill_disk": ("free_disk", ()),
+    "stall_disk": ("release_disk", ()),
+    "lose_power": ("start", ()),
+    "set_clock": ("reset_clock", ("{ms}",)),
+}
+"""A command that brings a fault on -> the one that ends it, and what must stand in its words for us
+to fill in."""
+UNDOING = tuple(dict.fromkeys(undo for undo, _ in FAULT_COMMANDS.values() if undo != "start"))
+NODE_KEYS: Mapping[str, type] = {
+    **dict.fromkeys((*NODE_TEXTS, *FAULT_COMMANDS, *UNDOING), str),
+    "id": int,
+}
+TOP = {
+    "name": str,
+    "bootstrap": str,
+    "reset": str,
+    "lowest_broker_id": int,
+    "client": dict,
+    "compose": dict,
+    "node": list,
+}
+
+
+@dataclass(frozen=True)
+class ForeignNode:
+    """One node as its owner describes it; None means not given."""
+
+    address: Address
+    data: Path | None = None
+    log: Path | None = None
+    start: tuple[str, ...] | None = None
+    stop: tuple[str, ...] | None = None
+    kill: tuple[str, ...] | None = None
+    pause: tuple[str, ...] | None = None
+    resume: tuple[str, ...] | None = None
+    pid_file: Path | None = None
+    broker_id: int | None = None
+    faults: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The commands of FAULT_COMMANDS and of UNDOING that are given."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A whole cluster, and the folder that its commands start from."""
+
+    name: str
+    folder: Path
+    nodes: tuple[ForeignNode, ...]
+    """None where only `bootstrap` is given: then brokers are what Metadata names."""
+    seeds: tuple[Address, ...]
+    client: ClientTable
+    reset: tuple[str, ...] | None = None
+    lowest_broker_id: int | None = None
+
+
+class Broken(Exception):
+    """The problem with one key: the sentence goes on after the file's name."""
+
+
+def read(path: Path) -> Foreign:
+    """Read the description, or raise TargetError: one sentence with file, key, and what to do."""
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise TargetError(f"{path}: {why}; name a TOML file that describes a cluster") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TargetError(f"{path} is not TOML: {error}; docs/foreign.md has an example") from error
+    try:
+        return _foreign(table, path.resolve())
+    except (Broken, BadClientTable) as broken:
+        raise TargetError(f"{path}: {broken}; docs/foreign.md has an example") from broken
+
+
+def _foreign(table: Mapping[str, Any], path: Path) -> Foreign:
+    _check_keys(table, TOP, "")
+    nodes = table.get("node", [])
+    if not nodes and "bootstrap" not in table:
+        raise Broken(
+            "it has no bootstrap and no [[node]]: write bootstrap = 'host:port', or a [[node]] for"
+            " each broker, with its address"
+        )
+    if not all(isinstance(each, dict) for each in nodes):
+        raise Broken("node must be [[…]] tables: write it so")
+    compose = _compose(table.get("compose"), path.parent)
+    read_nodes = tuple(_node(each, n, compose, path.parent) for n, each in enumerate(nodes, 1))
+    return Foreign(
+        name=table.get("name", path.stem),
+        folder=path.parent,
+        nodes=read_nodes,
+        seeds=_seeds(table, read_nodes),
+        client=read_client(table.get("client"), path.parent),
+        reset=_words(table.get("reset"), "reset"),
+        lowest_broker_id=table.get("lowest_broker_id"),
+    )
+
+
+def _seeds(table: Mapping[str, Any], nodes: tuple[ForeignNode, ...]) -> tuple[Address, ...]:
+    """Return where clients begin: at `bootstrap`, or at every node."""
+    if "bootstrap" not in table:
+        return tuple(node.address for node in nodes)
+    try:
+        return tuple(addresses(table["bootstrap"]))
+    except (TargetError, ValueError) as error:
+        raise Broken(
+            f"bootstrap = {table['bootstrap']!r} is not host:port[,host:port]: write it so"
+        ) from error
+
+
+def _node(
+    table: Mapping[str, Any], number: int, compose: tuple[str, ...] | None, folder: Path
+) -> ForeignNode:
+    where = f"node {number}: "
+    _check_keys(table, NODE_KEYS, where)
+    if "address" not in table:
+        raise Broken(f"{where}address is missing: write address = 'host:port'")
+    try:
+        (address,) = addresses(table["address"])
+    except (TargetError, ValueError) as error:
+        raise Broken(
+            f"{where}address = {table['address']!r} is not one host:port: write this node's"
+        ) from error
+
+    def words(key: str) -> tuple[str, ...] | None:
+        return _words(table.get(key), f"{where}{key}")
+
+    def path(key: str) -> Path | None:
+        return folder / table[key] if key in table else None
+
+    node = ForeignNode(
+        address,
+        path("data"),
+        path("log"),
+        words("start"),
+        words("stop"),
+        words("kill"),
+        words("pause"),
+        words("resume"),
+        path("pid_file"),
+        table.get("id"),
+        _fault_commands(table, where),
+    )
+    if "service" in table:
+        return _as_service(node, table["service"], compose, where)
+    if (node.pause is None) != (node.resume is None):
+        raise Broken(f"{where}pause and resume go together: give both, or neither")
+    if node.start is None and (node.kill or node.stop or "lose_power" in node.faults):
+        raise Broken(
+            f"{where}start is missing: a node that kill or stop ends could never come back"
+        )
+    return node
+
+
+def _fault_commands(table: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
+    """Return the commands that bring on faults, and those that end them. Raise Broken for one
+    without the other, or without what is to be filled in."""
+    found = {}
+    for key, (undo, holes) in FAULT_COMMANDS.items():
+        if key not in table:
+            continue
+        if undo not in table and undo != "start":
+            raise Broken(f"{where}{key} needs {undo}, or it would never end: give both")
+        for hole in holes:
+            if hole not in table[key]:
+                raise Broken(f"{where}{key} has no {hole} in it: write it where it is to go")
+        found[key] = _words(table[key], f"{where}{key}") or ()
+    for undo in UNDOING:
+        if undo not in table:
+            continue
+        ended = [key for key, (ends, _) in FAULT_COMMANDS.items() if ends == undo]
+        if not any(key in table for key in ended):
+            raise Broken(f"{where}{undo} ends nothing: give {' or '.join(ended)} too")
+        found[undo] = _words(table[undo], f"{where}{undo}") or ()
+    return found
+
+
+def _as_service(
+    node: ForeignNode, service: str, compose: tuple[str, ...] | None, where: str
+) -> ForeignNode:
+    if compose is None:
+        raise Broken(f"{where}service needs a [compose] table: name its file there")
+    if node.start or node.stop or node.kill or node.pause or node.pid_file:
+        raise Broken(f"{where}service replaces commands and pid_file: give either service or these")
+
+    def verb(word: str) -> tuple[str, ...]:
+        return (*compose, word, service)
+
+    return replace(
+        node,
+        start=verb("start"),
+        stop=verb("stop"),
+        kill=verb("kill"),
+        pause=verb("pause"),
+        resume=verb("unpause"),
+    )
+
+
+def _compose(table: Any, folder: Path) -> tuple[str, ...] | None:
+    if table is None:
+        return None
+    _check_keys(table, {"file": str, "project": str, "command": str}, "compose: ")
+    if "file" not in table:
+        raise Broken("compose: file is missing: name the Compose file")
+    file = folder / table["file"]
+    if not file.is_file():
+        raise Broken(f"compose: file = {table['file']!r} is not there: name a Compose file")
+    command = table.get("command") or compose_found() or PLUG_IN
+    words = _words(command, "compose: command") or ()
+    project = ("-p", table["project"]) if "project" in table else ()
+    return (*words, "-f", str(file), *project)
+
+
+def _words(text: str | None, key: str) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    if not text.strip():
+        raise Broken(f"{key} is empty: write a command, or leave it out")
+    try:
+        return words_of(text)
+    except ValueError as error:
+        raise Broken(f"{key} = {text!r} cannot be split into words ({error}): mend it") from error
+
+
+def _check_keys(table: Mapping[str, Any], known: Mapping[str, type], where: str) -> None:
+    for key, value in table.items():
+        if key not in known:
+            raise Broken(f"{where}there is no key {key!r}: use {', '.join(known)}")
+        if not isinstance(value, known[key]) or isinstance(value, bool):
+            kinds = {str: "text in quotes", int: "a number", dict: "a table", list: "[[…]] tables"}
+            raise Broken(f"{where}{key} must be {kinds[known[key]]}: write it so")

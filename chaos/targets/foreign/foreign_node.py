@@ -1,0 +1,260 @@
+"""A node of a foreign cluster as a process: seen by its pid file, moved by its owner's commands."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from chaos.means import guard, owed, processes
+from chaos.means.links import joined
+from chaos.means.owed import Debt, plain_environment
+from chaos.means.pidfd import HeldProcess
+from chaos.targets.clusters import probe
+from chaos.targets.clusters.cluster import LocalNode
+from chaos.targets.foreign.commands import run
+from chaos.targets.foreign.foreign_file import ForeignNode
+from chaos.values.protocols import TargetError
+
+GONE_TIMEOUT_S = 15.0
+START_GRACE_S = 10.0
+LOOK_TIMEOUT_S = 1.0
+ANSWER_TIMEOUT_S = 5.0
+POLL_S = 0.05
+LOG_LINES = 20
+
+
+class ForeignProcess:
+    """The process behind a node. Where it cannot be seen, it runs unless we ended it."""
+
+    def __init__(self, node: ForeignNode, folder: Path, log: Path) -> None:
+        self.paused = False
+        self._node = node
+        self._folder = folder
+        self._log = log
+        self._child: processes.Child | None = None
+        """The start command of a node of ours; where it stays, it is the node."""
+        self._status: Callable[[], int | None] = lambda: None
+        """How the start command ended, if it has."""
+        self._started_s = -START_GRACE_S
+        self._ended = False
+        self._ours = False
+        self._seen: tuple[int, str] | None = None
+        """The process that was found last: its number, and when it started."""
+        self._note: owed.Note | None = None
+        """The work of the next command on this node, in case we are killed before."""
+
+    @property
+    def pid(self) -> int:
+        """The process id, or 0 if none is known to run."""
+        found = self._found()
+        return found[0] if found is not None else 0
+
+    def _found(self) -> tuple[int, str] | None:
+        """Return the process's number and when it started. A pid file outlives its process: that
+        number may be another's by now, which is not ours to strike."""
+        pid = self._told()
+        started = guard.start_time(pid) if pid > 0 else None
+        if started is None:
+            return None
+        if self._seen is not None and self._seen[0] == pid and self._seen[1] != started:
+            return None
+        self._seen = pid, started
+        return self._seen
+
+    def _told(self) -> int:
+        """Return the reported pid, or 0 if there is none: kill(2) takes numbers below for groups of
+        processes, or all."""
+        if self._node.pid_file is not None:
+            with suppress(OSError, ValueError, IndexError):
+                return max(0, int(self._node.pid_file.read_text().split()[0]))
+            return 0
+        return self._child.pid if self._child is not None and self._child.running else 0
+
+    @property
+    def exit_status(self) -> int | None:
+        return self._status()
+
+    @property
+    def running(self) -> bool:
+        if self._node.pid_file is not None:
+            return self._is_starting() or self._found() is not None
+        if self._child is not None and (self._child.running or self._child.exit_status != 0):
+            return self._child.running
+        return not self._ended
+
+    def _is_starting(self) -> bool:
+        """Return whether it is in the moment between the start command and the pid file."""
+        young = time.monotonic() < self._started_s + START_GRACE_S
+        return young and not self._ended and self._status() in (None, 0) and not self.pid
+
+    def start(self, number: int, ours: bool) -> None:
+        """Run the start command. ours: it was not running when we came, and goes when we go."""
+        command = self._node.start
+        if command is None:
+            raise TargetError(f"node {number} is down, and no start command was given for it")
+        self._ours = ours
+        self._ended = self.paused = False
+        self._seen = None
+        if self._node.pid_file is not None:
+            self._node.pid_file.unlink(missing_ok=True)  # of the process that was
+        self._started_s = time.monotonic()
+        try:
+            if ours:
+                self._child = child = processes.start(
+                    command, name=f"node {number}", log=self._log, directory=self._folder
+                )
+                self._status = lambda: child.exit_status
+            else:
+                self._status = self._start_for_its_owner(command).poll
+        except OSError as error:
+            raise TargetError(
+                f"node {number}: start = {command[0]!r} cannot be run: {error.strerror}; mend it"
+            ) from error
+        self._settle()
+
+    def _start_for_its_owner(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start it so that it goes on after this command has ended, because it was found
+        running."""
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as output:
+            return subprocess.Popen(
+                command,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=plain_environment(),
+            )
+
+    def kill(self) -> None:
+        self._end(self._node.kill, signal.SIGKILL)
+
+    def end(self, timeout_s: float = GONE_TIMEOUT_S) -> None:
+        """End it in an orderly way, and with SIGKILL when the time is up."""
+        if self.paused:
+            self.resume()
+        self._end(self._node.stop, signal.SIGTERM, timeout_s)
+
+    def lose_power(self) -> None:
+        """Have the owner's command take the power from it; its start brings it back."""
+        self._end(self._node.faults["lose_power"], signal.SIGKILL)
+
+    def pause(self) -> None:
+        resume = self._node.resume
+        self._owe(
+            Debt.of_paused(self._node.address, self.pid)
+            if resume is None
+            else Debt.of_command(self._node.address, resume, self._folder)
+        )
+        self._signal_or(self._node.pause, signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        self._signal_or(self._node.resume, signal.SIGCONT)
+        self.paused = False
+        self._settle()
+
+    def last_words(self, lines: int = LOG_LINES) -> str:
+        with suppress(OSError):
+            return " | ".join(self._log.read_text("utf-8", "replace").splitlines()[-lines:])
+        return ""
+
+    def _end(
+        self,
+        command: Sequence[str] | None,
+        number: signal.Signals,
+        timeout_s: float = GONE_TIMEOUT_S,
+    ) -> None:
+        start = self._node.start
+        if is_owed := start is not None and not self._ours:
+            self._owe(Debt.of_start(self._node.address, start, self._folder))
+        self._signal_or(command, number)
+        self._ended = True
+        self.paused = False
+        if self._gone(timeout_s):
+            if not is_owed:
+                self._settle()  # that it was paused before
+            return
+        if number is not signal.SIGKILL and (self._node.kill or self.pid):
+            self.kill()
+        else:
+            where = joined(self._node.address)
+            raise TargetError(f"the node at {where} is still there {timeout_s:.0f} s after its end")
+
+    def _owe(self, debt: Debt) -> None:
+        """Write a note before the fault. A paused node that is killed is not paused any more."""
+        try:
+            owing = owed.Note(debt)
+        except OSError as error:
+            raise TargetError(
+                f"cannot write the note that undoes the fault on the node at "
+                f"{joined(self._node.address)}:"
+                f" {error.strerror}; set TMPDIR"
+            ) from error
+        self._settle()
+        self._note = owing
+
+    def _settle(self) -> None:
+        if self._note is not None:
+            self._note.settle()
+        self._note = None
+
+    def _signal_or(self, command: Sequence[str] | None, number: signal.Signals) -> None:
+        if command is not None:
+            run(command, self._folder)
+        elif found := self._found():
+            try:
+                HeldProcess.signal(*found, number)
+            except PermissionError as error:
+                where = joined(self._node.address)
+                raise TargetError(
+                    f"process {found[0]}, the node at {where}, is not ours to signal; run as its"
+                    " user, or give commands"
+                ) from error
+
+    def _gone(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            unseen = self._node.pid_file is None and self._child is None
+            if not (self._listens() if unseen else self.running):
+                return True
+            time.sleep(POLL_S)
+        return False
+
+    def _listens(self) -> bool:
+        return probe.listens(joined(self._node.address), LOOK_TIMEOUT_S)
+
+
+class ForeignMember(LocalNode):
+    """A member of a foreign cluster; one that runs already is neither started nor ended."""
+
+    process: ForeignProcess
+    ours: bool = False
+
+    def start(self) -> None:
+        first = self.child is None
+        self.child = self.process
+        if first and probe.answers(self.direct, ANSWER_TIMEOUT_S):
+            return
+        if first:
+            self.ours = True
+        elif self.running:
+            return
+        self.process.start(self.number, self.ours)
+
+    def stop(self) -> None:
+        """Leave it as it was found: running, if it ran before."""
+        if self.child is None:
+            return
+        if self.ours:
+            if self.running:
+                self.process.end()
+        elif not self.running:
+            self.process.start(self.number, ours=False)
+        elif self.process.paused:
+            self.process.resume()

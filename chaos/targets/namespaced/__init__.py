@@ -1,0 +1,1 @@
+"""Clusters whose nodes have network namespaces of their own."""

@@ -1,0 +1,52 @@
+"""Apache Kafka with a network namespace for each node: faults of packets, and none of proxies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from chaos.means.links import LinkError, Links
+from chaos.targets.apache import DEFAULT_VERSION, FAULTS, ApacheKafka, of_version
+from chaos.targets.clusters.cluster import LocalNode
+from chaos.targets.clusters.layout import Layout
+from chaos.targets.namespaced import cluster as namespaced
+from chaos.targets.namespaced.cluster import NamespaceLayout
+from chaos.values.faults import LINK_FAULTS
+from chaos.values.protocols import TargetError
+
+
+class NamespacedApache(ApacheKafka):
+    """The same release with nodes whose packets can be lost (chaos/means/netns); it needs root."""
+
+    def __init__(
+        self,
+        version: str = DEFAULT_VERSION,
+        full_speed: bool = False,
+        on_disks: bool = False,
+        preloaded: bool = False,
+    ) -> None:
+        super().__init__(version, full_speed, on_disks, preloaded)
+        self.name = f"netns:{self.name}"
+        self.faults = FAULTS - LINK_FAULTS | namespaced.FAULTS
+
+    def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
+        """Return namespaces, whether or not links are to be cut."""
+        try:
+            return namespaced.build(nodes, directory)
+        except LinkError as error:
+            raise TargetError(f"{self.name} cannot be started: {error}") from error
+
+    def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
+        """Let each node start in its namespace."""
+        assert isinstance(layout, NamespaceLayout)
+        namespaced.settle_in(members, layout)
+
+
+def in_namespaces(rest: str, bug: str | None) -> NamespacedApache:
+    """Return the target: `netns:apache`, `netns:apache:3.9`."""
+    name, _, version = (rest or "apache").partition(":")
+    if name != "apache":
+        raise TargetError(
+            f"{name!r} has no nodes to be put into namespaces; write netns:apache:VERSION"
+        )
+    return NamespacedApache(of_version(version, bug).version)

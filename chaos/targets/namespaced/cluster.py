@@ -1,0 +1,72 @@
+"""A cluster whose nodes have network namespaces of their own: its addresses, links and processes.
+
+No proxy stands between: every node is found where it is, and clients come from the bridge's one
+port to the harness. The harness's own requests go to the listener of the brokers, since that of the
+clients may be cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.means.links import Address
+from chaos.means.netns.delays import Delays
+from chaos.means.netns.links import NamespaceLinks
+from chaos.means.netns.namespaces import Namespaces
+from chaos.targets.clusters import layout as layouts
+from chaos.targets.clusters.layout import Layout
+from chaos.values.faults import CUT_FAULTS, PACKET_FAULTS, Fault, SlowLinks
+
+if TYPE_CHECKING:
+    from chaos.targets.clusters.cluster import LocalNode
+
+FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS | {SlowLinks}
+"""The faults that their links support."""
+PORTS = {"CLIENT": 9092, "INTERNAL": 9093, "CONTROLLER": 9094}
+"""All free: a node is alone in its namespace."""
+
+
+@dataclass(frozen=True)
+class NamespaceLayout(Layout):
+    """The addresses of nodes in their namespaces."""
+
+    namespaces: Namespaces | None = None
+
+    def bound(self, listener: str, node: int) -> Address:
+        assert self.namespaces is not None
+        return self.namespaces.address(node), self.port(listener, node)
+
+    def advertised(self, listener: str, node: int) -> Address:
+        return self.bound(listener, node)
+
+
+def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]:
+    """Claim a network that nobody uses, and make its namespaces. Raises LinkError, TargetError.
+
+    What holds packets back writes into directory/nodes/delayer.log.
+    """
+    claimed = layouts.proxied(nodes)
+    assert claimed.network is not None
+    namespaces = None
+    try:
+        namespaces = Namespaces.make(claimed.network, nodes)
+        delays = Delays(namespaces, directory / "nodes" / "delayer.log")
+    except BaseException:
+        if namespaces is not None:
+            namespaces.remove()
+        claimed.release()
+        raise
+    ports = {listener: (port,) * nodes for listener, port in PORTS.items()}
+    layout = NamespaceLayout(nodes, ports, claim=claimed.claim, namespaces=namespaces)
+    return layout, NamespaceLinks(namespaces, PORTS, delays)
+
+
+def settle_in(members: Iterable[LocalNode], layout: NamespaceLayout) -> None:
+    """Let the nodes start in their namespaces from now on."""
+    assert layout.namespaces is not None
+    for member in members:
+        member.command = [*layout.namespaces.enter(member.number), *member.command]
+        member.direct = layout.bound("INTERNAL", member.number)

@@ -1,0 +1,1 @@
+"""Values that every part shares: faults, operations, and the Protocols between the parts."""
