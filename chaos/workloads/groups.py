@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from itertools import count
 from random import Random
 
 from chaos.values.operations import CommitPosition, FetchPositions, Idle, Membership
@@ -27,15 +27,26 @@ from chaos.workloads.sending import send_for_ever
 MAX_POLL_INTERVAL_MS = 8_000
 ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
 """How long a member that works too long does not poll: the group goes on without it."""
-RESTLESS_LIVES = 2
-"""The number of lives after which members stay longer, so that the results of a wrong rebalance
-last long enough to be seen. The last process does not stay: it crashes when the others have
-settled, and stays away, so that the group neither waits for it nor leaves its part unread."""
-CALM_LIFE = 12
-"""The factor by which they stay longer: a minute at least, twice what a judge allows a
-rebalance."""
+RESTLESS_S, CALM_S = 20.0, 80.0
+"""How long members come and go, and how long they stay then, over and over: a wrong rebalance is
+proved by what lasts, and the next rebalance would put it right. Judges allow half a minute."""
+SETTLED_S = ABSENT_S + 2.5
+"""How far into a calm time the last process crashes. It stays away until the next restless time, so
+that the group must neither wait for it nor leave its part unread."""
 POLLS_PER_LIFE = 100
 """Some ten seconds where records flow: in half a minute every member comes and goes."""
+
+
+class _Eras:
+    """The restless and calm times of a process, from its first operation on."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+
+    @property
+    def calm_s(self) -> float:
+        """How long it has been calm, below 0 in a restless time."""
+        return (time.monotonic() - self._begun) % (RESTLESS_S + CALM_S) - RESTLESS_S
 
 
 class _Groups:
@@ -101,36 +112,38 @@ class _Groups:
         return self._be_members(process, rng)
 
     def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Be one member after the other; each leaves or crashes."""
-        commits_itself = self._commits_itself(process)
+        """Be one member after the other; each leaves or crashes in a restless time."""
+        commits_itself, is_deserter = self._commits_itself(process), process == self.processes - 1
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
-        for life in count(1):
+        eras = _Eras()
+        while True:
             polls = rng.randint(self.polls_per_life // 2, self.polls_per_life * 3 // 2)
             crashes = rng.random() < self.crash_share
-            polls *= CALM_LIFE if life > RESTLESS_LIVES else 1
-            if process == self.processes - 1:
-                polls, crashes = self.polls_per_life * 3 // 2, life == RESTLESS_LIVES
             yield from self._ask(rng)
             completion = yield Subscribe((self.name,))
             absent_after = polls - rng.randrange(self.polls_per_life // 2)
             absent_after = absent_after if rng.random() < self.absent_share else -1
-            while polls > 0 and not completion.broken:
-                if polls == absent_after:
+            while (polls > 0 or eras.calm_s > 0) and not completion.broken:
+                if is_deserter and eras.calm_s > SETTLED_S:
+                    crashes = True
+                    break
+                if polls == absent_after and eras.calm_s < 0:
                     absent_after = -1
                     yield Idle(ABSENT_S)
                     if commits_itself and completion.records:  # as if nothing had happened
                         yield CommitOffsets()
                 completion = yield Poll(max_records=self.records_per_poll_max)
                 # One that is full took no time: where there is a backlog, lives would be short.
-                polls -= len(completion.records) < self.records_per_poll_max
+                is_full = len(completion.records) == self.records_per_poll_max
+                polls -= not is_full and eras.calm_s < 0
                 has_read = completion.outcome is Outcome.OK and completion.records
                 if commits_itself and has_read and rng.random() < self.commit_share:
                     completion = yield CommitOffsets()
                     yield from self._ask(rng)
             if not completion.broken:
                 yield Crash() if crashes else Leave()
-            if process == self.processes - 1 and life == RESTLESS_LIVES:
-                yield from meanwhile
+            while is_deserter and eras.calm_s > SETTLED_S:
+                yield next(meanwhile)
             for _ in range(self.sends_between_lives):
                 yield next(meanwhile)
 

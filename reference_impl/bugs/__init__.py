@@ -204,7 +204,7 @@ BUGS: dict[str, Bug] = {
         AdmitFencedEpochs, Kind.LIVENESS, (), cases="test_an_epoch_of_the_past_is_fenced"
     ),
     "never-end-sessions": Bug(
-        NeverEndSessions, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=120
+        NeverEndSessions, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=75
     ),
     "never-end-consumer-sessions": Bug(
         NeverEndConsumerSessions,
@@ -222,7 +222,7 @@ BUGS: dict[str, Bug] = {
         cases="test_a_stranger_may_not_sync",
     ),
     "wait-for-the-gone": Bug(
-        WaitForTheGone, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=120
+        WaitForTheGone, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=75
     ),
     "forget-a-member": Bug(
         ForgetAMember,

@@ -14,7 +14,7 @@ class NeverEndSessions(Rules):
     Caught by:  workload groups, any nemesis or none, checker group_liveness: every rebalance waits
                 for the dead until the rebalance time-out, and where there is none, their
                 partitions are read by nobody.
-    Within:     one run of 120 seconds: judges allow for rebalance and session time-outs.
+    Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
     def session_has_ended(self, member: Member) -> bool:

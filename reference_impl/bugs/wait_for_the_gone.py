@@ -12,7 +12,7 @@ class WaitForTheGone(Rules):
     Breaks:     a generation begins with those who have joined, at the latest when the rebalance
                 time-out is over (KIP-62).
     Caught by:  workload groups, any nemesis or none, checker group_liveness.
-    Within:     one run of 120 seconds: judges allow for rebalance and session time-outs.
+    Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
     def __init__(self) -> None:

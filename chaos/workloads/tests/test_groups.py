@@ -25,7 +25,7 @@ from chaos.values.protocols import (
     TargetError,
 )
 from chaos.workloads import WORKLOADS
-from chaos.workloads.groups import GroupPositions
+from chaos.workloads.groups import CALM_S, RESTLESS_S, SETTLED_S, GroupPositions
 
 GROUPS = ("groups", "groups-cooperative", "groups-consumer")
 OK = Completion(Outcome.OK)
@@ -205,3 +205,26 @@ def test_java_has_members_but_not_in_transactions() -> None:
         check_groups("java", WORKLOADS[name])
     with pytest.raises(TargetError, match=r"java commits no group's positions in transactions"):
         check_groups("java", WORKLOADS["transform"])
+
+
+@pytest.mark.parametrize("process", [MANUAL, 6])
+def test_in_a_calm_time_members_stay_and_the_last_one_crashes_and_stays_away(
+    process: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each operation takes 50 ms here."""
+    now = [0.0]
+    monkeypatch.setattr("chaos.workloads.groups.time.monotonic", lambda: now[0])
+    operations = WORKLOADS["groups"].operations(process, Random(1))
+    done: list[tuple[float, Operation]] = []
+    operation = next(operations)
+    while now[0] < 2 * (RESTLESS_S + CALM_S):
+        done.append((now[0], operation))
+        now[0] += operation.seconds if isinstance(operation, Idle) else 0.05
+        operation = operations.send(READ)
+    ends = [(at, each) for at, each in done if isinstance(each, Leave | Crash)]
+    settled_at = RESTLESS_S + SETTLED_S
+    in_calm = [(at, each) for at, each in ends if settled_at < at < RESTLESS_S + CALM_S]
+    assert [type(each) for _, each in in_calm] == [Crash] * (process == 6)
+    assert any(at < RESTLESS_S for at, _ in ends) and ends[-1][0] > RESTLESS_S + CALM_S
+    away = [each for at, each in done if settled_at + 1 < at < RESTLESS_S + CALM_S]
+    assert all(isinstance(each, Send if process == 6 else Poll | CommitOffsets) for each in away)
