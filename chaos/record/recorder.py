@@ -17,6 +17,7 @@ import os
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -53,6 +54,10 @@ class Counts:
     def __init__(self) -> None:
         self.by_outcome = dict.fromkeys(Outcome, 0)
         self.by_operation: dict[str, int] = {}
+        self.errors: Counter[tuple[str, str]] = Counter()
+        """By operation and error."""
+        self.details: dict[tuple[str, str], str] = {}
+        """The first sentence that came with such an error."""
         self.records_acknowledged = 0
         self.records_read = 0
         self.faults = 0
@@ -62,6 +67,10 @@ class Counts:
         name = type(operation).__name__
         self.by_operation[name] = self.by_operation.get(name, 0) + 1
         self.by_outcome[outcome] += 1
+        if completion.error is not None:
+            self.errors[name, completion.error] += 1
+            if completion.detail:
+                self.details.setdefault((name, completion.error), completion.detail)
         if isinstance(operation, Send):
             if outcome is Outcome.OK:
                 self.records_acknowledged += len(records)

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from chaos.clients import payload
 from chaos.clients.confluent.client import ConfluentFactory
+from chaos.clients.confluent.log import kept_log
 from chaos.clients.factories import CONFLUENT, check_groups, clients_named
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawFactory
@@ -31,6 +32,7 @@ from chaos.record import run_directory, shown
 from chaos.record.hiding import scrub_files, scrubbed, secrets_of
 from chaos.record.recorder import HISTORY, HistoryRecorder, RecorderError
 from chaos.record.run_directory import RATE, RunDirectoryError, Scenario
+from chaos.run import nowhere
 from chaos.run.costs import Costs
 from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
 from chaos.run.first_phase import REPLICAS_MAX, record_topics, replicated
@@ -94,6 +96,8 @@ class Administrator(HealthCheck, Protocol):
     def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]: ...
+
+    def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
 
     def close(self) -> None: ...
 
@@ -199,6 +203,8 @@ class _Run:
         self.storm: Storm | None = None
         self.recovered = False
         self.interrupted = False
+        self.answer: str | None = None
+        """What a raw Produce was answered at the end of a run without an acknowledged record."""
         self.brokers = scenario.nodes
         self.facts: dict[str, Any] = {}
         self.costs = Costs()
@@ -355,8 +361,12 @@ class _Run:
         assert self.admin is not None
         if reason := self.admin.why_not_well(self.workload.topics(), self.brokers, True):
             self.shared.problem(f"nothing could be read at the end: {reason}")
-            return
-        read_finally(self.shared, self.workload, self.factory, self.raw_factory)
+        else:
+            read_finally(self.shared, self.workload, self.factory, self.raw_factory)
+        if not self.recorder.counts.records_acknowledged:
+            # After everything was read, since the record is in no history.
+            topic = self.workload.topics()[0].name
+            self.answer = self.admin.answer_to_produce(topic, self.nonce)
 
     def finish(self) -> None:
         """Leave nothing behind but the directory. Every step is tried, whatever others did."""
@@ -389,7 +399,7 @@ class _Run:
     def _note_the_end(self) -> None:
         counts = self.recorder.counts.as_dict()
         if not counts["records_acknowledged"] and not self.interrupted:
-            self.shared.problem("no record was acknowledged: the run shows nothing")
+            self._tell_why_nowhere()
         if self.nemesis.faults and self.storm and not self.storm.struck and not self.interrupted:
             self.shared.problem("no fault struck anything: the run shows nothing of the nemesis")
         self._note_what_is_shown()
@@ -405,6 +415,12 @@ class _Run:
         secrets = (*secrets_of(self.scenario.config), *access_of(self.shared.bootstrap).secrets)
         self.facts = scrubbed(self.facts, secrets)
         run_directory.write(self.directory, self.facts)
+
+    def _tell_why_nowhere(self) -> None:
+        logged = kept_log(self.shared.bootstrap).most_frequent(nowhere.LINES_MAX)
+        found = self.recorder.counts, logged, self.answer
+        self.shared.problem(nowhere.why(*found))
+        self.facts["nowhere"] = nowhere.facts(*found)
 
     def _note_what_is_shown(self) -> None:
         if not (self.directory / HISTORY).exists():  # the disk was full: that is told already

@@ -191,6 +191,9 @@ class FakeAdmin:
     ) -> str | None:
         return "it never is" if self._cluster.never_well and not readable_only else None
 
+    def answer_to_produce(self, topic: str, nonce: bytes) -> str:
+        return f"A Produce to {topic} was answered UNKNOWN_SERVER_ERROR"
+
     def close(self) -> None:
         pass
 

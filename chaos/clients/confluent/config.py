@@ -5,11 +5,11 @@ Sources: librdkafka CONFIGURATION.md; rdkafka.h, rd_kafka_resp_err_t.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from confluent_kafka import KafkaError
 
+from chaos.clients.confluent.log import LEVEL, logger_for
 from chaos.clients.membership_rows import member_times
 from chaos.clients.security import of_librdkafka
 from chaos.clients.wire.wire_link import kafka_name
@@ -17,14 +17,11 @@ from chaos.values.protocols import ClientSettings, GroupProtocol, GroupSettings
 from reference_impl.access import access_of
 
 SOCKET_TIMEOUT_MS = 5_000
-_SILENT = logging.getLogger("touchstone.librdkafka")
-_SILENT.addHandler(logging.NullHandler())
-_SILENT.propagate = False
 
 
 def common_config(bootstrap: str) -> dict[str, Any]:
-    """Return settings with short back-offs, since a run lasts a minute, and without logging, since
-    errors are recorded."""
+    """Return settings with short back-offs, since a run lasts a minute. What the client logs is
+    kept, not printed."""
     return {
         "bootstrap.servers": bootstrap,
         "client.id": "touchstone",
@@ -35,8 +32,8 @@ def common_config(bootstrap: str) -> dict[str, Any]:
         "reconnect.backoff.max.ms": 500,
         "topic.metadata.refresh.interval.ms": 5_000,
         "allow.auto.create.topics": False,
-        "log_level": 0,
-        "logger": _SILENT,  # level 0 still prints fatal errors, into the middle of the progress
+        "log_level": LEVEL,
+        "logger": logger_for(bootstrap),
         **of_librdkafka(access_of(bootstrap)),
     }
 

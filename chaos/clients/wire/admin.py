@@ -8,12 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 
+from chaos.clients import payload
 from chaos.clients.wire.wire_link import View, WireCluster, WireError, check, insist, kafka_name
 from chaos.values.protocols import TopicSpec
-from reference_impl.wire import ApiKey, request_definition
+from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
 
 TOPIC_ALREADY_EXISTS = 36
 BROKER = 4  # ConfigResource.Type
+KEY = b"touchstone"
 
 
 class Admin:
@@ -117,6 +119,22 @@ class Admin:
                 if len(state.isr) < len(state.replicas) and not readable_only:
                     return f"{topic.name}-{partition} has {len(state.isr)} replicas in sync"
         return None
+
+    def answer_to_produce(self, topic: str, nonce: bytes) -> str:
+        """Send a record of the run to partition 0 without any client library; return in a sentence
+        what came of it."""
+        record = Record(payload.encode(0, nonce, key=KEY), KEY)  # a compacted topic wants a key
+        batch = RecordBatch([record], base_timestamp=time.time_ns() // 1_000_000).encode()
+        told = f"A Produce of one record to {topic}-0 over the raw protocol"
+        try:
+            answer = self._cluster.produce(topic, 0, batch)
+        except WireError as error:
+            return f"{told} got no answer: {error}"
+        if not answer.error_code:
+            return f"{told} was acknowledged at offset {answer.base_offset}"
+        message = getattr(answer, "error_message", None)
+        said = f" ({message})" if message else ""
+        return f"{told} was answered {kafka_name(answer.error_code)}{said}"
 
     def close(self) -> None:
         self._cluster.close()

@@ -255,19 +255,7 @@ class RawProducer:
 
     def _produce(self, place: Place, batch: bytes) -> tuple[str | None, int]:
         """Send the batch; return (the error's name or None, the base offset). Raise WireError."""
-        struct = request_definition(ApiKey.PRODUCE).struct
-        partition = struct("PartitionProduceData", index=place[1], records=batch)
-        data = struct("TopicProduceData", name=place[0], partition_data=[partition])
-        leader = self._cluster.leader(*place)
-        answer = self._cluster.ask(
-            leader.address,
-            ApiKey.PRODUCE,
-            acks=-1,
-            timeout_ms=int(SOCKET_TIMEOUT_S * 1000),
-            topic_data=[data],
-            transactional_id=self._settings.transactional_id,
-        )
-        found = answer.responses[0].partition_responses[0]
+        found = self._cluster.produce(*place, batch, self._settings.transactional_id)
         return kafka_name(found.error_code) if found.error_code else None, int(found.base_offset)
 
     def _unsent(self, send: Send, outcome: Outcome, error: Refused, broken: bool) -> Completion:

@@ -276,6 +276,23 @@ class WireCluster:
         check(found.error_code, f"ListOffsets {topic}-{partition}")
         return int(found.offset)
 
+    def produce(
+        self, topic: str, partition: int, batch: bytes, transactional_id: str | None = None
+    ) -> Struct:
+        """Send a batch to the leader with acks=all; return its answer about the partition."""
+        struct = request_definition(ApiKey.PRODUCE).struct
+        data = struct("PartitionProduceData", index=partition, records=batch)
+        answer = self.ask(
+            self.leader(topic, partition).address,
+            ApiKey.PRODUCE,
+            acks=-1,
+            timeout_ms=int(self._timeout_s * 1000),
+            topic_data=[struct("TopicProduceData", name=topic, partition_data=[data])],
+            transactional_id=transactional_id,
+        )
+        found: Struct = answer.responses[0].partition_responses[0]
+        return found
+
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()

@@ -128,6 +128,8 @@ class Admin(Protocol):
 
     def serves_transactions(self) -> bool: ...
 
+    def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
+
     def close(self) -> None: ...
 
 
@@ -152,3 +154,6 @@ class RenamedAdmin:
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None:
         return self._admin.why_not_well(self._names.specs(topics), brokers, readable_only)
+
+    def answer_to_produce(self, topic: str, nonce: bytes) -> str:
+        return self._admin.answer_to_produce(self._names.outside(topic), nonce)

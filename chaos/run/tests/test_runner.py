@@ -23,7 +23,7 @@ from chaos.run import final_phase, runner
 from chaos.run.runner import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
 from chaos.values.faults import Fault, Heal, Isolate, Kill
-from chaos.values.protocols import Performed, TargetError
+from chaos.values.protocols import Completion, Operation, Outcome, Performed, Send, TargetError
 from chaos.workloads import WORKLOADS
 from linearizability import history
 from linearizability.faults import is_heal
@@ -220,6 +220,29 @@ def test_a_cluster_that_does_not_get_well_is_told(
     assert not result.recovered
     assert any("not well" in problem and "it never is" in problem for problem in result.problems)
     assert target.cluster.stopped
+
+
+class Refused(FakeClient):
+    """Every record of it is refused."""
+
+    def perform(self, operation: Operation) -> Completion:
+        if isinstance(operation, Send):
+            return Completion(Outcome.FAIL, (), "NOT_ENOUGH_REPLICAS", "one replica of two")
+        return super().perform(operation)
+
+
+def test_a_run_without_an_acknowledged_record_says_what_the_clients_were_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "WARM_UP_TIMEOUT_S", 0.2)
+    target = FakeTarget()
+    result = make_run(tmp_path, target, tools=tools_for(target.cluster, Refused))
+    problem = next(each for each in result.problems if each.startswith("no record was ack"))
+    assert "Send NOT_ENOUGH_REPLICAS" in problem and "(one replica of two)" in problem
+    assert problem.endswith("A Produce to appends was answered UNKNOWN_SERVER_ERROR")
+    told = json.loads((result.directory / "run.json").read_text())["nowhere"]
+    assert told["errors"][0]["error"] == "NOT_ENOUGH_REPLICAS"
+    assert told["errors"][0]["times"] > 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,0 +1,51 @@
+"""Keep what librdkafka logs, counted by message: a run that got nowhere tells the most frequent."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+
+MESSAGES_MAX = 100
+"""So many different messages of one cluster are kept; further ones are left out."""
+LEVEL = 4
+"""librdkafka's own number of warnings, which are rare, and graver messages."""
+_THREAD = re.compile(r"^.*?\[thrd:[^\]]*\]: ")
+_NUMBER = re.compile(r"\d+")
+
+
+class KeptLog(logging.Handler):
+    """The messages of all clients of one cluster."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count a message. Those that differ in numbers alone count as one."""
+        text = _THREAD.sub("", record.getMessage())
+        shape = _NUMBER.sub("0", text)
+        if shape in self._first or len(self._first) < MESSAGES_MAX:
+            self._first.setdefault(shape, text)
+            self._counts[shape] += 1
+
+    def most_frequent(self, number: int) -> list[tuple[str, int]]:
+        """Return messages, each with how often it was logged, the most frequent first."""
+        return [(self._first[shape], times) for shape, times in self._counts.most_common(number)]
+
+
+_KEPT: dict[str, KeptLog] = {}
+
+
+def kept_log(bootstrap: str) -> KeptLog:
+    """Return the log of the clients of this cluster."""
+    return _KEPT.setdefault(bootstrap, KeptLog())
+
+
+def logger_for(bootstrap: str) -> logging.Logger:
+    """Return the logger for a client of this cluster. It prints nothing: librdkafka would, in the
+    middle of the progress line."""
+    logger = logging.Logger("librdkafka", logging.WARNING)
+    logger.addHandler(kept_log(bootstrap))
+    return logger

@@ -1,0 +1,66 @@
+"""Say why a run got nowhere: the most frequent errors and log lines of its clients, and what a
+record sent past them is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chaos.record.recorder import Counts
+
+NOTHING = "no record was acknowledged: the run shows nothing"
+ERRORS_MAX, LINES_MAX = 3, 3
+LINE_MAX = 200
+"""Characters of one message: some have a whole record in them."""
+
+Logged = Sequence[tuple[str, int]]
+
+
+def why(counts: Counts, logged: Logged, answer: str | None) -> str:
+    """Return the problem of a run without an acknowledged record, in one paragraph.
+
+    logged: messages of the clients' own log, each with how often it came. answer: what a Produce
+    over the raw protocol was answered at the end, or None if there was nobody to ask.
+    """
+    parts = [_of(name, error, number, counts) for (name, error), number in _worst(counts)]
+    parts = [f"The clients' errors: {'; '.join(parts)}"] if parts else []
+    if lines := [f"{_short(line)} ({number:,} times)" for line, number in logged[:LINES_MAX]]:
+        parts.append(f"The clients logged: {'; '.join(lines)}")
+    if answer is not None:
+        parts.append(answer)
+    return ". ".join([NOTHING, *parts])
+
+
+def facts(counts: Counts, logged: Logged, answer: str | None) -> dict[str, Any]:
+    """Return the same for run.json, where programs read it."""
+    return {
+        "errors": [
+            {
+                "operation": name,
+                "error": error,
+                "times": number,
+                "detail": counts.details.get((name, error)),
+            }
+            for (name, error), number in _worst(counts)
+        ],
+        "log": [{"line": _short(line), "times": number} for line, number in logged[:LINES_MAX]],
+        "raw_produce": answer,
+    }
+
+
+def _worst(counts: Counts) -> list[tuple[tuple[str, str], int]]:
+    """Return the most frequent errors. Those of what writes come first: a poll that finds nothing
+    is no reason."""
+    ordered = sorted(counts.errors.items(), key=lambda item: (item[0][0] == "Poll", -item[1]))
+    return ordered[:ERRORS_MAX]
+
+
+def _of(name: str, error: str, number: int, counts: Counts) -> str:
+    detail = counts.details.get((name, error))
+    told = f" ({_short(detail)})" if detail and detail != error else ""
+    return f"{name} {error} {number:,} times of {counts.by_operation[name]:,}{told}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}…"
