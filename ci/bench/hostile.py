@@ -23,7 +23,7 @@ from ci.bench import family
 from ci.bench.table import Ratio, Table
 from ci.errors import UsageError
 from ci.places import KAFKA_VERSION
-from reference_impl.core.broker_configs import STANDARD_AUTHORIZER
+from reference_impl.core.configs.broker import STANDARD_AUTHORIZER
 from reference_impl.robustness.hostile import attacks
 from reference_impl.robustness.hostile.witness import Place, Witness
 from reference_impl.robustness.process import Address, BrokerProcess, RawClient

@@ -14,7 +14,7 @@ Table = Mapping[Enum, Mapping[Enum, Enum]]
 DIAGRAMS = {
     "classic-group": (
         "reference_impl/README.md",
-        "reference_impl.core.groups.states:CLASSIC_GROUP",
+        "reference_impl.core.groups.classic.states:CLASSIC_GROUP",
     ),
     "consumer-group": (
         "reference_impl/README.md",

@@ -89,7 +89,7 @@ def pairs(config: list[str] | None) -> dict[str, str]:
 
 def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
     """Return the file's settings, overridden by those of --config. Raise UsageError."""
-    from reference_impl.core.config_keys import BadConfig
+    from reference_impl.core.configs.keys import BadConfig
     from reference_impl.host import properties
 
     try:

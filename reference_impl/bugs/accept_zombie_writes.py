@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reference_impl.bugs.admit_fenced_producers import AdmitFencedProducers
-from reference_impl.core.batch_validation import ValidatedBatch
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.batch_validation import ValidatedBatch
+from reference_impl.core.partitions.partition import Partition
 
 
 class AcceptZombieWrites(AdmitFencedProducers):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_impl.core.batch_validation import ValidatedBatch
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, SetTimer
 from reference_impl.core.events import Event, Stopping, TimerFired, TimerKey
 from reference_impl.core.log import AppendResult
 from reference_impl.core.node import Node
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.batch_validation import ValidatedBatch
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 from reference_impl.wire import NO_TIMESTAMP
 

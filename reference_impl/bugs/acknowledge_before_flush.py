@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference_impl.core.batch_validation import ValidatedBatch
-from reference_impl.core.config_keys import LONG_MAX
+from reference_impl.core.configs.keys import LONG_MAX
 from reference_impl.core.log import AppendResult
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.batch_validation import ValidatedBatch
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.core.batch_validation import ValidatedBatch
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.batch_validation import ValidatedBatch
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
 from reference_impl.wire import ErrorCode

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reference_impl.core.batch_validation import ValidatedBatch
 from reference_impl.core.log import AppendResult
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.batch_validation import ValidatedBatch
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import ACKS_ALL, Rules
 from reference_impl.wire import NO_TIMESTAMP
 

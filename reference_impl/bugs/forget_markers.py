@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from reference_impl.core.purgatory import PartitionKey
+from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.rules import Rules
 from reference_impl.core.transactions.transaction import Transaction
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reference_impl.core.groups.classic_group import Member
+from reference_impl.core.groups.classic.group import Member
 from reference_impl.core.rules import Rules
 
 

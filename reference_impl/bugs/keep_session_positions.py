@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.fetch_sessions import Wanted
+from reference_impl.core.partitions.fetch_sessions import Wanted
 from reference_impl.core.rules import Rules
 from reference_impl.wire import Struct
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.partitions.batch_validation import ValidatedBatch
 from reference_impl.wire import Record, RecordBatch, read_header
 
 CODEC_BITS = 7

@@ -10,9 +10,8 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
-from reference_impl.core import stray_directories
-from reference_impl.core.api import Api
-from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.dynamic import ALL_BROKERS
 from reference_impl.core.controller.config_changes import MIN_INSYNC_REPLICAS
 from reference_impl.core.controller.metadata_image import (
     BROKER_RESOURCE,
@@ -22,20 +21,21 @@ from reference_impl.core.controller.metadata_image import (
     TopicImage,
 )
 from reference_impl.core.controller.metadata_log import MetadataLog
+from reference_impl.core.controller.producer_ids import ProducerIds
 from reference_impl.core.controller.records import config_record, new_leadership
-from reference_impl.core.data_directory import DataDirectory
-from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import Event, Request
-from reference_impl.core.fetch_sessions import FetchSessions
 from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.log import stray_directories
 from reference_impl.core.log.cleaner import Cleaner
+from reference_impl.core.log.data_directory import DataDirectory
 from reference_impl.core.log.log_directory import LogDirectory
-from reference_impl.core.partition import Partition
-from reference_impl.core.producer_ids import ProducerIds
-from reference_impl.core.purgatory import Purgatory
+from reference_impl.core.partitions.fetch_sessions import FetchSessions
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.purgatory import Purgatory
+from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quotas.throttling import Throttles
-from reference_impl.core.replicas import Replicas
+from reference_impl.core.requests.api import Api
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.access import Access
 from reference_impl.core.security.authentication import Authentication

@@ -16,7 +16,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.events import TimerKey
 from reference_impl.core.log.retention import delete_old_segments
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.storage import StorageError
 
 TIMER = "housekeeping"

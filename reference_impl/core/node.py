@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from reference_impl.core import housekeeping, purgatory
-from reference_impl.core.api import Api
+from reference_impl.core import housekeeping
 from reference_impl.core.broker import Broker
-from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay
 from reference_impl.core.events import (
     ConnectionClosed,
@@ -27,6 +26,8 @@ from reference_impl.core.events import (
 )
 from reference_impl.core.groups import coordinator
 from reference_impl.core.handlers import HANDLERS
+from reference_impl.core.partitions import purgatory
+from reference_impl.core.requests.api import Api
 from reference_impl.core.rules import Rules
 from reference_impl.core.security import authentication
 from reference_impl.core.security.listeners import Endpoint

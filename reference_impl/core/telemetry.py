@@ -22,14 +22,14 @@ from uuid import UUID
 
 from crc32c import crc32c
 
-from reference_impl.core.client_metrics import (
+from reference_impl.core.configs.client_metrics import (
     ALL_METRICS,
     DEFAULT_INTERVAL_MS,
     Subscription,
     subscription_of,
 )
-from reference_impl.core.data_directory import uuid_text
 from reference_impl.core.events import Request
+from reference_impl.core.log.data_directory import uuid_text
 from reference_impl.core.refused import Refused
 from reference_impl.wire import Compression, ErrorCode
 

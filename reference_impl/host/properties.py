@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.configs.keys import BadConfig
 
 BLANKS = " \t\f"
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import cast
 
-from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.connection import Connection
 from reference_impl.host.departures import departures

@@ -7,7 +7,7 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.security.listeners import Tls
 
 

@@ -29,7 +29,7 @@ from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.core import effects as broker_effects
 from reference_impl.core import events as broker_events
-from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint

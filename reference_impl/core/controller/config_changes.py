@@ -11,9 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reference_impl.core.broker_configs import KNOWN_CONFIGS
-from reference_impl.core.client_metrics import check_client_metrics
-from reference_impl.core.config_keys import BadConfig, ConfigKey
+from reference_impl.core.configs.broker import KNOWN_CONFIGS
+from reference_impl.core.configs.client_metrics import check_client_metrics
+from reference_impl.core.configs.dynamic import ALL_BROKERS, check_dynamic
+from reference_impl.core.configs.group import check_group_configs
+from reference_impl.core.configs.keys import BadConfig, ConfigKey
+from reference_impl.core.configs.topic import TOPIC_CONFIGS, check_topic_configs
 from reference_impl.core.controller.metadata_image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -21,11 +24,8 @@ from reference_impl.core.controller.metadata_image import (
     TOPIC_RESOURCE,
 )
 from reference_impl.core.controller.records import config_record
-from reference_impl.core.dynamic_configs import ALL_BROKERS, check_dynamic
-from reference_impl.core.group_configs import check_group_configs
+from reference_impl.core.controller.topic_names import problem_with
 from reference_impl.core.refused import Refused
-from reference_impl.core.topic_configs import TOPIC_CONFIGS, check_topic_configs
-from reference_impl.core.topic_names import problem_with
 from reference_impl.wire import ErrorCode
 
 if TYPE_CHECKING:

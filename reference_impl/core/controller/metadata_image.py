@@ -15,8 +15,8 @@ from uuid import UUID
 from reference_impl.core.controller.client_quotas import ClientQuotas
 from reference_impl.core.controller.delegation_tokens import DelegationTokens
 from reference_impl.core.controller.scram_users import ScramUsers
+from reference_impl.core.controller.topic_names import collision_key
 from reference_impl.core.security.acls import Acl, Acls
-from reference_impl.core.topic_names import collision_key
 from reference_impl.wire import Struct
 
 TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32

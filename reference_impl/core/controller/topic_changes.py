@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.configs.topic import check_topic_configs
 from reference_impl.core.controller import records
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.controller.metadata_log import TOPIC as METADATA_TOPIC
+from reference_impl.core.controller.topic_names import collision_key, problem_with
 from reference_impl.core.refused import Refused
-from reference_impl.core.topic_configs import check_topic_configs
-from reference_impl.core.topic_names import collision_key, problem_with
 from reference_impl.wire import ErrorCode
 
 if TYPE_CHECKING:

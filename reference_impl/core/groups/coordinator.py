@@ -15,14 +15,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from reference_impl.core.config_keys import split_list
+from reference_impl.core.configs.group import group_setting
+from reference_impl.core.configs.keys import split_list
 from reference_impl.core.controller.metadata_image import MetadataImage
 from reference_impl.core.controller.topic_changes import create_topic
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import TimerKey
-from reference_impl.core.group_configs import group_setting
-from reference_impl.core.groups import expiry, group_log, rebalance, timers
-from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups import expiry, group_log
+from reference_impl.core.groups.classic import rebalance, timers
+from reference_impl.core.groups.classic.group import ClassicGroup
+from reference_impl.core.groups.classic.states import Move, State
 from reference_impl.core.groups.consumer import leaving, records
 from reference_impl.core.groups.consumer import timers as consumer_timers
 from reference_impl.core.groups.consumer.draft import Draft
@@ -31,7 +33,6 @@ from reference_impl.core.groups.consumer.states import MemberState
 from reference_impl.core.groups.group_log import KeyValue
 from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.groups.pending_offsets import Commit, PendingOffsets
-from reference_impl.core.groups.states import Move, State
 from reference_impl.core.log.replaying import replaying
 from reference_impl.core.refused import Refused
 from reference_impl.wire import (

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, Report, SetTimer
-from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
+from reference_impl.core.groups.classic.group import CONSUMER_PROTOCOL, ClassicGroup
+from reference_impl.core.groups.classic.states import State
+from reference_impl.core.groups.classic.timers import TIMER
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
-from reference_impl.core.groups.states import State
-from reference_impl.core.groups.timers import TIMER
 from reference_impl.core.refused import Refused
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.classic.group import ClassicGroup, Member
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
-from reference_impl.core.groups.states import State
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import (

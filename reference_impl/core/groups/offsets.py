@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from reference_impl.core.config_keys import LONG_MAX
+from reference_impl.core.configs.keys import LONG_MAX
 from reference_impl.core.controller.metadata_image import TopicImage
-from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.classic.group import ClassicGroup
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer import commits
 from reference_impl.core.groups.consumer.commits import Committer
 from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
 from reference_impl.wire.primitives import ZERO_UUID

@@ -6,7 +6,6 @@ The versions are those of Kafka 4.3.1.
 
 from __future__ import annotations
 
-from reference_impl.core.api import Api
 from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_to_txn
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
 from reference_impl.core.handlers.alter_client_quotas import handle_alter_client_quotas
@@ -76,6 +75,7 @@ from reference_impl.core.handlers.sasl_handshake import handle_sasl_handshake
 from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_commit
 from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
+from reference_impl.core.requests.api import Api
 from reference_impl.wire import ApiKey
 
 HANDLERS: dict[int, Api] = {

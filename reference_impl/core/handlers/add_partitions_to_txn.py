@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.topic_names import is_internal
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.purgatory import PartitionKey
+from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
     CLUSTER_ACTION,
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,
 )
-from reference_impl.core.topic_names import is_internal
 from reference_impl.core.transactions.transaction import CLASSIC, EPOCH_PER_TRANSACTION
 from reference_impl.wire import ErrorCode, Struct, definition
 

@@ -20,9 +20,9 @@ from reference_impl.core.controller.client_quotas import (
 )
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import for_each
 from reference_impl.core.quotas.throttling import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.permissions import ALTER_CONFIGS_OF_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 

@@ -11,8 +11,8 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.controller.scram_users import removal_record, set_record
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import counted, for_each
 from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.core.security.scram import (
     BY_NUMBER,

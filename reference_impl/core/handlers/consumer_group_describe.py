@@ -13,7 +13,7 @@ from reference_impl.core.groups.consumer.leaving import no_consumer_group
 from reference_impl.core.groups.consumer.member import ConsumerMember, TopicIdPartition
 from reference_impl.core.groups.consumer.records import by_topic
 from reference_impl.core.refused import Refused
-from reference_impl.core.repetitions import Repetitions
+from reference_impl.core.requests.repetitions import Repetitions
 from reference_impl.core.security.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType

@@ -8,8 +8,8 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.controller.topic_changes import grow_topic, plan_growth
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import counted, for_each
 from reference_impl.core.security.permissions import ALTER_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from functools import partial
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.config_entries import topic_entries
+from reference_impl.core.configs.entries import topic_entries
 from reference_impl.core.controller.topic_changes import (
     BY_DEFAULT,
     NewTopic,
@@ -17,8 +17,8 @@ from reference_impl.core.controller.topic_changes import (
 )
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import counted, for_each
 from reference_impl.core.security.permissions import (
     CREATE_IN_CLUSTER,
     CREATE_TOPIC,

@@ -8,8 +8,8 @@ from uuid import UUID
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.acl_changes import (
     check_enabled,
     delete_acls,

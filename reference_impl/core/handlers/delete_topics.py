@@ -10,8 +10,8 @@ from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import delete_topic
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import counted, for_each
 from reference_impl.core.security.permissions import (
     DELETE_IN_CLUSTER,
     DELETE_TOPIC,

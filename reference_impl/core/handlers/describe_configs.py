@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.config_entries import (
+from reference_impl.core.configs.dynamic import ALL_BROKERS
+from reference_impl.core.configs.entries import (
     ConfigEntry,
     broker_entries,
     client_metrics_entries,
@@ -23,11 +24,10 @@ from reference_impl.core.controller.metadata_image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.repetitions import Repetitions
+from reference_impl.core.requests.repetitions import Repetitions
 from reference_impl.core.security.permissions import (
     DESCRIBE_CONFIGS_OF_CLUSTER,
     DESCRIBE_CONFIGS_OF_GROUP,

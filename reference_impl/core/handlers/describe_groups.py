@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.classic_group import ClassicGroup, Member
-from reference_impl.core.groups.states import State
+from reference_impl.core.groups.classic.group import ClassicGroup, Member
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.refused import Refused
-from reference_impl.core.repetitions import Repetitions
+from reference_impl.core.requests.repetitions import Repetitions
 from reference_impl.core.security.permissions import DESCRIBE_GROUP
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType

@@ -9,9 +9,9 @@ from itertools import groupby
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
-from reference_impl.core.repetitions import Repetitions
+from reference_impl.core.requests.giving_way import for_each
+from reference_impl.core.requests.repetitions import Repetitions
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 from reference_impl.wire import ErrorCode, Struct, definition
 

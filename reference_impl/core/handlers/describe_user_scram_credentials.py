@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import counted, for_each
 from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.fetch_sessions import (
+from reference_impl.core.log.partition_log import OffsetOutOfRange
+from reference_impl.core.log.segment import Slice
+from reference_impl.core.partitions.fetch_sessions import (
     NO_SESSION,
     TOPIC_IDS_SINCE,
     FetchContext,
@@ -20,10 +22,8 @@ from reference_impl.core.fetch_sessions import (
     Wanted,
     WantedKey,
 )
-from reference_impl.core.log.partition_log import OffsetOutOfRange
-from reference_impl.core.log.segment import Slice
-from reference_impl.core.partition import Partition
-from reference_impl.core.purgatory import PartitionKey, answered
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.purgatory import PartitionKey, answered
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import READ_COMMITTED, Rules
 from reference_impl.core.security.permissions import CLUSTER_ACTION, READ_TOPIC

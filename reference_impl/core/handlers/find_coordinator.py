@@ -12,9 +12,9 @@ from functools import partial
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import for_each
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.permissions import (
     CLUSTER_ACTION,
     DESCRIBE_GROUP,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.config_keys import ConfigType, split_list
+from reference_impl.core.configs.keys import ConfigType, split_list
 from reference_impl.core.controller.config_changes import Configured
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request

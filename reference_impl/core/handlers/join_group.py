@@ -1,7 +1,7 @@
 """JoinGroup (API key 11). Spec: JoinGroupRequest.json; KIP-62, KIP-134, KIP-345, KIP-394, KIP-559,
 KIP-800 (reason), KIP-814.
 
-The answer is given by groups/rebalance.py, when the generation begins.
+The answer is given by groups/classic/rebalance.py, when the generation begins.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
-from reference_impl.core.groups import answers
-from reference_impl.core.groups.joining import join
+from reference_impl.core.groups.classic import answers
+from reference_impl.core.groups.classic.joining import join
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode

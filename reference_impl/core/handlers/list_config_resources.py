@@ -15,7 +15,7 @@ from reference_impl.core.controller.metadata_image import (
 )
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import for_each
+from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
 from reference_impl.wire import ErrorCode, definition
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import counted
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused, disk_errors_refused
+from reference_impl.core.requests.giving_way import counted
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition

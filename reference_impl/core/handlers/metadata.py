@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import create_topic
+from reference_impl.core.controller.topic_names import is_internal, problem_with
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -17,7 +18,6 @@ from reference_impl.core.security.permissions import (
     DESCRIBE_CLUSTER,
     DESCRIBE_TOPIC,
 )
-from reference_impl.core.topic_names import is_internal, problem_with
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType
 from reference_impl.wire.primitives import ZERO_UUID

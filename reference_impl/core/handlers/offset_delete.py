@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL
+from reference_impl.core.groups.classic.group import CONSUMER_PROTOCOL
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.coordinator import Group
 from reference_impl.core.groups.offsets import TopicPartition
-from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import DELETE_GROUP, READ_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition

@@ -1,5 +1,5 @@
 """SyncGroup (API key 14). Spec: SyncGroupRequest.json; KIP-62, KIP-345, KIP-559 (v5). The answer is
-given by groups/syncing.py, when the leader's assignment is there."""
+given by groups/classic/syncing.py, when the leader's assignment is there."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
-from reference_impl.core.groups import answers
-from reference_impl.core.groups.syncing import sync
+from reference_impl.core.groups.classic import answers
+from reference_impl.core.groups.classic.syncing import sync
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode

@@ -9,13 +9,13 @@ from functools import partial
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import for_each
-from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.consumer.commits import Committer
 from reference_impl.core.groups.coordinator import Group
 from reference_impl.core.groups.group_log import encoded_commit
 from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
 from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
 from reference_impl.wire import ErrorCode, Struct, definition

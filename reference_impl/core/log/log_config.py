@@ -1,7 +1,7 @@
 """The configuration in force for one partition's log, typed. Source: LogConfig.java, the public
 fields.
 
-Keys, defaults and bounds are declared once, in `core/topic_configs.py`.
+Keys, defaults and bounds are declared once, in `core/configs/topic.py`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from reference_impl.core.config_keys import LONG_MAX, ConfigKey, ConfigType, split_list
-from reference_impl.core.topic_configs import (
+from reference_impl.core.configs.keys import LONG_MAX, ConfigKey, ConfigType, split_list
+from reference_impl.core.configs.topic import (
     INTERNAL_SEGMENT_BYTES,
     TOPIC_CONFIGS,
     check_topic_configs,

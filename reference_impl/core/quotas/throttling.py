@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reference_impl.core.broker_configs import BrokerConfig
-from reference_impl.core.config_keys import INT_MAX
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.keys import INT_MAX
 from reference_impl.core.controller.client_quotas import (
     CLIENT_ID,
     USER,

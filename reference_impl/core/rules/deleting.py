@@ -6,7 +6,7 @@ from reference_impl.core.log.batch_filter import horizon_has_passed, moved
 from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.readable_log import ReadableLog
 from reference_impl.core.log.segment import Segment
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.wire.records import BatchHeader, Record
 
 MINUTE_MS = 60_000

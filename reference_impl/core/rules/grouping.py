@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.consumer.assignors import Assignor, MemberSpec
 from reference_impl.core.groups.consumer.commits import Committer
 from reference_impl.core.groups.consumer.group import ConsumerGroup

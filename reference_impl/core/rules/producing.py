@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reference_impl.core import batch_validation
-from reference_impl.core.batch_validation import ValidatedBatch
 from reference_impl.core.log import AppendResult
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions import batch_validation
+from reference_impl.core.partitions.batch_validation import ValidatedBatch
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.groups.pending_offsets import PendingOffsets
-from reference_impl.core.partition import Partition
-from reference_impl.core.purgatory import PartitionKey
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.ending import check_ending_producer
 from reference_impl.core.transactions.markers import Marker

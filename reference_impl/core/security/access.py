@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.acls import Acls

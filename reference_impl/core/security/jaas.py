@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.configs.keys import BadConfig
 
 FLAGS = ("required", "requisite", "sufficient", "optional")
 _TOKEN = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"'=;]+)|([=;]))""")

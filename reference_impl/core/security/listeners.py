@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reference_impl.core.config_keys import BadConfig, ConfigKey, ConfigType, split_list, table
+from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list, table
 from reference_impl.core.security import jaas
 from reference_impl.core.security.plain import PLAIN
 from reference_impl.core.security.scram import SCRAM_MECHANISMS

@@ -21,8 +21,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reference_impl.core.controller.delegation_tokens import DelegationToken, removal_record
-from reference_impl.core.data_directory import uuid_text
 from reference_impl.core.events import Request
+from reference_impl.core.log.data_directory import uuid_text
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.scram import (
     ITERATIONS_MIN,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.core.groups.classic_group import ClassicGroup
-from reference_impl.core.groups.states import State
+from reference_impl.core.groups.classic.group import ClassicGroup
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from reference_impl.core.broker_configs import STANDARD_AUTHORIZER, BrokerConfig
-from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.configs.broker import STANDARD_AUTHORIZER, BrokerConfig
+from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition, request_definition
 from reference_impl.wire.acls import AclOperation, AclPermissionType, PatternType, ResourceType

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from reference_impl.core.broker_configs import BROKER_CONFIGS, KNOWN_CONFIGS, BrokerConfig
-from reference_impl.core.client_metrics import CLIENT_METRICS_CONFIGS
-from reference_impl.core.config_documentation import DOCUMENTATION
-from reference_impl.core.config_entries import ConfigSource
-from reference_impl.core.config_keys import BadConfig
-from reference_impl.core.group_configs import GROUP_CONFIGS
-from reference_impl.core.idle_broker_configs import WITHOUT_EFFECT
+from reference_impl.core.configs.broker import BROKER_CONFIGS, KNOWN_CONFIGS, BrokerConfig
+from reference_impl.core.configs.client_metrics import CLIENT_METRICS_CONFIGS
+from reference_impl.core.configs.documentation import DOCUMENTATION
+from reference_impl.core.configs.entries import ConfigSource
+from reference_impl.core.configs.group import GROUP_CONFIGS
+from reference_impl.core.configs.idle import WITHOUT_EFFECT
+from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.core.tests.world import World
-from reference_impl.core.topic_configs import TOPIC_CONFIGS
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 TOPIC, BROKER, METRICS = 2, 4, 16
@@ -197,7 +197,7 @@ def test_a_password_is_never_told() -> None:
 def test_every_key_says_what_it_is_for() -> None:
     keys = {*BROKER_CONFIGS, *GROUP_CONFIGS, *TOPIC_CONFIGS, *CLIENT_METRICS_CONFIGS}
     silent = sorted(keys - DOCUMENTATION.keys())
-    assert silent == [], "say in config_documentation.py what these are for"
+    assert silent == [], "say in configs/documentation.py what these are for"
     assert sorted(DOCUMENTATION.keys() - keys) == []
     assert [name for name, text in DOCUMENTATION.items() if not text.endswith(".")] == []
 

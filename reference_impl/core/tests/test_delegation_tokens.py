@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.sasl import Scram, plain
-from reference_impl.core.broker_configs import BrokerConfig
-from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.security import tokens
 from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE

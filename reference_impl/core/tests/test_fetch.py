@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reference_impl.core.fetch_sessions import EVICTION_MS
+from reference_impl.core.partitions.fetch_sessions import EVICTION_MS
 from reference_impl.core.tests.world import World, values_in
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reference_impl.core.node import never
-from reference_impl.core.record_walk import STEP_RECORDS
+from reference_impl.core.partitions.record_walk import STEP_RECORDS
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, Compression, ErrorCode, Struct, request_definition
 

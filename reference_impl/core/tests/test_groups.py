@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.groups.states import CLASSIC_GROUP, Move, State, next_state
+from reference_impl.core.groups.classic.states import CLASSIC_GROUP, Move, State, next_state
 from reference_impl.core.tests.group_client import (
     REBALANCE_MS,
     SESSION_MS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.broker_configs import BrokerConfig
-from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.security import jaas
 from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE, Endpoint
 

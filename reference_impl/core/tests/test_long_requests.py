@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reference_impl.core.broker_configs import STANDARD_AUTHORIZER
+from reference_impl.core.configs.broker import STANDARD_AUTHORIZER
 from reference_impl.core.events import Event, GoOn, Request, RequestArrived
 from reference_impl.core.tests.long_requests import Long, long_requests
 from reference_impl.core.tests.world import World

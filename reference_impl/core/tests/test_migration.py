@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.classic.group import ClassicGroup
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer.conversion import ASSIGNMENT, SUBSCRIPTION
 from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.states import State
 from reference_impl.core.tests.consumer_client import (
     Consumer,
     group_in,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.group_log import partition_for
-from reference_impl.core.groups.states import State
 from reference_impl.core.tests.group_client import (
     COMMIT,
     Client,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reference_impl.core.config_keys import LONG_MAX
-from reference_impl.core.partition import Partition
+from reference_impl.core.configs.keys import LONG_MAX
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, Compression, ErrorCode, Record, RecordBatch, patched

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
-from reference_impl.core.purgatory import PartitionKey, Purgatory
+from reference_impl.core.partitions.purgatory import PartitionKey, Purgatory
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 

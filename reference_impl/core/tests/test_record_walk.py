@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from reference_impl.core.record_walk import (
+from reference_impl.core.partitions.record_walk import (
     LONG,
     STEP_RECORDS,
     BadRecords,

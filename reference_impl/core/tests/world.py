@@ -11,7 +11,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import (
     CancelTimer,
     CloseConnection,

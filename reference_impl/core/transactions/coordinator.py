@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from reference_impl.core.controller.topic_changes import create_topic
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.events import TimerKey
-from reference_impl.core.purgatory import PartitionKey
+from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions import transaction_log

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reference_impl.core.groups import group_log
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.wire import ControlRecordType, end_txn_marker, read_header
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.transaction import EPOCH_PER_TRANSACTION
 from reference_impl.wire import ErrorCode

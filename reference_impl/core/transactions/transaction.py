@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reference_impl.core.purgatory import PartitionKey
+from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.transactions.states import Move, State, next_state
 
 NO_PRODUCER_ID = NO_EPOCH = NO_TIME = -1

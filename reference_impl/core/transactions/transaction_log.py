@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from reference_impl.core.groups.group_log import keeper_of
 from reference_impl.core.log.replaying import replaying
-from reference_impl.core.partition import Partition
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.states import STATE_IDS, State

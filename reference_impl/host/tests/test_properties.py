@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.configs.keys import BadConfig
 from reference_impl.host import properties
 
 TEXT = r"""

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from reference_impl.core.topic_configs import TOPIC_CONFIGS
+from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.robustness.fuzz.batches import Batches
 from reference_impl.robustness.fuzz.chance import BY_CHANCE
 from reference_impl.wire import ZERO_UUID, Struct, definition

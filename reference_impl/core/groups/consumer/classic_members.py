@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups import answers
-from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL
+from reference_impl.core.groups.classic import answers
+from reference_impl.core.groups.classic.group import CONSUMER_PROTOCOL
+from reference_impl.core.groups.classic.join_requests import (
+    needs_member_id,
+    protocols_of,
+    rebalance_timeout_of,
+)
 from reference_impl.core.groups.consumer import conversion, membership, regexes, targets, timers
 from reference_impl.core.groups.consumer.draft import Draft
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.heartbeat import new_member_id, note_member
 from reference_impl.core.groups.consumer.member import ClassicMembership, ConsumerMember
 from reference_impl.core.groups.consumer.states import MemberState
-from reference_impl.core.groups.join_requests import (
-    needs_member_id,
-    protocols_of,
-    rebalance_timeout_of,
-)
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Malformed, Struct, decode_versioned
 

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 
 from reference_impl.core.controller.metadata_image import MetadataImage
 from reference_impl.core.effects import Effect
-from reference_impl.core.groups import group_log, rebalance
-from reference_impl.core.groups import timers as classic_timers
-from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup, Member
+from reference_impl.core.groups import group_log
+from reference_impl.core.groups.classic import rebalance
+from reference_impl.core.groups.classic import timers as classic_timers
+from reference_impl.core.groups.classic.group import CONSUMER_PROTOCOL, ClassicGroup, Member
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer import records, timers
 from reference_impl.core.groups.consumer.draft import Draft
 from reference_impl.core.groups.consumer.group import ConsumerGroup
@@ -29,7 +31,6 @@ from reference_impl.core.groups.consumer.member import (
     ConsumerMember,
     TopicIdPartition,
 )
-from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.wire import (
     ErrorCode,

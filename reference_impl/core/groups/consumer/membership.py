@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reference_impl.core.groups import group_log, timers
-from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups import group_log
+from reference_impl.core.groups.classic import timers
+from reference_impl.core.groups.classic.group import ClassicGroup
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer import records
 from reference_impl.core.groups.consumer.conversion import upgraded
 from reference_impl.core.groups.consumer.draft import Draft
@@ -22,7 +24,6 @@ from reference_impl.core.groups.consumer.member import (
     ConsumerMember,
     TopicIdPartition,
 )
-from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
 

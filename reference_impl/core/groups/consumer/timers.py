@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.effects import CancelTimer, Effect, SetTimer
-from reference_impl.core.groups import timers
+from reference_impl.core.groups.classic import timers
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import ConsumerMember
 

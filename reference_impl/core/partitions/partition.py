@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from reference_impl.core.batch_validation import ValidatedBatch
 from reference_impl.core.controller.metadata_image import PartitionImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import AppendResult, PartitionLog
+from reference_impl.core.partitions.batch_validation import ValidatedBatch
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 

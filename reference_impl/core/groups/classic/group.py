@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reference_impl.core.events import Request
-from reference_impl.core.groups.states import Move, State, next_state
+from reference_impl.core.groups.classic.states import Move, State, next_state
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Malformed, decode_versioned, definition
 

@@ -5,7 +5,7 @@ The words are ours; what they say is in Kafka's documentation of broker and topi
 
 from __future__ import annotations
 
-from reference_impl.core.topic_configs import TOPIC_CONFIGS
+from reference_impl.core.configs.topic import TOPIC_CONFIGS
 
 _TOPICS = {
     "cleanup.policy": "What becomes of old records: delete them by age and size, keep the newest of"

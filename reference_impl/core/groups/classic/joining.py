@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
-from reference_impl.core.groups import answers, rebalance, timers
-from reference_impl.core.groups.classic_group import ClassicGroup, Member
-from reference_impl.core.groups.consumer import classic_members
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.join_requests import (
+from reference_impl.core.groups.classic import answers, rebalance, timers
+from reference_impl.core.groups.classic.group import ClassicGroup, Member
+from reference_impl.core.groups.classic.join_requests import (
     needs_member_id,
     protocols_of,
     rebalance_timeout_of,
 )
-from reference_impl.core.groups.states import State
+from reference_impl.core.groups.classic.states import State
+from reference_impl.core.groups.consumer import classic_members
+from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from reference_impl.core.effects import CancelTimer, Effect, SetTimer
 from reference_impl.core.events import TimerKey
-from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.classic.group import ClassicGroup, Member
 
 TIMER = "group"
 SESSION, PENDING_MEMBER, JOIN, INITIAL_JOIN, SYNC = (

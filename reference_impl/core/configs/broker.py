@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reference_impl.core.config_keys import (
+from reference_impl.core.configs.idle import WITHOUT_EFFECT
+from reference_impl.core.configs.keys import (
     INT_MAX,
     LONG_MAX,
     BadConfig,
@@ -20,7 +21,7 @@ from reference_impl.core.config_keys import (
     check_all,
     table,
 )
-from reference_impl.core.idle_broker_configs import WITHOUT_EFFECT
+from reference_impl.core.configs.topic import TOPIC_CONFIGS, defaults_from
 from reference_impl.core.security.listeners import (
     OF_LISTENERS,
     PREFIX,
@@ -28,7 +29,6 @@ from reference_impl.core.security.listeners import (
     Listener,
     listeners_of,
 )
-from reference_impl.core.topic_configs import TOPIC_CONFIGS, defaults_from
 
 _B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 _SHORT, _LIST = ConfigType.SHORT, ConfigType.LIST

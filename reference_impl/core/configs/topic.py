@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reference_impl.core.config_keys import (
+from reference_impl.core.configs.keys import (
     INT_MAX,
     LONG_MAX,
     BadConfig,

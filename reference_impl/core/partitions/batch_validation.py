@@ -11,9 +11,9 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from reference_impl.core.config_keys import LONG_MAX
+from reference_impl.core.configs.keys import LONG_MAX
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.record_walk import (
+from reference_impl.core.partitions.record_walk import (
     STEP_BYTES,
     STEP_RECORDS,
     BadRecords,

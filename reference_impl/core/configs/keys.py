@@ -1,7 +1,7 @@
 """The form of a configuration key: its type, default and bounds, as Kafka declares them.
 
-Source: ConfigDef.java (types, validators); the tables are `topic_configs.py` (LogConfig.java) and
-`broker_configs.py` (AbstractKafkaConfig.java).
+Source: ConfigDef.java (types, validators); the tables are `topic.py` (LogConfig.java) and
+`broker.py` (AbstractKafkaConfig.java).
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from reference_impl.core.broker_configs import KNOWN_CONFIGS, BrokerConfig
-from reference_impl.core.config_keys import BadConfig, ConfigKey, ConfigType, split_list
-from reference_impl.core.idle_broker_configs import ALTERABLE, THROTTLES
+from reference_impl.core.configs.broker import KNOWN_CONFIGS, BrokerConfig
+from reference_impl.core.configs.idle import ALTERABLE, THROTTLES
+from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list
+from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.core.security.listeners import PREFIX
-from reference_impl.core.topic_configs import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
 """The name of the resource whose configuration all brokers have."""

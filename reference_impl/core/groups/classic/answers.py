@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from reference_impl.core.effects import Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.wire import ErrorCode, Struct, definition
 
 JOIN_RESPONSE = definition("JoinGroupResponse")

@@ -16,8 +16,8 @@ from uuid import UUID
 from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
-from reference_impl.core.partition import Partition
-from reference_impl.core.purgatory import PartitionKey
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import ErrorCode

@@ -9,14 +9,14 @@ from enum import IntEnum
 from itertools import dropwhile
 from typing import TYPE_CHECKING
 
-from reference_impl.core.broker_configs import KNOWN_CONFIGS
-from reference_impl.core.client_metrics import CLIENT_METRICS_CONFIGS
-from reference_impl.core.config_documentation import DOCUMENTATION
-from reference_impl.core.config_keys import SECRETS, ConfigKey
-from reference_impl.core.dynamic_configs import ALL_BROKERS, DYNAMIC, key_of_broker
-from reference_impl.core.group_configs import GROUP_CONFIGS
-from reference_impl.core.idle_broker_configs import NOTE, WITHOUT_EFFECT
-from reference_impl.core.topic_configs import TOPIC_CONFIGS
+from reference_impl.core.configs.broker import KNOWN_CONFIGS
+from reference_impl.core.configs.client_metrics import CLIENT_METRICS_CONFIGS
+from reference_impl.core.configs.documentation import DOCUMENTATION
+from reference_impl.core.configs.dynamic import ALL_BROKERS, DYNAMIC, key_of_broker
+from reference_impl.core.configs.group import GROUP_CONFIGS
+from reference_impl.core.configs.idle import NOTE, WITHOUT_EFFECT
+from reference_impl.core.configs.keys import SECRETS, ConfigKey
+from reference_impl.core.configs.topic import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from reference_impl.core.broker import Broker

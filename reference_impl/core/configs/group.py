@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reference_impl.core.broker_configs import BrokerConfig
-from reference_impl.core.config_keys import BadConfig, ConfigKey, ConfigType, check_all, table
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, check_all, table
 
 GROUP_CONFIGS = table(
     *(

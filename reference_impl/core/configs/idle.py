@@ -7,7 +7,7 @@ start with one, because a setting that is given at the start should do something
 
 from __future__ import annotations
 
-from reference_impl.core.config_keys import LONG_MAX, ConfigKey, ConfigType, table
+from reference_impl.core.configs.keys import LONG_MAX, ConfigKey, ConfigType, table
 
 _B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 _SHORT, _D, _LIST = ConfigType.SHORT, ConfigType.DOUBLE, ConfigType.LIST

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect
-from reference_impl.core.groups import answers, timers
-from reference_impl.core.groups.classic_group import ClassicGroup, Member
-from reference_impl.core.groups.states import Move, State
+from reference_impl.core.groups.classic import answers, timers
+from reference_impl.core.groups.classic.group import ClassicGroup, Member
+from reference_impl.core.groups.classic.states import Move, State
 from reference_impl.wire import ErrorCode
 
 if TYPE_CHECKING:
