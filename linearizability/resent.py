@@ -3,9 +3,10 @@
 A producer snapshot holds only the last batch of each producer (ProducerSnapshot.json). A broker
 that is killed after it has closed a segment therefore no longer knows the earlier ones of up to
 five batches in flight. It refuses their retries with OUT_OF_ORDER_SEQUENCE_NUMBER, and the producer
-raises its epoch and sends them again (TransactionManager.canRetry, KIP-360): Apache Kafka stores
-them twice. This excuses a copy in another epoch of a record whose sender was waiting for its
-acknowledgement when a node was stopped, and nothing else.
+raises its epoch and sends them again (TransactionManager.canRetry, KIP-360), so they are stored
+twice. Apache Kafka 4.3.1 does the same: of five batches resent after a kill it refused four, knew
+the fifth, and then accepted a copy in the next epoch. This excuses a copy in another epoch of a
+record whose sender was waiting for its acknowledgement when a node was stopped, and nothing else.
 """
 
 from __future__ import annotations
