@@ -31,12 +31,15 @@ DIAGRAMS = {
     "sasl": ("reference_impl/README.md", "reference_impl.core.security.sasl_states:SASL"),
     "producer": (
         "reference_impl/client/README.md",
-        "reference_impl.client.transaction_states:PRODUCER",
+        "reference_impl.client.producing.transactions.states:PRODUCER",
     ),
-    "member": ("reference_impl/client/README.md", "reference_impl.client.membership_states:MEMBER"),
+    "member": (
+        "reference_impl/client/README.md",
+        "reference_impl.client.group.classic.states:MEMBER",
+    ),
     "consumer-member": (
         "reference_impl/client/README.md",
-        "reference_impl.client.consumer_membership_states:CONSUMER_MEMBER",
+        "reference_impl.client.group.consumer.states:CONSUMER_MEMBER",
     ),
 }
 """name -> (the README with its marks, module:TABLE)."""

@@ -11,25 +11,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl.client import calls
+from reference_impl.client.cluster.coordinators import Coordinators
+from reference_impl.client.cluster.metadata import Metadata
 from reference_impl.client.config import consumer_config
-from reference_impl.client.consumer_membership import ConsumerMembership
-from reference_impl.client.coordinators import Coordinators
 from reference_impl.client.errors import ClientError, IllegalState, Refusal, is_retriable
-from reference_impl.client.fetcher import Fetcher
-from reference_impl.client.group_member import GroupMember
-from reference_impl.client.group_offsets import GroupOffsets
-from reference_impl.client.kernel import Chance
-from reference_impl.client.machine import Machine
-from reference_impl.client.membership import ClassicMembership
-from reference_impl.client.metadata import Metadata
-from reference_impl.client.positions import Positions
-from reference_impl.client.subscription import (
+from reference_impl.client.group.classic.membership import ClassicMembership
+from reference_impl.client.group.consumer.membership import ConsumerMembership
+from reference_impl.client.group.member import GroupMember
+from reference_impl.client.group.offsets import GroupOffsets
+from reference_impl.client.group.subscription import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     Mode,
     Subscription,
 )
-from reference_impl.client.truncation import Truncation
+from reference_impl.client.kernel import Chance
+from reference_impl.client.machine import Machine
+from reference_impl.client.reading.fetcher import Fetcher
+from reference_impl.client.reading.positions import Positions
+from reference_impl.client.reading.truncation import Truncation
 from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 MEMBERSHIPS: dict[str, type[ClassicMembership] | type[ConsumerMembership]] = {

@@ -11,14 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl.client import calls
-from reference_impl.client.accumulator import (
-    Accumulator,
-    PendingSend,
-    ProducerIdAndEpoch,
-    estimated_size,
-)
+from reference_impl.client.cluster.coordinators import Coordinators
+from reference_impl.client.cluster.metadata import Metadata
 from reference_impl.client.config import producer_config
-from reference_impl.client.coordinators import Coordinators
 from reference_impl.client.errors import (
     ClientError,
     IllegalState,
@@ -27,15 +22,24 @@ from reference_impl.client.errors import (
     TimedOut,
     is_retriable,
 )
-from reference_impl.client.idempotence import Idempotence
 from reference_impl.client.kernel import Chance
 from reference_impl.client.machine import Machine
-from reference_impl.client.metadata import Metadata
-from reference_impl.client.partitioners import Partitioner, RoundRobinPartitioner, StickyPartitioner
-from reference_impl.client.sender import Sender
-from reference_impl.client.sequences import Sequences
-from reference_impl.client.transaction_states import State
-from reference_impl.client.transactions import Transactions
+from reference_impl.client.producing.accumulator import (
+    Accumulator,
+    PendingSend,
+    ProducerIdAndEpoch,
+    estimated_size,
+)
+from reference_impl.client.producing.idempotence import Idempotence
+from reference_impl.client.producing.partitioners import (
+    Partitioner,
+    RoundRobinPartitioner,
+    StickyPartitioner,
+)
+from reference_impl.client.producing.sender import Sender
+from reference_impl.client.producing.sequences import Sequences
+from reference_impl.client.producing.transactions.states import State
+from reference_impl.client.producing.transactions.transactions import Transactions
 from reference_impl.client.values import ProducerRecord, TopicPartition
 from reference_impl.wire import HEADER_BYTES
 

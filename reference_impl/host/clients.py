@@ -18,8 +18,8 @@ from reference_impl.access import access_of
 from reference_impl.client import calls
 from reference_impl.client.consumer import Consumer as ConsumerMachine
 from reference_impl.client.effects import Change, PartitionsChanged
+from reference_impl.client.group.subscription import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from reference_impl.client.producer import Producer as ProducerMachine
-from reference_impl.client.subscription import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
     ConsumerRecord,

@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
-from reference_impl.client.assignors import (
+from reference_impl.client.group.classic.assignors import (
     ASSIGNORS,
     Assignment,
     CooperativeStickyAssignor,
     MemberSubscription,
     encode_subscription,
 )
-from reference_impl.client.partitioners import murmur2
+from reference_impl.client.producing.partitioners import murmur2
 from reference_impl.client.values import TopicPartition
 from reference_impl.wire.tests.java_oracle import run
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from reference_impl.client import calls
-from reference_impl.client.consumer_membership_states import Move, State, next_state
 from reference_impl.client.effects import Ask, Change
 from reference_impl.client.errors import ClientError
+from reference_impl.client.group.consumer.states import Move, State, next_state
 from reference_impl.client.tests.consumer_script import (
     ONE,
     POLL,

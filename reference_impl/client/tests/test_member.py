@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from reference_impl.client import calls
-from reference_impl.client.assignors import decode_assignment, encode_assignment
 from reference_impl.client.effects import Change, Lane
 from reference_impl.client.errors import ClientError, IllegalState
-from reference_impl.client.membership_states import Move, State, next_state
+from reference_impl.client.group.classic.assignors import decode_assignment, encode_assignment
+from reference_impl.client.group.classic.states import Move, State, next_state
 from reference_impl.client.tests.consumer_script import (
     ONE,
     POLL,

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from reference_impl.client.assignors import ASSIGNORS
 from reference_impl.client.errors import ClientError, Refusal
+from reference_impl.client.group.classic.assignors import ASSIGNORS
 from reference_impl.client.tests.tcp import (
     EARLIEST,
     Diary,

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from reference_impl.client.fetch_sessions import FetchSession, Wanted
-from reference_impl.client.fetched import FetchedPartition
+from reference_impl.client.reading.fetch_sessions import FetchSession, Wanted
+from reference_impl.client.reading.fetched import FetchedPartition
 from reference_impl.client.values import TimestampType, TopicPartition
 from reference_impl.wire import (
     LOG_APPEND_TIME_BIT,

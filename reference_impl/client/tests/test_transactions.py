@@ -9,8 +9,8 @@ import pytest
 from reference_impl.client import calls
 from reference_impl.client.errors import ClientError, IllegalState
 from reference_impl.client.producer import Producer
+from reference_impl.client.producing.transactions.states import PRODUCER, Move, State, next_state
 from reference_impl.client.tests.script import Script
-from reference_impl.client.transaction_states import PRODUCER, Move, State, next_state
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,

@@ -1,0 +1,164 @@
+"""The existing topics, and the leaders of their partitions.
+
+Source: MetadataRequest.json, MetadataResponse.json; KIP-320 (a leader epoch never goes back);
+KIP-516 (topic ids); Java classes Metadata, MetadataCache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from reference_impl.client.cluster.network import Failure, Network, Node
+from reference_impl.client.config import Config
+from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.values import TopicPartition
+from reference_impl.wire import ZERO_UUID, ApiKey, Struct, request_definition
+
+TIMER = ("metadata",)
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The leader of a partition; node is -1 while there is none."""
+
+    node_id: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class Topic:
+    """One topic as of the newest metadata; error is not 0 when it cannot be used."""
+
+    name: str
+    error: int
+    topic_id: UUID = ZERO_UUID
+    leaders: dict[int, Leader] = field(default_factory=dict)
+
+
+class Metadata:
+    """The metadata of the wanted topics, refreshed when it is old or was found wrong."""
+
+    def __init__(
+        self, kernel: Kernel, network: Network, config: Config, *, allow_auto_topic_creation: bool
+    ) -> None:
+        self._kernel = kernel
+        self._network = network
+        self._allow_auto_topic_creation = allow_auto_topic_creation
+        self._max_age_ms: int = config["metadata.max.age.ms"]
+        self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
+        self._wanted: dict[str, None] = {}
+        self._topics: dict[str, Topic] = {}
+        self._retry_backoff_ms: int = config["retry.backoff.ms"]
+        self._asked_ms = -self._retry_backoff_ms
+        self._is_asking = False
+        self._is_stale = False
+        self._listeners: list[Callable[[], None]] = []
+
+    def on_update(self, listener: Callable[[], None]) -> None:
+        """Call this after each answer."""
+        self._listeners.append(listener)
+
+    # --- what is known ------------------------------------------------------------------------
+
+    def topic(self, name: str) -> Topic | None:
+        """Return a topic, or None until its metadata has arrived."""
+        return self._topics.get(name)
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Return the topic name that belongs to an id."""
+        for topic in self._topics.values():
+            if topic.topic_id == topic_id:
+                return topic.name
+        return None
+
+    def partitions(self, name: str) -> list[int]:
+        """Return the partitions of a topic, led or not."""
+        topic = self._topics.get(name)
+        return sorted(topic.leaders) if topic is not None else []
+
+    def leader(self, partition: TopicPartition) -> tuple[Node, int] | None:
+        """Return (broker, leader epoch), or None while no leader is known."""
+        topic = self._topics.get(partition.topic)
+        leader = topic.leaders.get(partition.partition) if topic is not None else None
+        node = self._network.node(leader.node_id) if leader is not None else None
+        return (node, leader.epoch) if node is not None and leader is not None else None
+
+    # --- asking -------------------------------------------------------------------------------
+
+    def want(self, *names: str) -> None:
+        """Keep these topics up to date from now on."""
+        new = [name for name in names if name not in self._wanted]
+        self._wanted.update(dict.fromkeys(new))
+        if new:
+            self._is_stale = True
+            self._schedule(0)
+
+    def want_only(self, names: list[str]) -> None:
+        """Forget all other topics."""
+        self._wanted = {name: None for name in self._wanted if name in names}
+        self._topics = {name: self._topics[name] for name in self._topics if name in names}
+        self.want(*names)
+
+    def refresh(self) -> None:
+        """Refresh the metadata soon, because it was found wrong or incomplete."""
+        self._is_stale = True
+        # Not faster than `retry.backoff.ms`: many partitions may find out about one lost leader.
+        earliest_ms = self._asked_ms + self._retry_backoff_ms
+        self._schedule(max(0, earliest_ms - self._kernel.monotonic_ms))
+
+    def _schedule(self, delay_ms: int) -> None:
+        if not self._is_asking and not self._kernel.has_timer_before(TIMER, delay_ms):
+            self._kernel.after(delay_ms, TIMER, self._ask)
+
+    def _ask(self) -> None:
+        self._is_asking, self._is_stale = True, False
+        self._asked_ms = self._kernel.monotonic_ms
+        of = request_definition(ApiKey.METADATA)
+        body = of.new(
+            topics=[of.struct("MetadataRequestTopic", name=name) for name in self._wanted],
+            allow_auto_topic_creation=self._allow_auto_topic_creation,
+        )
+        node = self._network.least_loaded()
+        # Version 4 is the first which knows allow_auto_topic_creation (KIP-204).
+        self._network.ask(node, ApiKey.METADATA, body, self._answered, self._failed, version_min=4)
+
+    def _failed(self, _: Failure) -> None:
+        self._is_asking = False
+        self._schedule(self._backoff.fail())
+
+    def _answered(self, answer: Struct) -> None:
+        self._is_asking = False
+        self._network.learn([Node(row.node_id, row.host, row.port) for row in answer.brokers])
+        leaderless = False
+        for row in answer.topics:
+            if row.name not in self._wanted:
+                continue
+            topic = self._updated(row)
+            self._topics[row.name] = topic
+            leaderless |= bool(topic.error) or any(
+                leader.node_id < 0 for leader in topic.leaders.values()
+            )
+        if leaderless or self._is_stale:
+            self._schedule(self._backoff.fail())
+        else:
+            self._backoff.succeed()
+            self._schedule(self._max_age_ms)
+        for listener in self._listeners:
+            listener()
+
+    def _updated(self, row: Struct) -> Topic:
+        before = self._topics.get(row.name)
+        topic = Topic(row.name, row.error_code, row.topic_id)
+        is_same = before is not None and before.topic_id == row.topic_id
+        for partition in row.partitions:
+            leader = Leader(partition.leader_id, partition.leader_epoch)
+            known = before.leaders.get(partition.partition_index) if before and is_same else None
+            if known is not None and 0 <= leader.epoch < known.epoch:
+                leader = known  # told by a broker which is behind the others (KIP-320)
+            topic.leaders[partition.partition_index] = leader
+        if row.error_code and before is not None and not topic.leaders:
+            topic.leaders = before.leaders  # a passing error makes no partition disappear
+            topic.topic_id = before.topic_id
+        return topic

@@ -1,0 +1,73 @@
+"""The leader's work in a classic group: assign the partitions to all members.
+
+Source: ConsumerCoordinator.java (onLeaderElected, performAssignment); KIP-814 (a static member that
+comes back as the leader assigns nothing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from reference_impl.client.cluster.metadata import Metadata
+from reference_impl.client.group.classic.assignors import (
+    Assignor,
+    MemberSubscription,
+    decode_subscription,
+    encode_assignment,
+)
+from reference_impl.wire import Struct
+
+
+class Leadership:
+    """The leader's part of one rebalance after the other."""
+
+    def __init__(self, metadata: Metadata, assignors: Mapping[str, Assignor]) -> None:
+        self._metadata = metadata
+        self._assignors = assignors
+        self._protocol_name = ""
+        self._members: dict[str, MemberSubscription] | None = None
+        """To be served once the metadata of all topics is known; else None."""
+        self._counts: dict[str, int] = {}
+        """How many partitions each topic had in the last assignment."""
+
+    def end(self) -> None:
+        """Stop leading."""
+        self._members, self._counts = None, {}
+
+    def begin(self, answer: Struct) -> None:
+        """Note the members and their subscriptions from the answer to JoinGroup."""
+        self._protocol_name = answer.protocol_name
+        self._members = {
+            row.member_id: decode_subscription(row.metadata, row.group_instance_id)
+            for row in answer.members
+        }
+        self._metadata.want(*topics_of(self._members))
+
+    @property
+    def can_assign(self) -> bool:
+        """Whether members wait for an assignment and all topics are known."""
+        topics = topics_of(self._members or {})
+        return self._members is not None and all(map(self._metadata.topic, topics))
+
+    def assign(self) -> tuple[str, dict[str, bytes]]:
+        """Return the protocol, and the share of each member, as SyncGroup wants them."""
+        members, self._members = self._members or {}, None
+        self._counts = self._partition_counts(sorted(topics_of(members)))
+        existing = {topic: count for topic, count in self._counts.items() if count}
+        assignment = self._assignors[self._protocol_name].assign(existing, members)
+        return self._protocol_name, {
+            member_id: encode_assignment(share) for member_id, share in assignment.items()
+        }
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the number of partitions has changed, so that they must be assigned again."""
+        return self._counts != self._partition_counts(self._counts)
+
+    def _partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
+        return {topic: len(self._metadata.partitions(topic)) for topic in topics}
+
+
+def topics_of(members: Mapping[str, MemberSubscription]) -> set[str]:
+    """Return the topics to which any of them subscribes."""
+    return {topic for member in members.values() for topic in member.topics}

@@ -1,0 +1,112 @@
+"""The interface of a consumer's membership, whichever of the two group protocols it speaks.
+
+`classic/` speaks the classic one: the members share the partitions out among themselves, and
+all of them stop for it. `consumer/` speaks that of KIP-848: the coordinator does it,
+and each member walks to its part alone. The configuration `group.protocol` chooses.
+
+Source: AbstractCoordinator.java, AbstractMembershipManager.java; KIP-62 (poll interval).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from reference_impl.client.cluster.coordinators import Coordinators, KeyType
+from reference_impl.client.config import Config
+from reference_impl.client.errors import ClientError
+from reference_impl.client.group.handover import Handover, Then
+from reference_impl.client.group.offsets import GroupOffsets
+from reference_impl.client.group.subscription import Subscription
+from reference_impl.client.kernel import Kernel
+from reference_impl.client.values import ConsumerGroupMetadata
+
+POLL = ("poll",)
+
+
+class GroupMember(ABC):
+    """One consumer as a member of its group."""
+
+    def __init__(
+        self, kernel: Kernel, config: Config, subscription: Subscription, coordinators: Coordinators
+    ) -> None:
+        self._kernel = kernel
+        self._config = config
+        self._subscription = subscription
+        self._coordinators = coordinators
+        self._key = (KeyType.GROUP, config["group.id"])
+        self._instance_id: str | None = config["group.instance.id"]
+        self.offsets = GroupOffsets(kernel, config, coordinators, self.group_metadata, self.evicted)
+        self._handover = Handover(kernel, config, subscription, self.offsets)
+        self.error: ClientError | None = None
+        """To be raised by the next poll."""
+
+    # --- who we are ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return our identity for the coordinator; the generation of the classic protocol and the
+        member epoch of KIP-848 stand in the same place, and are negative while we are nobody."""
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the coordinator has accepted us, as far as we know."""
+        return self.group_metadata().generation_id >= 0
+
+    @property
+    @abstractmethod
+    def is_known(self) -> bool:
+        """Whether the coordinator knows us, so that it would wait for us."""
+
+    @property
+    @abstractmethod
+    def may_read(self) -> bool:
+        """Whether what we hold is ours, and none of it is just changing hands."""
+
+    # --- what the consumer tells us -----------------------------------------------------------
+
+    @abstractmethod
+    def subscribed(self) -> None:
+        """React to changed topics."""
+
+    def poll_begins(self) -> None:
+        """Note that the application is alive."""
+        self._kernel.cancel(POLL)
+
+    def poll_ends(self) -> None:
+        """Require the next poll within `max.poll.interval.ms`."""
+        if self.is_known:
+            self._kernel.after(self._config["max.poll.interval.ms"], POLL, self._is_silent)
+
+    @abstractmethod
+    def _is_silent(self) -> None:
+        """Leave after no poll for `max.poll.interval.ms`, so that others can take our partitions
+        (KIP-62)."""
+
+    def change_handled(self) -> None:
+        """Go on after the application has handled the last change of its partitions."""
+        self._handover.change_handled()
+
+    @abstractmethod
+    def metadata_changed(self) -> None:
+        """React to new metadata of topics."""
+
+    @abstractmethod
+    def evicted(self, code: int) -> None:
+        """React to an answer that denies our membership, or our generation."""
+
+    def take_error(self) -> ClientError | None:
+        """Return what went wrong since the last poll; a fatal error is returned every time."""
+        error = self.error
+        if error is not None and not error.fatal:
+            self.error = None
+        return error
+
+    # --- what goes on by itself ---------------------------------------------------------------
+
+    @abstractmethod
+    def run(self, is_polling: bool) -> None:
+        """Go on with whatever can go on. Changes that the application may notice need a poll."""
+
+    @abstractmethod
+    def leave(self, then: Then) -> None:
+        """Give everything up and leave; a static member keeps its place (KIP-345)."""

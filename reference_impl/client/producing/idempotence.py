@@ -1,0 +1,98 @@
+"""Manage the identity of an idempotent producer: get one, keep it, and change it when a sequence
+number is lost.
+
+Source: KIP-98, Idempotent Producer Guarantees; KIP-360; TransactionManager.canRetry,
+bumpIdempotentEpochAndResetIdIfNeeded.
+"""
+
+from __future__ import annotations
+
+from reference_impl.client.cluster.network import Failure, Network
+from reference_impl.client.config import Config
+from reference_impl.client.errors import ClientError, Refusal, is_retriable
+from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.producing.accumulator import Batch, ProducerIdAndEpoch
+from reference_impl.client.producing.sequences import Sequences
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+
+def may_send_again(
+    sequences: Sequences, batch: Batch, code: int, log_start_offset: int, is_transactional: bool
+) -> bool:
+    """Return whether another attempt makes sense. A lost sequence number makes an idempotent
+    producer ask for a new epoch; a transactional one aborts instead."""
+    numbers = sequences.of(batch.partition)
+    is_resolved = numbers.unresolved_after is None
+    if code == ErrorCode.UNKNOWN_PRODUCER_ID:
+        if batch.sequence_was_reset:
+            return True
+        if numbers.last_acked_offset < log_start_offset:
+            # All that we wrote was deleted by retention, and our state with it: nothing is lost.
+            numbers.start_over(numbers.writer)
+            return True
+        if not is_transactional:
+            if batch.writer == sequences.writer:
+                sequences.want_new_epoch(batch.partition)
+            return True
+    elif code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+        is_next = numbers.is_next(batch.base_sequence)
+        if is_resolved and (batch.sequence_was_reset or not is_next):
+            return True  # one before it is still under way, and has not been answered yet
+        if not is_transactional:
+            if is_resolved or batch.base_sequence == numbers.unresolved_after:
+                sequences.want_new_epoch(batch.partition)
+            return True
+    return is_retriable(code)
+
+
+class Idempotence:
+    """The identity of a producer without a transactional id; any broker assigns one."""
+
+    def __init__(
+        self, kernel: Kernel, network: Network, config: Config, sequences: Sequences
+    ) -> None:
+        self._kernel = kernel
+        self._network = network
+        self._sequences = sequences
+        self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
+        self._is_waiting = False
+        self.error: ClientError | None = None
+        """The cluster gives us no producer id; nothing can be sent."""
+
+    def run(self, is_needed: bool) -> None:
+        """Change the epoch if that was asked for, and get an id if there is none."""
+        for partition in self._sequences.gaps():
+            self._sequences.want_new_epoch(partition)
+        self._sequences.bump_own_epoch()
+        if is_needed and not self._sequences.writer.is_valid and not self._is_waiting:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._is_waiting = True
+        body = request_definition(ApiKey.INIT_PRODUCER_ID).new(
+            transactional_id=None, transaction_timeout_ms=(1 << 31) - 1
+        )
+        self._network.ask(
+            self._network.least_loaded(),
+            ApiKey.INIT_PRODUCER_ID,
+            body,
+            self._answered,
+            self._failed,
+        )
+
+    def _failed(self, failure: Failure) -> None:
+        if failure.is_unsupported:
+            self.error = ClientError("UNSUPPORTED_VERSION", failure.reason, fatal=True)
+            return
+        self._kernel.after(self._backoff.fail(), ("producer id",), self._ask)
+
+    def _answered(self, answer: Struct) -> None:
+        if answer.error_code == ErrorCode.NONE:
+            self._is_waiting = False
+            self._backoff.succeed()
+            self._sequences.become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+            self._sequences.start_over_where_wanted()
+        elif is_retriable(answer.error_code):
+            self._kernel.after(self._backoff.fail(), ("producer id",), self._ask)
+        else:
+            self.error = Refusal(answer.error_code, "asking for a producer id", fatal=True)

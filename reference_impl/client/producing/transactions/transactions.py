@@ -1,0 +1,394 @@
+"""Transactions, as their producer sees them.
+
+Source: KIP-98, Transactional Guarantees; KIP-360 (epoch bump after an abort), KIP-447 (offsets are
+fenced by the group's generation), KIP-588 (a time-out is abortable), KIP-890 (partitions take part
+by being written to, and each transaction has its own epoch); TransactionManager.java.
+
+One question is under way at a time. `_next_question` reads as the order of things: coordinator,
+identity, partitions, offsets, end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from reference_impl.client.cluster.coordinators import Coordinators, Key, KeyType, OneAfterAnother
+from reference_impl.client.cluster.network import Network
+from reference_impl.client.config import Config
+from reference_impl.client.errors import (
+    COORDINATOR_MOVED,
+    ClientError,
+    IllegalState,
+    Refusal,
+    is_retriable,
+)
+from reference_impl.client.kernel import Kernel
+from reference_impl.client.producing.accumulator import ProducerIdAndEpoch
+from reference_impl.client.producing.sequences import Sequences
+from reference_impl.client.producing.transactions.partitions import TransactionPartitions
+from reference_impl.client.producing.transactions.requests import (
+    Fields,
+    PendingOffsets,
+    add_partitions,
+    commit_offsets,
+)
+from reference_impl.client.producing.transactions.states import Move, State, next_state
+from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from reference_impl.wire import ApiKey, ErrorCode, Struct
+
+Question = Callable[[], None]
+
+FATAL = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+    }
+)
+"""Answers of a coordinator that nothing mends; an old epoch means a successor (KIP-98)."""
+
+ADD_PARTITIONS_AGAIN_MS = 20
+"""The markers of the last transaction are still being written; that takes no 100 ms
+(AddPartitionsToTxnHandler.maybeOverrideRetryBackoffMs)."""
+
+
+class Transactions:
+    """The transactional side of a producer."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        network: Network,
+        config: Config,
+        sequences: Sequences,
+        coordinators: Coordinators,
+    ) -> None:
+        self._kernel = kernel
+        self._network = network
+        self._sequences = sequences
+        self._id: str = config["transactional.id"]
+        self._key: Key = (KeyType.TRANSACTION, self._id)
+        self._timeout_ms: int = config["transaction.timeout.ms"]
+        self._questions = OneAfterAnother(kernel, config, coordinators, self._not_found)
+        self.state = State.UNINITIALIZED
+        self.error: ClientError | None = None
+        """The error that led to ABORTABLE_ERROR or FATAL_ERROR."""
+        self.is_v2 = False
+        """The cluster's transaction version, as of the beginning of this transaction."""
+        self._has_begun = False
+        """Whether the coordinator may know of this transaction, so that it must hear of the end."""
+        self._partitions = TransactionPartitions()
+        self._offsets: list[PendingOffsets] = []
+        self._is_epoch_spent = False
+        self._waiting_calls: list[int] = []
+
+    # --- what the application asks ------------------------------------------------------------
+
+    def init(self, call_id: int) -> None:
+        """Handle InitTransactions; a second call during the first waits with it."""
+        if self.state != State.INITIALIZING:
+            self._move(Move.INIT)
+        self._waiting_calls.append(call_id)
+
+    def begin(self) -> None:
+        """Handle BeginTransaction, which sends nothing yet."""
+        self._move(Move.BEGIN)
+        self.is_v2 = self._network.has_transactions_v2
+
+    def commit(self, call_id: int) -> None:
+        """Handle CommitTransaction; a second call during the first waits with it."""
+        if self.state == State.ABORTABLE_ERROR and self.error is not None:
+            raise self.error
+        if self.state != State.COMMITTING_TRANSACTION:
+            self._move(Move.COMMIT)
+        self._waiting_calls.append(call_id)
+
+    def abort(self, call_id: int | None) -> None:
+        """Handle AbortTransaction, and drop what the coordinator was not asked for yet."""
+        if self.state != State.ABORTING_TRANSACTION:
+            self._move(Move.ABORT)
+            self._partitions.drop_wanted()
+            self._drop_offsets(ClientError("TRANSACTION_ABORTED", "the transaction was aborted"))
+        if call_id is not None:
+            self._waiting_calls.append(call_id)
+
+    def send_offsets(
+        self,
+        call_id: int,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group: ConsumerGroupMetadata,
+    ) -> None:
+        """Handle SendOffsetsToTransaction."""
+        self.check_in_transaction("send_offsets_to_transaction")
+        if not offsets:
+            self._kernel.complete(call_id)
+            return
+        self._offsets.append(PendingOffsets(call_id, offsets, group))
+
+    def check_in_transaction(self, doing: str) -> None:
+        """Raise why nothing may be written now."""
+        if self.state == State.IN_TRANSACTION:
+            return
+        if self.error is not None and self.state in (State.ABORTABLE_ERROR, State.FATAL_ERROR):
+            raise self.error
+        raise IllegalState(
+            f"{doing} needs a transaction, but the producer is in state {self.state}"
+        )
+
+    def _move(self, move: Move) -> None:
+        if self.state == State.FATAL_ERROR and self.error is not None:
+            raise self.error
+        self.state = next_state(self.state, move)
+
+    # --- what the sender asks -----------------------------------------------------------------
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether gathered records must be sent without lingering."""
+        return self.state in (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
+
+    @property
+    def drops_unsent(self) -> bool:
+        """Whether unsent records are dropped, as they would be aborted."""
+        return self.state in (State.ABORTING_TRANSACTION, State.ABORTABLE_ERROR, State.FATAL_ERROR)
+
+    def joins(self, partition: TopicPartition) -> None:
+        """Note that a record of the transaction goes to this partition."""
+        if self.is_v2:
+            # The leader adds it when the first batch comes (KIP-890).
+            self._partitions.add(partition)
+            self._has_begun = True
+        else:
+            self._partitions.want(partition)
+
+    def may_send(self, partition: TopicPartition) -> bool:
+        """Return whether the partition is part of the transaction, so that a marker will end what
+        is written there."""
+        return self.state != State.FATAL_ERROR and partition in self._partitions
+
+    # --- what goes wrong ----------------------------------------------------------------------
+
+    def problem(self, error: ClientError, *, spends_epoch: bool = True) -> None:
+        """Note an error that an abort repairs. Sequence numbers are in doubt, so they start over
+        after it."""
+        if error.fatal:
+            self.fail_for_good(error)
+            return
+        self._is_epoch_spent = self._is_epoch_spent or spends_epoch
+        if self.state in (State.IN_TRANSACTION, State.COMMITTING_TRANSACTION):
+            self._move(Move.PROBLEM)
+            self.error = error
+            self._drop_offsets(error)
+            self._fail_calls(error)
+
+    def fail_for_good(self, error: ClientError) -> None:
+        """Note an error that nothing repairs."""
+        if self.state == State.FATAL_ERROR:
+            return
+        self.state = next_state(self.state, Move.FATAL_ERROR)
+        error.fatal = True
+        self.error = error
+        self._drop_offsets(error)
+        self._fail_calls(error)
+
+    def _drop_offsets(self, error: ClientError) -> None:
+        pending, self._offsets = self._offsets, []
+        for offsets in pending:
+            self._kernel.fail(offsets.call_id, error)
+
+    def _fail_calls(self, error: ClientError) -> None:
+        calls, self._waiting_calls = self._waiting_calls, []
+        for call_id in calls:
+            self._kernel.fail(call_id, error)
+
+    # --- one question after the other ---------------------------------------------------------
+
+    def run(self, has_incomplete: bool) -> None:
+        """Ask the next thing, unless an answer is awaited. `has_incomplete`: records are."""
+        while not self._questions.is_busy:
+            question = self._next_question(has_incomplete)
+            if question is None:
+                return
+            question()  # which awaits an answer, or leads to another state
+
+    def _next_question(self, has_incomplete: bool) -> Question | None:
+        match self.state:
+            case State.INITIALIZING:
+                return self._init_producer_id
+            case State.IN_TRANSACTION | State.COMMITTING_TRANSACTION if self._partitions.are_coming:
+                return self._add_partitions
+            case State.IN_TRANSACTION | State.COMMITTING_TRANSACTION if self._offsets:
+                return self._add_offsets
+            case State.ABORTING_TRANSACTION if self._partitions.are_asked_for:
+                return self._add_partitions  # it may have been heard: then it must be ended, too
+            case State.COMMITTING_TRANSACTION | State.ABORTING_TRANSACTION if not has_incomplete:
+                return self._end
+        return None
+
+    def _not_found(self, key: Key, error: ClientError) -> None:
+        if key == self._key or error.fatal:
+            self.fail_for_good(error)
+        else:
+            self.problem(error, spends_epoch=False)
+
+    def _is_good(self, code: int, doing: str, key: Key | None = None) -> bool:
+        """Judge an answer: go on (True), ask again, abort, or give up."""
+        if code == ErrorCode.NONE:
+            self._questions.backoff.succeed()
+            return True
+        if code in COORDINATOR_MOVED:
+            self._questions.ask_elsewhere(key or self._key)
+        elif is_retriable(code) or code == ErrorCode.CONCURRENT_TRANSACTIONS:
+            self._questions.pause(self._questions.backoff.fail())
+        elif code in FATAL or self.state in (State.INITIALIZING, State.ABORTING_TRANSACTION):
+            self.fail_for_good(Refusal(code, doing, fatal=True))
+        else:
+            self.problem(Refusal(code, doing))
+        return False
+
+    # --- identity -----------------------------------------------------------------------------
+
+    def _init_producer_id(self) -> None:
+        # [New in v3: KIP-360] Saying who we are raises our own epoch without fencing ourselves.
+        writer = self._sequences.writer if self._is_epoch_spent else ProducerIdAndEpoch()
+        fields: Fields = {
+            "transactional_id": self._id,
+            "transaction_timeout_ms": self._timeout_ms,
+            "producer_id": writer.producer_id,
+            "producer_epoch": writer.epoch,
+        }
+
+        def answered(answer: Struct) -> None:
+            if self._is_good(answer.error_code, "initializing transactions"):
+                self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+                self._move(Move.IDENTITY_COMES)
+                self._complete_calls()
+
+        version_min = 3 if writer.is_valid else 0
+        self._questions.ask(
+            self._key, ApiKey.INIT_PRODUCER_ID, fields, answered, version_min=version_min
+        )
+
+    def _become(self, writer: ProducerIdAndEpoch) -> None:
+        self._sequences.become(writer)
+        self._is_epoch_spent = False
+
+    def _complete_calls(self) -> None:
+        calls, self._waiting_calls = self._waiting_calls, []
+        for call_id in calls:
+            self._kernel.complete(call_id)
+
+    # --- partitions and offsets ---------------------------------------------------------------
+
+    def _writer_fields(self) -> Fields:
+        writer = self._sequences.writer
+        return {
+            "transactional_id": self._id,
+            "producer_id": writer.producer_id,
+            "producer_epoch": writer.epoch,
+        }
+
+    def _add_partitions(self) -> None:
+        fields = add_partitions(self._writer_fields(), self._partitions.ask())
+        # Version 4 and above are for brokers only (AddPartitionsToTxnRequest.json).
+        self._questions.ask(
+            self._key, ApiKey.ADD_PARTITIONS_TO_TXN, fields, self._partitions_added, version_max=3
+        )
+
+    def _partitions_added(self, answer: Struct) -> None:
+        codes = [
+            row.partition_error_code
+            for topic in answer.results_by_topic_v3_and_below
+            for row in topic.results_by_partition
+        ]
+        if ErrorCode.CONCURRENT_TRANSACTIONS in codes and self._partitions.is_first_question:
+            self._questions.pause(ADD_PARTITIONS_AGAIN_MS)
+            return
+        bad = [code for code in codes if code not in (0, ErrorCode.OPERATION_NOT_ATTEMPTED)]
+        if bad and self.state == State.ABORTING_TRANSACTION and not is_retriable(bad[0]):
+            self._partitions.refused()  # so there is less to abort
+            return
+        if self._is_good(bad[0] if bad else 0, "adding partitions to the transaction"):
+            self._partitions.agreed()
+            self._has_begun = True
+        elif self.state == State.ABORTABLE_ERROR:
+            self._partitions.refused()  # an answer, if a bad one: nothing was added
+
+    def _add_offsets(self) -> None:
+        pending = self._offsets[0]
+        if self.is_v2 or pending.is_group_added:
+            self._commit_offsets(pending)
+            return
+
+        def answered(answer: Struct) -> None:
+            if self._is_good(answer.error_code, "adding offsets to the transaction"):
+                pending.is_group_added = self._has_begun = True
+
+        fields = self._writer_fields() | {"group_id": pending.group.group_id}
+        self._questions.ask(self._key, ApiKey.ADD_OFFSETS_TO_TXN, fields, answered)
+
+    def _commit_offsets(self, pending: PendingOffsets) -> None:
+        key: Key = (KeyType.GROUP, pending.group.group_id)
+        self._has_begun = True
+        fields = commit_offsets(self._writer_fields(), pending)
+        # [New in v5: KIP-890] The group's coordinator adds itself to the transaction.
+        version_min, version_max = (5, 5) if self.is_v2 else (0, 4)
+
+        def answered(answer: Struct) -> None:
+            codes = [row.error_code for topic in answer.topics for row in topic.partitions]
+            code = next((code for code in codes if code), 0)
+            doing = "committing offsets in the transaction"
+            if self._is_good(code, doing, key) and self._offsets:
+                self._kernel.complete(self._offsets.pop(0).call_id)
+
+        self._questions.ask(
+            key,
+            ApiKey.TXN_OFFSET_COMMIT,
+            fields,
+            answered,
+            version_min=version_min,
+            version_max=version_max,
+        )
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        if not self._has_begun:
+            self._ended()
+            return
+        commits = self.state == State.COMMITTING_TRANSACTION
+        fields = self._writer_fields() | {"committed": commits}
+        version_min, version_max = (5, 1 << 15) if self.is_v2 else (0, 4)
+
+        def answered(answer: Struct) -> None:
+            doing = "committing the transaction" if commits else "aborting the transaction"
+            if not self._is_good(answer.error_code, doing):
+                return
+            # [New in v5: KIP-890] Every transaction has an epoch of its own.
+            if answer.producer_id >= 0:
+                self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+            self._ended()
+
+        self._questions.ask(
+            self._key,
+            ApiKey.END_TXN,
+            fields,
+            answered,
+            version_min=version_min,
+            version_max=version_max,
+        )
+
+    def _ended(self) -> None:
+        self._partitions.clear()
+        self._has_begun = False
+        self.error = None
+        if self._is_epoch_spent and self.state == State.ABORTING_TRANSACTION:
+            self._move(Move.EPOCH_IS_SPENT)  # who waits for the abort waits for the epoch
+        else:
+            self._move(Move.ENDED)
+            self._complete_calls()
