@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from ci.commands.attacking import chaos_app
 from ci.commands.broker import bugs, fuzz, kills, serve
 from ci.commands.examining import conform_app
-from ci.commands.judging import check, report
+from ci.commands.judging import check, report, ui
 from ci.commands.nights import findings, nightly, scenarios
 from ci.commands.project import bench, demo, doctor, setup
 from ci.errors import explain
@@ -43,6 +43,7 @@ COMMANDS = (
     serve,
     check,
     report,
+    ui,
     demo,
     nightly,
     scenarios,

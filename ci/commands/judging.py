@@ -1,4 +1,4 @@
-"""`touchstone check` and `report`: judge and draw what was recorded, without a cluster."""
+"""`touchstone check`, `report` and `ui`: judge and show what was recorded, without a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import JsonOption, SparkMasterOption, check_judges
+from ci.commands.options import JsonOption, SparkMasterOption, check_directory, check_judges
 from ci.errors import UsageError
 
 LINE_EVERY_S = 60
@@ -82,6 +82,26 @@ def report(
     from ci.report import report_run
 
     print(report_run(run, out))
+
+
+def ui(
+    runs: Annotated[Path, typer.Argument(help="A directory of runs.")] = Path("runs"),
+    port: Annotated[int, typer.Option(help="Where the page is served; 0: any free port.")] = 8000,
+    static: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Write the page into this directory instead.")
+    ] = None,
+) -> None:
+    """Show all runs in a local page: filter, compare, follow a scenario over the nights.
+
+    Example: touchstone ui runs; for CI artefacts: touchstone ui runs --static runs
+    """
+    from ci.ui import serve, write_static
+
+    if static is None:
+        serve(runs, port)
+    else:
+        check_directory("--static", static)
+        print(write_static(runs, static))
 
 
 def _self_test(path: Path | None, seeds: range) -> int:

@@ -28,6 +28,7 @@ from ci.nightly.records import UNCOMMITTED, Night, Store
 from ci.nightly.robustness import robustness
 from ci.nightly.trend import write_trend
 from ci.report import report_run
+from ci.ui import write_static
 from linearizability.history import HistoryError
 from linearizability.verdict import Validity, Verdict
 
@@ -190,6 +191,7 @@ class Nightly:
             self.night.exit_status = exit_status(self.night.outcomes, good)
             self.night.write()
             write_trend(self.store)
+            write_static(self.store.runs, self.store.runs)
         shutil.rmtree(self._jobs_home, ignore_errors=True)
 
 

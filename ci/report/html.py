@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def render_html(data: ReportData) -> str:
     """Render the whole page. Every value is escaped but figures, which escape their own texts."""
-    return render("report.html.j2", data=data, Tone=Tone, script=_inline("script.js"))
+    return render("report.html.j2", data=data, Tone=Tone, script=inline("script.js"))
 
 
 def render(template: str, **values: object) -> str:
@@ -30,10 +30,10 @@ def render(template: str, **values: object) -> str:
     )
     environment.filters["thousands"] = lambda number: f"{number:,}"
     return environment.get_template(template).render(
-        style=_inline("style.css") + Markup(style.COLOURS + style.RULES), **values
+        style=inline("style.css") + Markup(style.COLOURS + style.RULES), **values
     )
 
 
-def _inline(name: str) -> Markup:
+def inline(name: str) -> Markup:
     """Include a file of ours as it stands."""
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
