@@ -71,6 +71,20 @@ ECHOES: dict[str, tuple[Echo, ...]] = {
     "DescribeGroups": (Echo("groups.*", "groups.group_id"),),
     "ConsumerGroupDescribe": (Echo("group_ids.*", "groups.group_id"),),
     "ShareGroupDescribe": (Echo("group_ids.*", "groups.group_id"),),
+    "ShareAcknowledge": (
+        Echo(
+            "topics.topic_id partitions.partition_index",
+            "responses.topic_id partitions.partition_index",
+        ),
+    ),
+    "DescribeShareGroupOffsets": (_same("groups.group_id"),),
+    "AlterShareGroupOffsets": (
+        Echo(
+            "topics.topic_name partitions.partition_index",
+            "responses.topic_name partitions.partition_index",
+        ),
+    ),
+    "DeleteShareGroupOffsets": (Echo("topics.topic_name", "responses.topic_name"),),
     "StreamsGroupDescribe": (Echo("group_ids.*", "groups.group_id"),),
     "DeleteGroups": (Echo("groups_names.*", "results.group_id"),),
     "LeaveGroup": (_same("members.member_id+group_instance_id"),),

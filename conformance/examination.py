@@ -117,6 +117,8 @@ class Examined:
         """
         if stated is None or not stated.config:
             return self
+        if stated.api not in self.advertised:  # settings of its own bring no API
+            raise Unsupported(f"{stated.api} is not advertised")
         if self.start_with is None:
             raise Unsupported(
                 "the case needs broker settings of its own: a single node that is started here"

@@ -31,5 +31,16 @@ SHORT_LIVED = {
 """Producers, transactional ids, silent members and offsets are forgotten after a moment, by default
 after a day, a week, or 45 s."""
 
+SHARED_SHORTLY = {
+    "group.share.min.session.timeout.ms": "2000",
+    "group.share.session.timeout.ms": "2000",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.record.lock.duration.ms": "1500",
+}
+"""Silent members of share groups are forgotten after a moment, and what they acquire is locked as
+shortly: by default for 45 s and 30 s."""
+
 CLASSIC_ONLY = {"group.coordinator.rebalance.protocols": "classic"}
 """Without the new protocol of consumer groups."""

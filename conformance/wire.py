@@ -8,6 +8,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,14 @@ from conformance.connection import (
     request,
 )
 from reference_impl.access import access_of
-from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct, request_definition
+from reference_impl.wire import (
+    ErrorCode,
+    Malformed,
+    Record,
+    RecordBatch,
+    Struct,
+    request_definition,
+)
 
 __all__ = [
     "Connection",
@@ -80,6 +88,7 @@ class Wire:
         self.access = access_of(bootstrap)
         self.advertised = advertised
         self._open: list[Connection] = []
+        self._at_end: list[Callable[[], object]] = []
         self._by_address: dict[tuple[str, int], Connection] = {}
 
     # --- connections ------------------------------------------------------------------------------
@@ -130,7 +139,15 @@ class Wire:
             connection.close()
         self._by_address.clear()
 
+    def at_end(self, action: Callable[[], object]) -> None:
+        """Do this when the case is over, if the target still lets us: leave a group, for example.
+        What the case found is not changed by it."""
+        self._at_end.append(action)
+
     def close(self) -> None:
+        for action in self._at_end:
+            with suppress(OSError, ConnectionClosed, Malformed, Deviation):
+                action()
         self.forget_connections()
         for connection in self._open:
             connection.close()

@@ -7,6 +7,7 @@ violation, so that a test can plant one in a small tree and see it named.
 from collections.abc import Callable
 from pathlib import Path
 
+from ci.checks.cases import case_violations
 from ci.checks.citations import citation_violations
 from ci.checks.dependencies import dependency_violations
 from ci.checks.diagrams import diagram_violations
@@ -31,6 +32,7 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "diagrams": diagram_violations,
     "guarantees": guarantee_violations,
     "citations": citation_violations,
+    "cases": case_violations,
     "loops": loop_violations,
     "prose": prose_violations,
     "formatting": formatting_violations,

@@ -43,11 +43,13 @@ CLEAN = {
     "chaos/nemeses/kill.py": "from chaos.values import faults\n",
     "chaos/values/faults.py": "",
     "chaos/tests/test_kill.py": "import linearizability\n",
+    "conformance/cases/produce/test_a.py": '@case("PROD-01", "Produce")\ndef test_a(): ...\n',
     "linearizability/__init__.py": "import rich\nfrom confluent_kafka import Producer\n",
     "requirements.in": "rich\nconfluent-kafka  # one more client\n",
 }
 
 LOOP = "def test_a(answer):\n    for row in {}:\n        expect(row.error_code, 0)\n"
+CASE = '@case("PROD-01", "Produce"{})\ndef test_{}(): ...\n'
 PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "imports": [
         ("linearizability/a.py", "from chaos.values import faults\n", "may import nothing"),
@@ -126,6 +128,15 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("reference_impl/c.py", "# [Added in v8: KIP-467]\n", "reference_impl/c.py:1:"),
         ("conformance/a.py", "# [New in v8]\n", "conformance/a.py:1:"),
         ("conformance/b.py", "# [New in v8: KIP-467]why\n", "conformance/b.py:1:"),
+    ],
+    "cases": [
+        (
+            "conformance/cases/produce/test_b.py",
+            CASE.format(', priority="P1"', "b"),
+            "PROD-01 has the priority P1 here and P0 in conformance/cases/produce/test_a.py",
+        ),
+        ("conformance/cases/fetch/test_b.py", CASE.format("", "b"), "in another folder than"),
+        ("conformance/cases/produce/test_b.py", CASE.format("", "a"), "two functions called"),
     ],
     "loops": [
         ("conformance/cases/a.py", LOOP.format("answer.topics"), "cases/a.py:2: a loop that"),

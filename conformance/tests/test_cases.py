@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 
-from conformance.listing import AREAS, Listed, all_cases, list_cases
+from conformance.listing import AREAS, all_cases, list_cases
 from conformance.wire import api_key
 from reference_impl.wire import request_definition
 
@@ -33,17 +32,6 @@ def test_ids_are_those_of_known_areas() -> None:
         c.case.id for c in CASES if not re.fullmatch(rf"({'|'.join(AREAS)})-\d\d", c.case.id)
     ]
     assert strange == []
-
-
-def test_one_id_means_one_thing() -> None:
-    """Functions which share an id are parts of one case: of one priority, in one package."""
-    by_id: dict[str, list[Listed]] = defaultdict(list)
-    for listed in CASES:
-        by_id[listed.case.id].append(listed)
-    for found in by_id.values():
-        assert len({c.case.priority for c in found}) == 1, found[0].case.id
-        assert len({c.file.rpartition("/")[0] for c in found}) == 1, found[0].case.id
-        assert len({c.case.function for c in found}) == len(found), found[0].case.id
 
 
 def test_every_version_named_is_one_of_the_api() -> None:
