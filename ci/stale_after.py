@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from chaos.clients.membership_rows import group_settings
-from chaos.listing import workload_named
+from chaos.run.fitting import workload_named
 from ci.errors import UsageError
 from linearizability.history import F, scan
 

@@ -6,7 +6,7 @@ import threading
 
 from chaos.probes.asking import append, log_end, make_topic, refusal
 from chaos.probes.frame import PATIENCE_S, QUIET_S, ProbeFailed, Site
-from chaos.targets.faults import disk_faults
+from chaos.targets.clusters import equipment
 from chaos.values.faults import DiskFull, DiskStall, PowerLoss
 
 TOPIC = "probe"
@@ -42,7 +42,7 @@ def what_was_not_synced_is_gone(site: Site) -> str:
     """Prove that records that were acknowledged and not flushed are lost with the power."""
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
-    disk_faults.sync(site.cluster.members())
+    equipment.sync(site.cluster.members())
     before = log_end(address, TOPIC)
     acknowledged = append(address, TOPIC, PATIENCE_S) + 1
     with site.struck(PowerLoss(1)):

@@ -11,7 +11,7 @@ from pathlib import Path
 from chaos.clients.wire.wire_link import WireError
 from chaos.probes.asking import append, log_end, make_topic
 from chaos.probes.frame import PATIENCE_S, ProbeFailed, Site
-from chaos.targets.faults import disk_faults
+from chaos.targets.clusters import equipment
 from chaos.targets.faults.segments import segments
 from chaos.values.faults import (
     BitFlip,
@@ -152,7 +152,7 @@ def _is_gone(
 ) -> str:
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
-    disk_faults.sync(site.cluster.members())
+    equipment.sync(site.cluster.members())
     name = f"{TOPIC}-{time.monotonic_ns()}"
     make_topic(address, name)
     acknowledged = [append(address, name, PATIENCE_S) for _ in range(20)][-1] + 1

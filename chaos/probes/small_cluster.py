@@ -10,9 +10,11 @@ from chaos.means import leftovers
 from chaos.means.links import Address, LinkError, Links, joined
 from chaos.probes import small_node
 from chaos.targets.clusters import layout as layouts
-from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.layout import LISTENERS, Layout
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.probe import NoAnswer
+from chaos.targets.faults import performers_of
 from chaos.targets.namespaced import cluster as namespaced
 from chaos.values.faults import LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
 from chaos.values.protocols import TargetError
@@ -105,7 +107,7 @@ def _start(
     layout: Layout, links: Links, members: list[LocalNode], faults: frozenset[type[Fault]]
 ) -> SmallCluster:
     bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
-    cluster = SmallCluster("small nodes", "1", bootstrap, members, faults, links)
+    cluster = SmallCluster("small nodes", "1", bootstrap, members, performers_of(faults), links)
     cluster.layout = layout
     cluster.start()
     return cluster

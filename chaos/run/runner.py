@@ -27,7 +27,6 @@ from chaos.clients.factories import CONFLUENT, check_groups, clients_named
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawFactory
 from chaos.clients.wire.wire_link import WireError
-from chaos.listing import check_fit, nemesis_named, workload_named
 from chaos.record import run_directory, shown
 from chaos.record.hiding import scrub_files, scrubbed, secrets_of
 from chaos.record.recorder import HISTORY, HistoryRecorder, RecorderError
@@ -36,6 +35,7 @@ from chaos.run import nowhere
 from chaos.run.costs import Costs
 from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
 from chaos.run.first_phase import REPLICAS_MAX, record_topics, replicated
+from chaos.run.fitting import check_fit, family_of, nemesis_named, workload_named
 from chaos.run.guests.guest import Guest
 from chaos.run.guests.own_names import RenamedAdmin
 from chaos.run.interrupts import Interrupts
@@ -43,9 +43,8 @@ from chaos.run.progress import Progress
 from chaos.run.threads import Threads
 from chaos.run.variety import drawn
 from chaos.run.workers import Shared, Storm, Throttle, act
-from chaos.scenarios.fitting import family_of
 from chaos.targets import parse_target
-from chaos.targets.faults.equipment import equipped
+from chaos.targets.clusters.equipment import equipped
 from chaos.values.faults import Heal
 from chaos.values.protocols import (
     ClientFactory,

@@ -9,8 +9,9 @@ from random import Random
 
 from chaos.nemeses import NEMESES
 from chaos.record.run_directory import Scenario
+from chaos.run.fitting import family_of
 from chaos.scenarios.expectation import Expectation, Part
-from chaos.scenarios.fitting import family_of, nodes_of, seconds_of, why_not
+from chaos.scenarios.fitting import nodes_of, seconds_of, why_not
 from chaos.scenarios.regression import FLUSH_EACH
 from chaos.values.faults import (
     POWER_FAULTS,

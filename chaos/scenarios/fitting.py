@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from chaos.clients.factories import check_groups
-from chaos.listing import check_fit, is_transactional
 from chaos.nemeses import NEMESES
 from chaos.record.run_directory import Scenario
 from chaos.run.first_phase import SWEEP_OF_TRANSACTIONS
+from chaos.run.fitting import check_fit, family_of, is_transactional
 from chaos.targets import parse_target
-from chaos.targets.faults import equipment
+from chaos.targets.clusters import equipment
 from chaos.values.faults import POWER_FAULTS, Kill
 from chaos.values.protocols import SizedTarget, TargetError
 from chaos.workloads import WORKLOADS
@@ -20,15 +20,6 @@ SECONDS_ELSEWHERE = 15.0
 IN_MEMORY = ("kfake",)
 """A killed process of these has lost everything, which is known and says nothing new."""
 WITHOUT_TRANSACTIONS = ("kfake",)
-BACKENDS = ("docker", "netns")
-"""The prefixes of targets that run in containers, or in network namespaces of their own."""
-
-
-def family_of(target: str) -> str:
-    """Return "apache" for "apache:4.3.1" and for "docker:apache:4.3.1": where it runs does not
-    matter."""
-    first, _, rest = target.partition(":")
-    return family_of(rest) if first in BACKENDS and rest else first
 
 
 def nodes_of(target: str) -> int:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from chaos.record.run_directory import Scenario
+from chaos.run.fitting import family_of
 from chaos.scenarios.expectation import Expectation, Part
-from chaos.scenarios.fitting import family_of, nodes_of, seconds_of
+from chaos.scenarios.fitting import nodes_of, seconds_of
 from linearizability.verdict import Validity
 
 FLUSH_EACH = {"log.flush.interval.messages": "1"}

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from chaos.record.run_directory import Scenario
+from chaos.run.fitting import family_of
 from chaos.scenarios.effects import Effect
-from chaos.scenarios.fitting import family_of, nodes_of, seconds_of
+from chaos.scenarios.fitting import nodes_of, seconds_of
 from chaos.scenarios.regression import FLUSH_EACH
 
 ONE_IN_SYNC = {"min.insync.replicas": "1"}

@@ -18,13 +18,14 @@ from chaos.means.links import Address, LinkError, Links, joined, toxiproxy_serve
 from chaos.means.ports import NoFreePort
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters import probe, roles
-from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.equipment import disks_for, preload
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import by_name, with_listeners
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.probe import NoAnswer
 from chaos.targets.clusters.properties import properties_of, write_private
-from chaos.targets.faults import shim_faults
-from chaos.targets.faults.disk_faults import disks_for
+from chaos.targets.faults import performers_of
 from chaos.values.faults import (
     ADMIN_FAULTS,
     DISK_FAULTS,
@@ -170,7 +171,7 @@ class ApacheKafka:
                 member.disk = disks.get(member.number)
                 member.data = directory / "data" / str(member.number)
             if self.preloaded:
-                shim_faults.preload(members, directory)
+                preload(members, directory)
         except BaseException as error:
             if links is not None:
                 links.stop()
@@ -180,7 +181,7 @@ class ApacheKafka:
             raise
         bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
         cluster = ApacheCluster(
-            self.name, self.version, bootstrap, members, self.faults, links, added
+            self.name, self.version, bootstrap, members, performers_of(self.faults), links, added
         )
         cluster.layout = layout
         cluster.start()

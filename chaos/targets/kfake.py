@@ -14,8 +14,10 @@ from chaos.means import leftovers
 from chaos.means.caches import executable
 from chaos.means.links import joined
 from chaos.means.ports import NoFreePort, free_ports
-from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.layout import LOOPBACK
+from chaos.targets.clusters.node import LocalNode
+from chaos.targets.faults import performers_of
 from chaos.values.faults import Fault, Heal, Kill, Pause
 from chaos.values.protocols import Cluster, TargetError
 
@@ -62,7 +64,8 @@ class Kfake:
             raise TargetError(str(error)) from error
         command = [str(program), "-ports", str(direct[1])]
         member = LocalNode(1, command, direct, directory / "nodes" / "1")
-        cluster = KfakeCluster(self.name, VERSION, joined(direct), [member], self.faults)
+        performers = performers_of(self.faults)
+        cluster = KfakeCluster(self.name, VERSION, joined(direct), [member], performers)
         cluster.start()
         return cluster
 

@@ -12,12 +12,13 @@ from chaos.means import leftovers
 from chaos.means.disks import Disk
 from chaos.means.links import Address, Link, LinkError, Links, joined
 from chaos.means.ports import NoFreePort, free_ports
-from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.equipment import disks_for, preload
 from chaos.targets.clusters.layout import LOOPBACK, client_link
 from chaos.targets.clusters.listeners import with_listeners
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.properties import write_private
-from chaos.targets.faults import shim_faults
-from chaos.targets.faults.disk_faults import disks_for
+from chaos.targets.faults import performers_of
 from chaos.values.faults import (
     DISK_FAULTS,
     PROCESS_FAULTS,
@@ -109,11 +110,12 @@ class Reference:
             links = _links((LOOPBACK, api_port), direct, seen, directory) if proxied else None
         except (LinkError, OSError) as error:
             raise TargetError(str(error)) from error
+        performers = performers_of(self.faults)
         cluster = LocalCluster(
-            self.name, own_version(), joined(seen), [member], self.faults, links, added
+            self.name, own_version(), joined(seen), [member], performers, links, added
         )
         if self.preloaded:
-            shim_faults.preload(cluster.members(), directory)
+            preload(cluster.members(), directory)
         cluster.start()
         return cluster
 

@@ -12,6 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.node import LocalNode
+from chaos.targets.faults import PERFORMERS
+from chaos.values.faults import Fault
+
 SECTOR_BYTES = 512
 WRITERS = 4
 WAIT_S = 180.0
@@ -92,3 +97,9 @@ def _whole_sectors(file: Path) -> int:
     while content[sectors * SECTOR_BYTES :][:SECTOR_BYTES] == struct.pack(">Q", sectors + 1) * 64:
         sectors += 1
     return sectors
+
+
+def strike(node: LocalNode, fault: Fault) -> None:
+    """Perform a fault on a node that has no cluster. Fail unless it struck."""
+    cluster = LocalCluster("alone", "1", "", [node], PERFORMERS)
+    assert cluster.perform(fault).nodes == (1,)

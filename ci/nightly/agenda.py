@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
+from chaos.run.fitting import family_of
 from chaos.scenarios.expectation import Expectation
-from chaos.scenarios.fitting import family_of
 
 CHEAP = frozenset({"reference", "kfake"})
 """Families whose node starts within two seconds and takes a part of one core."""

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
 
+from chaos.run.fitting import family_of
 from chaos.scenarios.expectation import Expectation, Part
 from chaos.scenarios.exploration import exploration
-from chaos.scenarios.fitting import family_of, why_not
+from chaos.scenarios.fitting import why_not
 from chaos.scenarios.regression import regressions
 from chaos.targets import parse_target
 from ci.bugs.scenarios import scenario_of

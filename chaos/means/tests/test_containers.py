@@ -19,7 +19,7 @@ from chaos.means.pidfd import HeldProcess
 from chaos.nemeses.calm import NoFaults
 from chaos.record.recorder import HistoryRecorder
 from chaos.run.workers import Shared, Storm, Throttle
-from chaos.targets.clusters.cluster import LocalNode
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.dockerized.cluster import ContainerCluster
 from chaos.tests.fake_docker import FakeDocker, FakeImage
 from chaos.values.faults import Heal
@@ -222,7 +222,7 @@ def test_a_daemon_that_died_is_no_note_but_the_end_of_a_run(
     engine: Engine, client: FakeDocker, tmp_path: Path
 ) -> None:
     member = LocalNode(1, (), ("127.0.0.1", 1), Path("nowhere"))
-    cluster = ContainerCluster("docker", "1", "", [member], frozenset({Heal}))
+    cluster = ContainerCluster("docker", "1", "", [member], {})
     cluster.engine = engine
     shared = Shared("run", "", HistoryRecorder(tmp_path, "run"), 1, Throttle(1.0))
     storm = Storm(shared, NoFaults(), cluster)

@@ -16,10 +16,10 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from chaos.listing import check_able
 from chaos.nemeses import NEMESES
 from chaos.record import recorder
 from chaos.run import final_phase, runner
+from chaos.run.fitting import check_able
 from chaos.run.runner import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
 from chaos.values.faults import Fault, Heal, Isolate, Kill

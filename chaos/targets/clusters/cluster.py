@@ -9,22 +9,18 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from chaos.means import processes
-from chaos.means.disks import Disk, DiskError
+from chaos.means.disks import DiskError
 from chaos.means.links import Address, LinkError, Links
-from chaos.means.shim import Shim
-from chaos.targets.clusters import probe, roles
+from chaos.targets.clusters import equipment, probe, roles
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.probe import NoAnswer
-from chaos.targets.faults import admin_faults, disk_faults, link_faults, process_faults, shim_faults
-from chaos.targets.faults.equipment import has_means
 from chaos.values.faults import (
     ADMIN_FAULTS,
     DISK_FAULTS,
@@ -42,61 +38,11 @@ ALIVE_TIMEOUT_S = 5.0
 DEAF_TIMEOUT_S = 60.0
 
 
-@dataclass
-class LocalNode:
-    """One node: how to start it, where it answers, where it writes."""
-
-    number: int
-    command: Sequence[str | Path]
-    direct: Address
-    directory: Path
-    """Log and configuration, to be kept with the run."""
-    stop_timeout_s: float = 0.0
-    """How long a SIGTERM may take; 0 means SIGKILL at once: its data is not needed any more."""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    data: Path | None = None
-    """Its log.dirs, where this machine can see it."""
-    disk: Disk | None = None
-    """The disk of its data, if faults of disks are wanted."""
-    shim: Shim | None = None
-    """The library that it is preloaded with, if faults of its clock or of its syncs are wanted."""
-    child: processes.Process | None = field(default=None, repr=False)
-
-    @property
-    def log(self) -> Path:
-        return self.directory / "node.log"
-
-    @property
-    def running(self) -> bool:
-        return self.child is not None and self.child.running
-
-    @property
-    def paused(self) -> bool:
-        return self.child is not None and self.child.paused and self.child.running
-
-    def start(self) -> None:
-        """Start its process, unless it runs."""
-        if self.running:
-            return
-        try:
-            if self.child is not None:
-                self.child.kill()  # its ports and files are free only when it is gone
-            self.directory.mkdir(parents=True, exist_ok=True)
-            self.child = processes.start(
-                self.command,
-                name=f"node {self.number}",
-                log=self.log,
-                environment={**self.environment, **(self.shim.environment if self.shim else {})},
-                directory=self.directory,  # where a JVM that crashes leaves its report
-            )
-        except OSError as error:
-            raise TargetError(
-                f"node {self.number} cannot be started: {error}; see `touchstone doctor`"
-            ) from error
-
-    def stop(self) -> None:
-        if self.child is not None:
-            self.child.end(self.stop_timeout_s) if self.stop_timeout_s else self.child.kill()
+Performer = Callable[[Any, Any], Sequence[int]]
+"""Performs a fault on a cluster, and returns the nodes that it struck. The cluster may be of a
+subclass."""
+Performers = Mapping[type[Fault], Performer]
+"""Fault -> its performer: what a cluster can do."""
 
 
 class LocalCluster:
@@ -112,7 +58,7 @@ class LocalCluster:
         version: str,
         bootstrap: str,
         members: Sequence[LocalNode],
-        faults: frozenset[type[Fault]],
+        performers: Performers,
         links: Links | None = None,
         listeners: Mapping[str, str] | None = None,
     ) -> None:
@@ -121,11 +67,12 @@ class LocalCluster:
         self.bootstrap = bootstrap
         self.listeners: Mapping[str, str] = dict(listeners or {})
         self.nodes = len(members)
-        self.faults = faults
+        self.faults: frozenset[type[Fault]] = frozenset({Heal, *performers})
         self.focus: tuple[str, int] | None = None
         self.rng = Random(0)
         self.turns: Iterator[int] = count()
         self.links = links
+        self._performers = performers
         self._members = {member.number: member for member in members}
         self._lock = threading.RLock()
         self._stopped = False
@@ -138,7 +85,7 @@ class LocalCluster:
             for member in self._members.values():
                 member.start()
             self.wait_ready()
-            disk_faults.sync(self.members())
+            equipment.sync(self.members())
         except BaseException:  # Ctrl-C too
             self.stop()
             raise
@@ -228,11 +175,11 @@ class LocalCluster:
             self._stopped = True
             if self.links is not None:
                 last_first.callback(self.links.stop)
-            last_first.callback(shim_faults.close, members)
-            last_first.callback(disk_faults.remove, members)
+            last_first.callback(equipment.close_shims, members)
+            last_first.callback(equipment.remove_disks, members)
             for member in reversed(members):
                 last_first.callback(member.stop)
-            disk_faults.heal(members)
+            equipment.heal_disks(members)
 
     def members(self) -> Sequence[LocalNode]:
         """Return the nodes, in the order of their numbers."""
@@ -273,7 +220,7 @@ class LocalCluster:
             try:
                 if isinstance(fault, Heal):
                     return self._heal(fault)
-                struck = self._strike(fault)
+                struck = self._performers[type(fault)](self, fault)
                 if self.links is not None:
                     self.links.settle()
             except (LinkError, DiskError, NoAnswer) as error:
@@ -290,17 +237,22 @@ class LocalCluster:
                 f"target {self.target!r} was started without proxies, so it cannot {fault.name};"
                 " start it proxied"
             )
-        without = [member for member in self.members() if not has_means(member, type(fault))]
-        if type(fault) in DISK_FAULTS and without:
+        kind = type(fault)
+        without = [member for member in self.members() if not equipment.has_means(member, kind)]
+        if kind in DISK_FAULTS and without:
             raise TargetError(
                 f"target {self.target!r} was started without disks of its own, so it cannot"
                 f" {fault.name}; start it with_disks()"
             )
-        if type(fault) in SHIM_FAULTS and without:
+        if kind in SHIM_FAULTS and without:
             raise TargetError(
                 f"target {self.target!r} was started without the shim, so it cannot"
                 f" {fault.name}; start it with_shim()"
             )
+
+    def members_of(self, node: Node) -> Sequence[LocalNode]:
+        """Return the nodes that a number or a role means now, to be struck."""
+        return [self._members[number] for number in self.resolve(node)]
 
     def resolve(self, node: Node) -> tuple[int, ...]:
         """Return the nodes that a number or a role means now."""
@@ -311,23 +263,10 @@ class LocalCluster:
         assert self.links is not None
         return self.links
 
-    def _strike(self, fault: Any) -> Sequence[int]:
-        """Perform the fault, and return the nodes that it struck."""
-        kind = type(fault)
-        for performers in (link_faults.PERFORMERS, admin_faults.PERFORMERS):
-            if kind in performers:
-                return performers[kind](self, fault)
-        members = [self._members[number] for number in self.resolve(fault.node)]
-        if kind in disk_faults.PERFORMERS:
-            return disk_faults.PERFORMERS[kind](members)
-        if kind in shim_faults.PERFORMERS:
-            return shim_faults.PERFORMERS[kind](members, fault, self.rng)
-        return process_faults.PERFORMERS[kind](members)
-
     def _heal(self, fault: Heal) -> Performed:
         """Heal without waiting until the nodes are back: `wait_ready` does that."""
-        disk_faults.heal(self.members())
-        shim_faults.heal(self.members())
+        equipment.heal_disks(self.members())
+        equipment.heal_shims(self.members())
         try:
             note = self.links.heal() if self.links is not None else ""
         finally:  # a node that stays dead would hide what became of its records

@@ -16,13 +16,14 @@ from chaos.means.disks import Disk
 from chaos.means.docker.containers import Container, Engine
 from chaos.means.links import LinkError
 from chaos.means.shim.control import LIBRARY, Shim, library
-from chaos.targets.clusters.cluster import LocalCluster, LocalNode
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.equipment import disks_for, preload
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import LISTENERS
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.dockerized import network as networks
 from chaos.targets.dockerized.network import PORTS, Network, Sidecar
-from chaos.targets.faults import shim_faults
-from chaos.targets.faults.disk_faults import disks_for
+from chaos.targets.faults import performers_of
 from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import Cluster, Performed, TargetError
 
@@ -146,15 +147,16 @@ class ContainerTarget(ABC):
             for number, sidecar in network.sidecars.items()
         ]
         if self.preloaded:
-            shim_faults.preload(members, directory)
+            preload(members, directory)
         places = {member.number: _place(member) for member in members}
         makers = self.makers(engine, network, config, places)
         user = engine.user()
         for member in members:
             options = _options(member, network.sidecars[member.number], user)
             member.make = partial(makers[member.number], options)
+        performers = performers_of(self.faults)
         cluster = self.cluster_class(
-            self.name, self.version, network.bootstrap, members, self.faults, network.links
+            self.name, self.version, network.bootstrap, members, performers, network.links
         )
         cluster.engine, cluster.network, cluster.layout = engine, network, network.layout
         atexit.register(cluster._at_exit)
@@ -219,6 +221,6 @@ def _volumes(shim: Shim) -> dict[str, dict[str, str]]:
 
 def _place(member: ContainerNode) -> Path:
     """Return where its data really are: on a disk of its own, one level below its root
-    (disk_faults)."""
+    (equipment.py)."""
     assert member.data is not None
     return member.data.resolve()

@@ -7,20 +7,18 @@ cannot be begun because another goes on, strikes nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaos.targets.clusters import probe, roles
+from chaos.targets.clusters.cluster import LocalCluster, Performers
 from chaos.targets.clusters.probe import NoAnswer
-from chaos.values.faults import AdminStorm, Elect, Fault, MoveReplicas
+from chaos.values.faults import AdminStorm, Elect, MoveReplicas
 from reference_impl.wire.apis import ApiKey
 from reference_impl.wire.errors import ErrorCode
 from reference_impl.wire.messages import request_definition
 from reference_impl.wire.schema import Struct
-
-if TYPE_CHECKING:
-    from chaos.targets.clusters.cluster import LocalCluster
 
 ASK_TIMEOUT_S = 15.0
 TIMEOUT_MS = 10_000
@@ -158,9 +156,4 @@ def _all_done(rows: Iterable[Struct]) -> bool:
     return bool(codes) and all(code == ErrorCode.NONE for code in codes)
 
 
-PERFORMERS: Mapping[type[Fault], Callable[[LocalCluster, Any], Sequence[int]]] = {
-    Elect: _elect,
-    MoveReplicas: _move_replicas,
-    AdminStorm: _admin_storm,
-}
-"""Fault -> what asks the cluster for it, and says which nodes it concerned."""
+PERFORMERS: Performers = {Elect: _elect, MoveReplicas: _move_replicas, AdminStorm: _admin_storm}

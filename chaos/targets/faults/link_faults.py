@@ -7,9 +7,10 @@ cluster does not have (those between nodes, where there is one node) is left out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaos.means.links import Toxic
+from chaos.targets.clusters.cluster import LocalCluster, Performers
 from chaos.targets.clusters.layout import client_link, node_links
 from chaos.values.faults import (
     CutClients,
@@ -17,7 +18,6 @@ from chaos.values.faults import (
     CutLink,
     DelayAnswers,
     DropPackets,
-    Fault,
     Isolate,
     LimitData,
     LosePackets,
@@ -29,9 +29,6 @@ from chaos.values.faults import (
     StallConnections,
     Where,
 )
-
-if TYPE_CHECKING:
-    from chaos.targets.clusters.cluster import LocalCluster
 
 Pairs = Iterable[tuple[int, int]]
 """(source, destination): who opens connections towards whom."""
@@ -207,7 +204,7 @@ def _lose_packets(cluster: LocalCluster, fault: LosePackets) -> Sequence[int]:
     return struck
 
 
-PERFORMERS: Mapping[type[Fault], Callable[[LocalCluster, Any], Sequence[int]]] = {
+PERFORMERS: Performers = {
     CutLink: _cut_link,
     Isolate: _isolate,
     CutClients: _cut_clients,
@@ -223,4 +220,3 @@ PERFORMERS: Mapping[type[Fault], Callable[[LocalCluster, Any], Sequence[int]]] =
     DropPackets: _drop_packets,
     LosePackets: _lose_packets,
 }
-"""Fault -> what does it to the links, and says which nodes it struck."""

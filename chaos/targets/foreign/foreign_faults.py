@@ -18,14 +18,14 @@ are cut by the commands of both. {peer_port}, {how} (blackhole or refuse), {jitt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Set as AbstractSet
+from typing import Any
 
-from chaos.means import owed
-from chaos.means.owed import Debt
+from chaos.targets.clusters.cluster import Performers
+from chaos.targets.faults import performers_of
 from chaos.targets.faults.link_faults import SHAPES
-from chaos.targets.foreign.commands import run
-from chaos.targets.foreign.foreign_file import FAULT_COMMANDS, ForeignNode
+from chaos.targets.foreign.cluster import ForeignCluster
+from chaos.targets.foreign.foreign_file import ForeignNode
 from chaos.values.faults import (
     ClockJump,
     CutClients,
@@ -38,10 +38,6 @@ from chaos.values.faults import (
     SlowLinks,
     Split,
 )
-from chaos.values.protocols import TargetError
-
-if TYPE_CHECKING:
-    from chaos.targets.foreign.target import ForeignCluster
 
 NEEDED: Mapping[type[Fault], tuple[str, ...]] = {
     CutLink: ("cut",),
@@ -60,60 +56,6 @@ NEEDED: Mapping[type[Fault], tuple[str, ...]] = {
 def faults_by_commands(node: ForeignNode) -> set[type[Fault]]:
     """Return the faults that this node's commands perform."""
     return {fault for fault, keys in NEEDED.items() if all(key in node.faults for key in keys)}
-
-
-class Undoings:
-    """The commands that must be run to end the faults that are on; each has a note for the next
-    command, should this one be killed."""
-
-    def __init__(self, nodes: Sequence[ForeignNode], folder: Path) -> None:
-        self._nodes = nodes
-        self._folder = folder
-        self._owed: dict[tuple[int, str], owed.Note] = {}
-
-    def strike(self, number: int, key: str, **holes: object) -> None:
-        """Run a node's command that brings a fault on. Raise TargetError."""
-        node, undo = self._nodes[number - 1], FAULT_COMMANDS[key][0]
-        if (number, undo) not in self._owed:
-            debt = Debt.of_command(node.address, node.faults[undo], self._folder)
-            try:
-                self._owed[number, undo] = owed.Note(debt)
-            except OSError as error:
-                raise TargetError(
-                    f"cannot write the note that ends {key} of node {number}: {error.strerror};"
-                    " set TMPDIR"
-                ) from error
-        run(filled(node.faults[key], holes), self._folder)
-
-    def undo(self) -> list[int]:
-        """End what is on, and return the nodes. Try each, even after one failed, which stays to be
-        ended. Raise TargetError."""
-        helped, failure = [], None
-        for (number, undo), note in list(self._owed.items()):
-            try:
-                run(self._nodes[number - 1].faults[undo], self._folder)
-            except TargetError as error:
-                failure = failure or error
-                continue
-            note.settle()
-            del self._owed[number, undo]
-            helped.append(number)
-        if failure is not None:
-            raise failure
-        return sorted(set(helped))
-
-
-def filled(command: Iterable[str], holes: Mapping[str, object]) -> list[str]:
-    """Return the words of a command with {names} replaced by values."""
-    words = []
-    for word in command:
-        for name, value in holes.items():
-            word = word.replace(f"{{{name}}}", str(value))
-        words.append(word)
-    return words
-
-
-# --- performing -----------------------------------------------------------------------------------
 
 
 def _cut(cluster: ForeignCluster, pairs: Iterable[tuple[int, int]], how: str) -> list[int]:
@@ -172,7 +114,7 @@ def _each(key: str, *fields: tuple[str, str]) -> Callable[[ForeignCluster, Any],
     return perform
 
 
-PERFORMERS: Mapping[type[Fault], Callable[[ForeignCluster, Any], Sequence[int]]] = {
+PERFORMERS: Performers = {
     CutLink: _cut_link,
     Split: _split,
     Isolate: _isolate,
@@ -185,4 +127,9 @@ PERFORMERS: Mapping[type[Fault], Callable[[ForeignCluster, Any], Sequence[int]]]
     PowerLoss: _lose_power,
     ClockJump: _each("set_clock", ("ms", "by_ms")),
 }
-"""Fault -> what has the owner's commands do it, and says which nodes it struck."""
+
+
+def all_performers_of(faults: AbstractSet[type[Fault]]) -> Performers:
+    """Return what performs these faults: the owner's commands, if they can, go first."""
+    by_commands = {fault: PERFORMERS[fault] for fault in faults & PERFORMERS.keys()}
+    return {**performers_of(faults), **by_commands}

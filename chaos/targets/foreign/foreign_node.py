@@ -14,7 +14,7 @@ from chaos.means.links import joined
 from chaos.means.owed import Debt, plain_environment
 from chaos.means.pidfd import HeldProcess
 from chaos.targets.clusters import probe
-from chaos.targets.clusters.cluster import LocalNode
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.foreign.commands import run
 from chaos.targets.foreign.foreign_file import ForeignNode
 from chaos.values.protocols import TargetError

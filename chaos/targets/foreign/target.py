@@ -9,26 +9,24 @@ commands do what foreign_faults.py says.
 
 from __future__ import annotations
 
-import shutil
-import socket
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
 
 from chaos.means import leftovers
-from chaos.means.links import Address, joined
-from chaos.targets.clusters import probe, roles
-from chaos.targets.clusters.cluster import ALIVE_TIMEOUT_S, LocalCluster
+from chaos.means.links import joined
+from chaos.targets.clusters import probe
+from chaos.targets.clusters.cluster import ALIVE_TIMEOUT_S
 from chaos.targets.clusters.probe import NoAnswer
+from chaos.targets.foreign.cluster import ForeignCluster
 from chaos.targets.foreign.commands import run
-from chaos.targets.foreign.foreign_faults import PERFORMERS, Undoings, faults_by_commands
+from chaos.targets.foreign.foreign_faults import all_performers_of, faults_by_commands
 from chaos.targets.foreign.foreign_file import Foreign, ForeignNode, read
 from chaos.targets.foreign.foreign_node import LOOK_TIMEOUT_S, ForeignMember, ForeignProcess
+from chaos.targets.foreign.undoings import Undoings
 from chaos.values.faults import ADMIN_FAULTS, Fault, Heal, Kill, Pause, Shutdown
-from chaos.values.protocols import Cluster, Performed, TargetError
+from chaos.values.protocols import Cluster, TargetError
 from reference_impl.access import Access, AccessError, Bootstrap, Endpoint, LoginRefused
 
 SUFFIX = ".toml"
@@ -53,92 +51,6 @@ def _faults_of_node(node: ForeignNode) -> frozenset[type[Fault]]:
     if node.pid_file or node.pause:
         faults.add(Pause)
     return frozenset(faults)
-
-
-class ForeignCluster(LocalCluster):
-    """It ends as it was found: what ran before it was attacked runs on (ForeignMember)."""
-
-    kept_logs: Mapping[int, Path]
-    undoings: Undoings
-    ids: Mapping[int, int] = {}
-    """Node -> broker id, once Metadata has told."""
-
-    def member(self, node: int) -> ForeignMember:
-        return cast(ForeignMember, self._members[node])
-
-    def broker_id(self, number: int) -> int:
-        return self.ids.get(number, super().broker_id(number))
-
-    def learn_ids(self, nodes: Sequence[ForeignNode], lowest: int | None) -> None:
-        """Ask which broker each node is. Where Metadata does not tell, the nodes count from the
-        lowest id, if the file has it. Raise TargetError otherwise."""
-        told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
-        by_place = {_place(address): broker for broker, address in told.items()}
-        found = {}
-        for number, node in enumerate(nodes, 1):
-            broker = node.broker_id
-            if broker is None:
-                broker = by_place.get(_place(node.address))
-            if broker is None and lowest is not None:
-                broker = lowest + number - 1
-            if broker is None:
-                names = ", ".join(f"{n} at {joined(each)}" for n, each in sorted(told.items()))
-                raise TargetError(
-                    f"{self.target}: node {number} is at {joined(node.address)}, but the cluster"
-                    f" names its brokers {names}; write the broker's id = … into its [[node]]"
-                )
-            found[number] = broker
-        self.ids = found
-
-    def controller(self) -> int | None:
-        """Return the leader of the metadata quorum, which any broker knows (KIP-595); without KRaft
-        the controller that Metadata names."""
-        for node in self.reachable():
-            with suppress(NoAnswer):
-                led = probe.quorum_leader(self.direct(node), roles.ASK_TIMEOUT_S)
-                return super().controller() if led is None else self.number_of(led[1]) or None
-        return super().controller()
-
-    def _not_ready(self) -> str:
-        """Return what is still missing, or the empty string."""
-        for number in self._members:
-            try:
-                known = probe.brokers(self.direct(number), ALIVE_TIMEOUT_S)
-            except NoAnswer as error:
-                return f"node {number} does not answer ({error})"
-            if len(known) < self.nodes or not set(self.ids.values()) <= known.keys():
-                return f"node {number} knows only the brokers {sorted(known)}"
-        return ""
-
-    def _check_able(self, fault: Fault) -> None:
-        if type(fault) not in self.faults:
-            able = ", ".join(sorted(kind.__name__ for kind in self.faults))
-            raise TargetError(f"target {self.target!r} cannot {fault.name}; it can: {able}")
-
-    def _strike(self, fault: Any) -> Sequence[int]:
-        performer = PERFORMERS.get(type(fault))
-        return super()._strike(fault) if performer is None else performer(self, fault)
-
-    def _heal(self, fault: Heal) -> Performed:
-        try:
-            helped = self.undoings.undo()
-        finally:  # nodes come back whatever became of the rest
-            performed = super()._heal(fault)
-        return Performed(fault, tuple(sorted({*helped, *performed.nodes})), performed.note)
-
-    def collect(self, into: Path) -> None:
-        """Collect what its commands printed, and the logs that were named."""
-        super().collect(into)
-        for number, log in self.kept_logs.items():
-            with suppress(OSError):  # a log that is not there is no reason to lose a run
-                shutil.copy2(log, into / str(number) / log.name)
-
-    def stop(self) -> None:
-        """Leave the cluster as it was found."""
-        try:
-            self.undoings.undo()
-        finally:
-            super().stop()
 
 
 class ForeignTarget:
@@ -184,7 +96,8 @@ class ForeignTarget:
             run(foreign.reset, foreign.folder)
         members = [self._member(n, node, directory) for n, node in enumerate(described, 1)]
         bootstrap = Bootstrap(",".join(map(joined, foreign.seeds)), self.access)
-        cluster = ForeignCluster(self.name, "unknown", bootstrap, members, self.faults)
+        performers = all_performers_of(self.faults)
+        cluster = ForeignCluster(self.name, "unknown", bootstrap, members, performers)
         cluster.kept_logs = {n: node.log for n, node in enumerate(described, 1) if node.log}
         cluster.undoings = Undoings(described, foreign.folder)
         cluster.start()
@@ -237,13 +150,6 @@ class ForeignTarget:
         has_client = self.access.uses_tls or self.access.uses_sasl
         hint = "its [client] table fits the listener" if has_client else "it wants no TLS or SASL"
         return f"{self.name}: {error}; see that a Kafka runs there, and that {hint}"
-
-
-def _place(address: Address) -> tuple[str, int]:
-    """Return an address with its host resolved, so that names of one host are the same."""
-    with suppress(OSError):
-        return socket.gethostbyname(address[0]), address[1]
-    return address[0], address[1]
 
 
 def usual_file(folder: Path) -> Path | None:

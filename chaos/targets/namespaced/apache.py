@@ -7,8 +7,8 @@ from pathlib import Path
 
 from chaos.means.links import LinkError, Links
 from chaos.targets.apache import DEFAULT_VERSION, FAULTS, ApacheKafka, of_version
-from chaos.targets.clusters.cluster import LocalNode
 from chaos.targets.clusters.layout import Layout
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.namespaced import cluster as namespaced
 from chaos.targets.namespaced.cluster import NamespaceLayout
 from chaos.values.faults import LINK_FAULTS

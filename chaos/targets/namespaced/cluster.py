@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from chaos.means.links import Address
 from chaos.means.netns.delays import Delays
@@ -18,10 +17,8 @@ from chaos.means.netns.links import NamespaceLinks
 from chaos.means.netns.namespaces import Namespaces
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters.layout import Layout
+from chaos.targets.clusters.node import LocalNode
 from chaos.values.faults import CUT_FAULTS, PACKET_FAULTS, Fault, SlowLinks
-
-if TYPE_CHECKING:
-    from chaos.targets.clusters.cluster import LocalNode
 
 FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS | {SlowLinks}
 """The faults that their links support."""

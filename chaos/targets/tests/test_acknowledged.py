@@ -6,14 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from chaos.means import processes
-from chaos.targets.clusters.cluster import LocalNode
-from chaos.targets.faults import disk_faults, shim_faults
-from chaos.tests.acknowledging import WRITERS, command, lies
+from chaos.targets.clusters import equipment
+from chaos.targets.clusters.node import LocalNode
+from chaos.tests.acknowledging import WRITERS, command, lies, strike
 from chaos.values.faults import (
     DiskDead,
     DiskFull,
@@ -52,35 +51,35 @@ def writing_node(directory: Path) -> LocalNode:
 @pytest.fixture
 def on_disk(tmp_path: Path) -> Iterator[LocalNode]:
     node = writing_node(tmp_path)
-    with disk_faults.disks_for(tmp_path, 1, wanted=True) as disks:
+    with equipment.disks_for(tmp_path, 1, wanted=True) as disks:
         node.disk = disks[1]
     try:
         yield node
     finally:
-        disk_faults.heal([node])
+        equipment.heal_disks([node])
         node.stop()
-        disk_faults.remove([node])
+        equipment.remove_disks([node])
 
 
 @pytest.fixture
 def preloaded(tmp_path: Path) -> Iterator[LocalNode]:
     node = writing_node(tmp_path)
-    shim_faults.preload([node], tmp_path)
+    equipment.preload([node], tmp_path)
     try:
         yield node
     finally:
         node.stop()
-        shim_faults.close([node])
+        equipment.close_shims([node])
 
 
-def found(node: LocalNode, rounds: int, strike: Callable[[], object]) -> list[str]:
+def found(node: LocalNode, rounds: int, hit: Callable[[], object]) -> list[str]:
     """Return the broken promises of so many rounds."""
 
     def struck_and_healed() -> None:
-        strike()
+        hit()
         if node.running:
             time.sleep(FELT_S)
-        disk_faults.heal([node])
+        equipment.heal_disks([node])
         node.stop()
 
     assert node.data is not None
@@ -92,8 +91,7 @@ def found(node: LocalNode, rounds: int, strike: Callable[[], object]) -> list[st
 @pytest.mark.parametrize("rounds", HOW_OFTEN)
 @pytest.mark.parametrize("fault", OF_DISKS, ids=lambda fault: str(fault.name))
 def test_a_disk_keeps_what_was_acknowledged(on_disk: LocalNode, fault: Fault, rounds: int) -> None:
-    strike = disk_faults.PERFORMERS[type(fault)]
-    assert found(on_disk, rounds, lambda: strike([on_disk])) == []
+    assert found(on_disk, rounds, lambda: strike(on_disk, fault)) == []
 
 
 @pytest.mark.needs("shim")
@@ -102,12 +100,7 @@ def test_a_disk_keeps_what_was_acknowledged(on_disk: LocalNode, fault: Fault, ro
 def test_a_ledger_keeps_what_was_acknowledged(
     preloaded: LocalNode, fault: Fault, rounds: int
 ) -> None:
-    def strike() -> list[int]:
-        if isinstance(fault, PowerLoss):
-            return disk_faults.PERFORMERS[PowerLoss]([preloaded])
-        return shim_faults.PERFORMERS[type(fault)]([preloaded], fault, Random(1))
-
-    assert found(preloaded, rounds, strike) == []
+    assert found(preloaded, rounds, lambda: strike(preloaded, fault)) == []
 
 
 @pytest.mark.nightly

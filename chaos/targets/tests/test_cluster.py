@@ -11,8 +11,9 @@ import pytest
 from chaos.means import processes
 from chaos.means.links import LinkError, Links
 from chaos.means.processes import Child
-from chaos.targets.clusters.cluster import LocalCluster, LocalNode
-from chaos.targets.faults.process_faults import kill_and_wait
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.members import kill_and_wait
+from chaos.targets.clusters.node import LocalNode
 from chaos.values.faults import Heal
 from chaos.values.protocols import TargetError
 
@@ -47,7 +48,7 @@ class Proxies:
 def test_a_node_that_does_not_go_keeps_nothing_else_from_going(tmp_path: Path) -> None:
     nodes = [Node(number, (), ("127.0.0.1", 9), tmp_path) for number in (1, 2, 3)]
     links = Proxies()
-    cluster = LocalCluster("t", "1", "b", nodes, frozenset(), cast("Links", links))
+    cluster = LocalCluster("t", "1", "b", nodes, {}, cast("Links", links))
     with pytest.raises(TargetError, match="it does not go"):
         cluster.stop()
     assert [node.stopped for node in nodes] == [False, True, True]
@@ -57,7 +58,7 @@ def test_a_node_that_does_not_go_keeps_nothing_else_from_going(tmp_path: Path) -
 def test_nodes_are_brought_back_although_their_links_cannot_be_healed(tmp_path: Path) -> None:
     node = Node(2, (), ("127.0.0.1", 9), tmp_path)
     links = cast("Links", Proxies())
-    cluster = LocalCluster("t", "1", "b", [node], frozenset({Heal}), links)
+    cluster = LocalCluster("t", "1", "b", [node], {}, links)
     with pytest.raises(TargetError, match="Heal failed: they hang"):
         cluster.perform(Heal())
     assert node.started
@@ -66,7 +67,7 @@ def test_nodes_are_brought_back_although_their_links_cannot_be_healed(tmp_path: 
 def test_a_node_that_does_not_start_keeps_no_other_from_coming_back(tmp_path: Path) -> None:
     nodes = [Node(number, (), ("127.0.0.1", 9), tmp_path) for number in (1, 2)]
     nodes[0].broken = True
-    cluster = LocalCluster("t", "1", "b", nodes, frozenset({Heal}))
+    cluster = LocalCluster("t", "1", "b", nodes, {})
     with pytest.raises(TargetError, match="node 1 does not start"):
         cluster.perform(Heal())
     assert nodes[1].started

@@ -14,15 +14,15 @@ from confluent_kafka.cimpl import NewTopic
 
 from chaos.means.disks import Disk
 from chaos.targets import parse_target
-from chaos.targets.clusters.cluster import LocalNode
-from chaos.targets.faults import disk_faults
+from chaos.targets.clusters.equipment import heal_disks
+from chaos.targets.clusters.node import LocalNode
+from chaos.tests.acknowledging import strike
 from chaos.values.faults import (
     DISK_FAULTS,
     DiskDead,
     DiskFull,
     DiskReadOnly,
     DiskStall,
-    Fault,
     Heal,
     PowerLoss,
 )
@@ -190,7 +190,7 @@ while True:
 @needs_disks
 @pytest.mark.parametrize("fault", [DiskReadOnly, DiskDead])
 def test_a_disk_that_fails_keeps_what_was_acknowledged_up_to_then(
-    fault: type[Fault], tmp_path: Path
+    fault: type[DiskReadOnly | DiskDead], tmp_path: Path
 ) -> None:
     disk = Disk.make("writer")
     log = disk.mount_point / "log"
@@ -199,9 +199,9 @@ def test_a_disk_that_fails_keeps_what_was_acknowledged_up_to_then(
     try:
         node.start()
         wait_until(lambda: log.is_file() and log.stat().st_size > 0, "it writes")
-        assert disk_faults.PERFORMERS[fault]([node]) == [1]
+        strike(node, fault(1))
         wait_until(lambda: not node.running, "it is refused")
-        disk_faults.heal([node])
+        heal_disks([node])
         assert log.stat().st_size >= node.log.stat().st_size > 0
     finally:
         node.stop()

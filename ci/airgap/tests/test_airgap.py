@@ -12,8 +12,8 @@ from typing import Any
 import docker.errors
 import pytest
 
-from chaos.listing import check_able, nemesis_named, workload_named
 from chaos.means.docker.containers import STAND_IN
+from chaos.run.fitting import check_able, nemesis_named, workload_named
 from chaos.targets import parse_target
 from chaos.targets.dockerized import reference
 from chaos.targets.dockerized.network import SIDECAR_IMAGE, TOXIPROXY_IMAGE

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from chaos.means.docker.containers import Engine
+from chaos.targets.clusters import equipment
 from chaos.targets.dockerized import cluster, network
 from chaos.targets.dockerized.cluster import ContainerNode
 from chaos.targets.dockerized.reference import IMAGE
-from chaos.targets.faults import disk_faults, shim_faults
-from chaos.tests.acknowledging import WRITERS, command, lies
+from chaos.tests.acknowledging import WRITERS, command, lies, strike
 from chaos.values.faults import DiskDead, Fault, LostNames, PowerLoss, TornWrites
 
 pytestmark = [pytest.mark.nightly, pytest.mark.needs("docker")]
@@ -37,17 +36,14 @@ def found(node: ContainerNode, processes: int, fault: Fault) -> list[str]:
     arguments = command(place, home / "told", processes)
     node.make = partial(engine.create, IMAGE, "node 1", ["python", *arguments], **options)
 
-    def strike() -> None:
-        if type(fault) in disk_faults.PERFORMERS:
-            assert disk_faults.PERFORMERS[type(fault)]([node]) == [1]
-        else:
-            assert shim_faults.PERFORMERS[type(fault)]([node], fault, Random(1)) == [1]
-        disk_faults.heal([node])
+    def hit() -> None:
+        strike(node, fault)
+        equipment.heal_disks([node])
         assert node.child is not None
         node.child.kill()
 
     try:
-        return list(lies(place, home / "told", ROUNDS, node.start, strike))
+        return list(lies(place, home / "told", ROUNDS, node.start, hit))
     finally:
         engine.remove_all()
 
@@ -60,13 +56,13 @@ def found(node: ContainerNode, processes: int, fault: Fault) -> list[str]:
 def test_a_disk_keeps_what_was_acknowledged(
     node: ContainerNode, fault: Fault, processes: int, tmp_path: Path
 ) -> None:
-    with disk_faults.disks_for(tmp_path, 1, wanted=True) as disks:
+    with equipment.disks_for(tmp_path, 1, wanted=True) as disks:
         node.disk = disks[1]
     try:
         assert found(node, processes, fault) == []
     finally:
-        disk_faults.heal([node])
-        disk_faults.remove([node])
+        equipment.heal_disks([node])
+        equipment.remove_disks([node])
 
 
 @pytest.mark.needs("shim")
@@ -77,8 +73,8 @@ def test_a_disk_keeps_what_was_acknowledged(
 def test_a_ledger_keeps_what_was_acknowledged(
     node: ContainerNode, fault: Fault, processes: int, tmp_path: Path
 ) -> None:
-    shim_faults.preload([node], tmp_path)
+    equipment.preload([node], tmp_path)
     try:
         assert found(node, processes, fault) == []
     finally:
-        shim_faults.close([node])
+        equipment.close_shims([node])

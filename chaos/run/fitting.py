@@ -1,0 +1,98 @@
+"""Find workloads and nemeses by name, and refuse what cannot be performed together."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import TypeVar
+
+from chaos.nemeses import NEMESES
+from chaos.values.protocols import Nemesis, Target, TargetError, Workload
+from chaos.workloads import WORKLOADS
+
+T = TypeVar("T")
+COORDINATED = {"kill-group-coordinator": "groups", "kill-transaction-coordinator": "transactions"}
+"""Nemeses that strike the coordinator of something, and of what."""
+COMMIT_WITHOUT_MEMBERS = frozenset({"offsets", "offsets-transactions"})
+"""Workloads whose groups have offsets and no members; they have a coordinator all the same."""
+BACKENDS = ("docker", "netns")
+"""The prefixes of targets that run in containers, or in network namespaces of their own."""
+
+
+def workload_named(name: str) -> Workload:
+    """Return the workload of that name. Raise TargetError with the known names."""
+    return _named("workload", name, WORKLOADS)
+
+
+def nemesis_named(name: str) -> Nemesis:
+    """Return the nemesis of that name. Raise TargetError with the known names."""
+    return _named("nemesis", name, NEMESES)
+
+
+def _named(kind: str, name: str, table: Mapping[str, T]) -> T:
+    if name in table:
+        return table[name]
+    nearest = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
+    hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
+    raise TargetError(f"unknown {kind} {name!r}{hint}; use one of {', '.join(table)}")
+
+
+def family_of(target: str) -> str:
+    """Return "apache" for "apache:4.3.1" and for "docker:apache:4.3.1": where it runs does not
+    matter."""
+    first, _, rest = target.partition(":")
+    return family_of(rest) if first in BACKENDS and rest else first
+
+
+def able(target: Target, nemesis: Nemesis) -> bool:
+    """Return whether this target can perform every fault of this nemesis."""
+    return nemesis.faults <= target.faults
+
+
+def check_fit(target: Target, workload: Workload, nemesis: Nemesis, nodes: int) -> None:
+    """Refuse what cannot be performed together, or would show nothing."""
+    check_able(target, nemesis, nodes)
+    check_nodes("workload", workload, nodes)
+    check_somebody_to_strike(workload, nemesis)
+
+
+def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
+    """Refuse a nemesis whose faults this target cannot perform, or would strike nothing."""
+    if missing := sorted(fault.__name__ for fault in nemesis.faults - target.faults):
+        able = ", ".join(sorted(f.__name__ for f in target.faults)) or "nothing"
+        raise TargetError(
+            f"target {target.name!r} cannot {', '.join(missing)} (needed by nemesis"
+            f" {nemesis.name}); it can: {able}; `touchstone chaos list` shows which target can what"
+        )
+    check_nodes("nemesis", nemesis, nodes)
+
+
+def check_nodes(kind: str, wanted: Nemesis | Workload, nodes: int) -> None:
+    """Refuse what would show nothing on so few nodes."""
+    if nodes < wanted.nodes_min:
+        raise TargetError(
+            f"{kind} {wanted.name} needs {wanted.nodes_min} nodes at least, not {nodes};"
+            f" say --nodes {max(3, wanted.nodes_min)}"
+        )
+
+
+def check_somebody_to_strike(workload: Workload, nemesis: Nemesis) -> None:
+    """Refuse to kill the coordinator of what a workload does not have."""
+    has = {"groups": has_groups(workload), "transactions": is_transactional(workload)}
+    what = COORDINATED.get(nemesis.name)
+    if what is not None and not has[what]:
+        raise TargetError(
+            f"workload {workload.name} has no {what}, so that none has a coordinator for nemesis"
+            f" {nemesis.name}; choose another of the two"
+        )
+
+
+def has_groups(workload: Workload) -> bool:
+    """Return whether any of its processes uses a group coordinator."""
+    settings = map(workload.settings, range(workload.processes))
+    return workload.name in COMMIT_WITHOUT_MEMBERS or any(one.group for one in settings)
+
+
+def is_transactional(workload: Workload) -> bool:
+    """Return whether any of its processes uses a transaction coordinator."""
+    return any(workload.settings(process).transactional for process in range(workload.processes))

@@ -1,0 +1,152 @@
+"""Give nodes what certain faults need, and keep it in order: disks of their own, and the shim.
+
+Disks of their own need the right to mount, the shim needs a C compiler at set-up. A loss of power
+can be had by either: by the disks where there are some, since they lose what a real one would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from chaos.means import disks, shim
+from chaos.means.disks import Disk, DiskError
+from chaos.means.shim import Shim
+from chaos.targets.clusters.members import (
+    Members,
+    disks_of,
+    shims_of,
+    standing_still,
+    stop_and_kill,
+)
+from chaos.targets.clusters.node import LocalNode
+from chaos.values.faults import DISK_FAULTS, SHIM_FAULTS, Fault, PowerLoss
+from chaos.values.protocols import DiskTarget, PreloadTarget, Target, TargetError
+
+Faults = frozenset[type[Fault]]
+
+
+def equipped(target: Target, faults: Faults) -> Target:
+    """Return the target with what these faults need, as far as this machine has it."""
+    if _needs_disks(target, faults) and isinstance(target, DiskTarget):
+        target = target.with_disks()
+    if _needs_shim(target, faults) and isinstance(target, PreloadTarget):
+        target = target.with_shim()
+    return target
+
+
+def why_not(target: Target, faults: Faults) -> str | None:
+    """Return why this machine does not have what they need, or None."""
+    on_disks, preloaded = isinstance(target, DiskTarget), isinstance(target, PreloadTarget)
+    if on_disks and _needs_disks(target, faults) and (reason := disks.why_none()):
+        return reason
+    if preloaded and _needs_shim(target, faults) and (reason := shim.why_none()):
+        return reason
+    return None
+
+
+def has_means(member: LocalNode, fault: type[Fault]) -> bool:
+    """Return whether the node was started with what the fault needs."""
+    if fault is PowerLoss:
+        return member.disk is not None or member.shim is not None
+    if fault in SHIM_FAULTS:
+        return member.shim is not None
+    return fault not in DISK_FAULTS or member.disk is not None
+
+
+def _needs_disks(target: Target, faults: Faults) -> bool:
+    return bool(faults & DISK_FAULTS) and not _by_shim_alone(target, faults)
+
+
+def _needs_shim(target: Target, faults: Faults) -> bool:
+    return bool(faults & SHIM_FAULTS) or _by_shim_alone(target, faults)
+
+
+def _by_shim_alone(target: Target, faults: Faults) -> bool:
+    """Return whether the shim performs the faults: a loss of power and no other disk fault, with
+    the shim if that is all there is, or if it is needed anyway, since a torn disk and a torn ledger
+    would not agree."""
+    if faults & DISK_FAULTS != {PowerLoss} or not isinstance(target, PreloadTarget):
+        return False
+    return bool(faults & SHIM_FAULTS) or (disks.why_none() is not None and shim.why_none() is None)
+
+
+@contextmanager
+def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, Disk]]:
+    """Provide a disk for each node, to which `directory`/data/NODE leads; or, unless wanted, none.
+    Remove them again if the block fails. A node's data lies one level below the root of its file
+    system, where lost+found is: Kafka takes every directory beside its own for a partition."""
+    made: dict[int, Disk] = {}
+    try:
+        for number in range(1, nodes + 1) if wanted else ():
+            made[number] = disk = Disk.make(f"node-{number}")
+            data = disk.mount_point / "data"
+            data.mkdir()
+            link = directory / "data" / str(number)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if link.is_symlink():
+                link.unlink()  # of an earlier cluster, whose disks are gone
+            link.symlink_to(data)
+        yield made
+    except BaseException as error:
+        for disk in made.values():
+            disk.remove()
+        if isinstance(error, DiskError):
+            raise TargetError(str(error)) from error
+        raise
+
+
+def preload(members: Members, directory: Path) -> None:
+    """Preload nodes before their first start. Their data are in `directory`/data/NUMBER. Raise
+    TargetError."""
+    if reason := shim.why_none():
+        raise TargetError(reason)
+    for member in members:
+        number = str(member.number)
+        member.shim = Shim(directory / "shim" / number, directory / "data" / number)
+
+
+def sync(members: Members) -> None:
+    """Sync what nodes wrote while they were set up, which a loss of power must not take."""
+    for disk in disks_of(members):
+        disk.sync()
+    with standing_still([member for member in members if member.shim is not None]):
+        for member in members:
+            if member.shim is not None:
+                member.shim.medium.settle()
+
+
+def heal_disks(members: Members) -> None:
+    """Thaw, give the space back, and mount again what had failed: its node must end for that."""
+    for disk in disks_of(members):
+        disk.thaw()
+        disk.make_room()
+    for member in members:
+        if member.disk is not None and member.disk.is_broken:
+            if member.child is not None:
+                member.child.kill()
+            member.disk.replug()
+
+
+def heal_shims(members: Members) -> None:
+    """Set clocks right, let syncs be as fast as the disk is, and cut the power of a node whose sync
+    has failed."""
+    for member, loaded in shims_of(members):
+        loaded.heal()
+        if loaded.medium.has_failed():
+            stop_and_kill([member])
+            loaded.medium.lose_power()
+
+
+def remove_disks(members: Members) -> None:
+    """Delete the disks. The processes must have ended."""
+    for disk in disks_of(members):
+        disk.remove()
+
+
+def close_shims(members: Members) -> None:
+    """Close the shims of nodes that have ended."""
+    for member, loaded in shims_of(members):
+        loaded.close()
+        member.shim = None

@@ -1,0 +1,70 @@
+"""One node of a cluster of child processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos.means import processes
+from chaos.means.disks import Disk
+from chaos.means.links import Address
+from chaos.means.shim import Shim
+from chaos.values.protocols import TargetError
+
+
+@dataclass
+class LocalNode:
+    """One node: how to start it, where it answers, where it writes."""
+
+    number: int
+    command: Sequence[str | Path]
+    direct: Address
+    directory: Path
+    """Log and configuration, to be kept with the run."""
+    stop_timeout_s: float = 0.0
+    """How long a SIGTERM may take; 0 means SIGKILL at once: its data is not needed any more."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    data: Path | None = None
+    """Its log.dirs, where this machine can see it."""
+    disk: Disk | None = None
+    """The disk of its data, if faults of disks are wanted."""
+    shim: Shim | None = None
+    """The library that it is preloaded with, if faults of its clock or of its syncs are wanted."""
+    child: processes.Process | None = field(default=None, repr=False)
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "node.log"
+
+    @property
+    def running(self) -> bool:
+        return self.child is not None and self.child.running
+
+    @property
+    def paused(self) -> bool:
+        return self.child is not None and self.child.paused and self.child.running
+
+    def start(self) -> None:
+        """Start its process, unless it runs."""
+        if self.running:
+            return
+        try:
+            if self.child is not None:
+                self.child.kill()  # its ports and files are free only when it is gone
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self.child = processes.start(
+                self.command,
+                name=f"node {self.number}",
+                log=self.log,
+                environment={**self.environment, **(self.shim.environment if self.shim else {})},
+                directory=self.directory,  # where a JVM that crashes leaves its report
+            )
+        except OSError as error:
+            raise TargetError(
+                f"node {self.number} cannot be started: {error}; see `touchstone doctor`"
+            ) from error
+
+    def stop(self) -> None:
+        if self.child is not None:
+            self.child.end(self.stop_timeout_s) if self.stop_timeout_s else self.child.kill()

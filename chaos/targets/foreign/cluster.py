@@ -1,0 +1,109 @@
+"""The cluster of somebody else, as it is while it is attacked."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+from chaos.means.links import Address, joined
+from chaos.targets.clusters import probe, roles
+from chaos.targets.clusters.cluster import ALIVE_TIMEOUT_S, LocalCluster
+from chaos.targets.clusters.probe import NoAnswer
+from chaos.targets.foreign.foreign_file import ForeignNode
+from chaos.targets.foreign.foreign_node import ForeignMember
+from chaos.targets.foreign.undoings import Undoings
+from chaos.values.faults import Fault, Heal
+from chaos.values.protocols import Performed, TargetError
+
+
+class ForeignCluster(LocalCluster):
+    """It ends as it was found: what ran before it was attacked runs on (ForeignMember)."""
+
+    kept_logs: Mapping[int, Path]
+    undoings: Undoings
+    ids: Mapping[int, int] = {}
+    """Node -> broker id, once Metadata has told."""
+
+    def member(self, node: int) -> ForeignMember:
+        return cast(ForeignMember, self._members[node])
+
+    def broker_id(self, number: int) -> int:
+        return self.ids.get(number, super().broker_id(number))
+
+    def learn_ids(self, nodes: Sequence[ForeignNode], lowest: int | None) -> None:
+        """Ask which broker each node is. Where Metadata does not tell, the nodes count from the
+        lowest id, if the file has it. Raise TargetError otherwise."""
+        told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
+        by_place = {_place(address): broker for broker, address in told.items()}
+        found = {}
+        for number, node in enumerate(nodes, 1):
+            broker = node.broker_id
+            if broker is None:
+                broker = by_place.get(_place(node.address))
+            if broker is None and lowest is not None:
+                broker = lowest + number - 1
+            if broker is None:
+                names = ", ".join(f"{n} at {joined(each)}" for n, each in sorted(told.items()))
+                raise TargetError(
+                    f"{self.target}: node {number} is at {joined(node.address)}, but the cluster"
+                    f" names its brokers {names}; write the broker's id = … into its [[node]]"
+                )
+            found[number] = broker
+        self.ids = found
+
+    def controller(self) -> int | None:
+        """Return the leader of the metadata quorum, which any broker knows (KIP-595); without KRaft
+        the controller that Metadata names."""
+        for node in self.reachable():
+            with suppress(NoAnswer):
+                led = probe.quorum_leader(self.direct(node), roles.ASK_TIMEOUT_S)
+                return super().controller() if led is None else self.number_of(led[1]) or None
+        return super().controller()
+
+    def _not_ready(self) -> str:
+        """Return what is still missing, or the empty string."""
+        for number in self._members:
+            try:
+                known = probe.brokers(self.direct(number), ALIVE_TIMEOUT_S)
+            except NoAnswer as error:
+                return f"node {number} does not answer ({error})"
+            if len(known) < self.nodes or not set(self.ids.values()) <= known.keys():
+                return f"node {number} knows only the brokers {sorted(known)}"
+        return ""
+
+    def _check_able(self, fault: Fault) -> None:
+        if type(fault) not in self.faults:
+            able = ", ".join(sorted(kind.__name__ for kind in self.faults))
+            raise TargetError(f"target {self.target!r} cannot {fault.name}; it can: {able}")
+
+    def _heal(self, fault: Heal) -> Performed:
+        try:
+            helped = self.undoings.undo()
+        finally:  # nodes come back whatever became of the rest
+            performed = super()._heal(fault)
+        return Performed(fault, tuple(sorted({*helped, *performed.nodes})), performed.note)
+
+    def collect(self, into: Path) -> None:
+        """Collect what its commands printed, and the logs that were named."""
+        super().collect(into)
+        for number, log in self.kept_logs.items():
+            with suppress(OSError):  # a log that is not there is no reason to lose a run
+                shutil.copy2(log, into / str(number) / log.name)
+
+    def stop(self) -> None:
+        """Leave the cluster as it was found."""
+        try:
+            self.undoings.undo()
+        finally:
+            super().stop()
+
+
+def _place(address: Address) -> tuple[str, int]:
+    """Return an address with its host resolved, so that names of one host are the same."""
+    with suppress(OSError):
+        return socket.gethostbyname(address[0]), address[1]
+    return address[0], address[1]

@@ -1,0 +1,63 @@
+"""End the faults that the owner's commands have begun, whatever happens to this command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from chaos.means import owed
+from chaos.means.owed import Debt
+from chaos.targets.foreign.commands import run
+from chaos.targets.foreign.foreign_file import FAULT_COMMANDS, ForeignNode
+from chaos.values.protocols import TargetError
+
+
+class Undoings:
+    """The commands that must be run to end the faults that are on; each has a note for the next
+    command, should this one be killed."""
+
+    def __init__(self, nodes: Sequence[ForeignNode], folder: Path) -> None:
+        self._nodes = nodes
+        self._folder = folder
+        self._owed: dict[tuple[int, str], owed.Note] = {}
+
+    def strike(self, number: int, key: str, **holes: object) -> None:
+        """Run a node's command that brings a fault on. Raise TargetError."""
+        node, undo = self._nodes[number - 1], FAULT_COMMANDS[key][0]
+        if (number, undo) not in self._owed:
+            debt = Debt.of_command(node.address, node.faults[undo], self._folder)
+            try:
+                self._owed[number, undo] = owed.Note(debt)
+            except OSError as error:
+                raise TargetError(
+                    f"cannot write the note that ends {key} of node {number}: {error.strerror};"
+                    " set TMPDIR"
+                ) from error
+        run(filled(node.faults[key], holes), self._folder)
+
+    def undo(self) -> list[int]:
+        """End what is on, and return the nodes. Try each, even after one failed, which stays to be
+        ended. Raise TargetError."""
+        helped, failure = [], None
+        for (number, undo), note in list(self._owed.items()):
+            try:
+                run(self._nodes[number - 1].faults[undo], self._folder)
+            except TargetError as error:
+                failure = failure or error
+                continue
+            note.settle()
+            del self._owed[number, undo]
+            helped.append(number)
+        if failure is not None:
+            raise failure
+        return sorted(set(helped))
+
+
+def filled(command: Iterable[str], holes: Mapping[str, object]) -> list[str]:
+    """Return the words of a command with {names} replaced by values."""
+    words = []
+    for word in command:
+        for name, value in holes.items():
+            word = word.replace(f"{{{name}}}", str(value))
+        words.append(word)
+    return words
