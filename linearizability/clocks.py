@@ -31,6 +31,7 @@ EXCUSED_FROM_MS: Mapping[tuple[str, str], int] = {
     ("retention", "deleted-hours-too-early"): HOUR_MS,
     ("compaction", "tombstone-lost-early"): 1,
     ("compaction", "tombstone-lost-hours-early"): HOUR_MS,
+    ("compaction", "key-resurrected"): 1,
     ("hanging_transactions", "open-for-too-long"): 1,
     # Their producer expired (producer.id.expiration.ms): its leader knows it no more.
     ("duplicates", "duplicate"): DAY_MS,

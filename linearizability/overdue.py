@@ -24,6 +24,8 @@ OVERDUE: Mapping[tuple[str, str], int] = {
     ("committed_offsets", "undecided-for-ever"): 60 * 1_000_000_000,
     # A loss of power may take the end of a log that was as long as retention.bytes.
     ("retention", "deleted-below-size"): NEVER,
+    # A replica that was away while a tombstone came and went keeps what it removed, and may lead.
+    ("compaction", "key-resurrected"): 0,
 }
 """Checker and kind of what is found only because a broker did not act in time, or did not know; and
 how long before it began a fault may have been the reason."""

@@ -14,11 +14,12 @@ from linearizability.inferred_log import (
     READ_COMMITTED,
     at_or_above_log_start,
 )
-from linearizability.ingest import COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
+from linearizability.ingest import ABORTED, COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
 from linearizability.removals import IS_TOPIC, OF_KEY, newest_of_keys, setting
 
 NO_SUCCESSOR, MOVED = "last-value-lost", "record-moved"
 TOO_EARLY, HOURS_TOO_EARLY = "tombstone-lost-early", "tombstone-lost-hours-early"
+RESURRECTED = "key-resurrected"
 READ = [*KEY, "read_op", "reader"]
 LEADER = -1
 """Stands for the leader among replicas, so that joins need no special case for null."""
@@ -30,7 +31,11 @@ DELETE_RETENTION_MS = 24 * HOUR_MS
 class Compaction(Checker):
     """A complete read lacks the last record of a key: a value, or a tombstone that was sent less
     than delete.retention.ms ago (an hour less: another kind, for few clocks are that wrong). Or it
-    shows a record elsewhere than where it was acknowledged.
+    shows a record elsewhere than where it was acknowledged. Or it lacks the last tombstone of a
+    key, however old, but shows a value that the tombstone had removed (`key-resurrected`): the
+    cleaning that removes a tombstone comes delete.retention.ms after the one that removed what lies
+    below it. A read that takes as long may see both, and a replica that was away as long may keep
+    the value (`overdue.py`).
 
     Compaction may only remove a record below a later one of the same key. The last record:
     acknowledged under acks=all before the read began (plain or committed), none of the key being
@@ -52,6 +57,7 @@ class Compaction(Checker):
         reads = complete_reads(events)
         shown = records_shown(events, reads)
         missing = due(events, reads).join(shown, on=[*READ, "value"], how="anti")
+        back = resurrected(events, reads, shown)
         is_far = pl.col("delete_retention_ms") - pl.col("age_ms") >= HOUR_MS
         early = pl.when(is_far).then(pl.lit(HOURS_TOO_EARLY)).otherwise(pl.lit(TOO_EARLY))
         kind = pl.when("tombstone").then(early).otherwise(pl.lit(NO_SUCCESSOR))
@@ -68,11 +74,20 @@ class Compaction(Checker):
             "acked_at",
             "offset",
         )
+        removed = pl.format(
+            "key {} was removed by the tombstone at offset {}, but a complete read contains {}, an "
+            "older value of it, at offset {}, and not the tombstone",
+            "key",
+            "offset",
+            "old_value",
+            "old_offset",
+        )
         operations = ["op_id", "read_op"]
         return pl.concat(
             [
                 describe(missing, KEY, kind, operations, message, "broker"),
                 describe(moved, KEY, MOVED, operations, elsewhere, "broker"),
+                describe(back, KEY, RESURRECTED, operations, removed, "broker"),
             ]
         )
 
@@ -112,7 +127,14 @@ def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
     return (
         events.filter(IS_DATA & BELOW_HIGH_WATERMARK & pl.col("value").is_not_null())
         .select(
-            *KEY, "offset", "value", read_op="op_id", reader=pl.col("replica").fill_null(LEADER)
+            *KEY,
+            "offset",
+            "value",
+            "key",
+            "outcome",
+            read_op="op_id",
+            reader=pl.col("replica").fill_null(LEADER),
+            removes=pl.col("tombstone").fill_null(False),
         )
         .join(reads.select(READ).unique(), on=READ, how="semi")
     )
@@ -120,26 +142,53 @@ def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
     """Return the last records of keys that each read must show."""
+    age_ms = (pl.col("read_ns") - pl.col("sent_ns")) // 1_000_000
+    is_young = (pl.col("age_ms") < pl.col("delete_retention_ms")).fill_null(False)
+    return (
+        last_of_keys(events, reads)
+        .with_columns(age_ms=age_ms)
+        .filter(~pl.col("tombstone") | is_young)
+    )
+
+
+def last_of_keys(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the last records of keys, with each read that covers their offsets."""
     durable = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
     sent = events.filter(durable & pl.col("key").is_not_null() & pl.col("value").is_not_null())
     sent = sent.select(
         *OF_KEY, "offset", "value", "op_id", sent_ns="t_invoke_ns", acked_ns="t_complete_ns"
     )
     last = sent.join(newest_of_keys(events), on=OF_KEY).filter(pl.col("offset") == pl.col("newest"))
-    age_ms = (pl.col("read_ns") - pl.col("sent_ns")) // 1_000_000
-    is_young = (pl.col("age_ms") < pl.col("delete_retention_ms")).fill_null(False)
     return (
         at_or_above_log_start(last.filter(~pl.col("lost_tombstone")), events)
         .join(reads, on=KEY)
         .join(delete_retentions(events), on=KEY, how="left")
-        .with_columns(age_ms=age_ms)
         .filter(
             (pl.col("acked_ns") < pl.col("asked_ns"))
             & (pl.col("start") <= pl.col("offset"))
             & (pl.col("offset") < pl.col("end"))
             & (~pl.col("lost") | pl.col("final"))
-            & (~pl.col("tombstone") | is_young)
         )
+    )
+
+
+def resurrected(events: pl.LazyFrame, reads: pl.LazyFrame, shown: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the last tombstones that reads lack which show an older value of the key, with the
+    newest such value: old_value, old_offset."""
+    lasted_ms = (pl.col("read_ns") - pl.col("asked_ns")) // 1_000_000
+    is_short = (lasted_ms < pl.col("delete_retention_ms")).fill_null(False)
+    gone = (
+        last_of_keys(events, reads)
+        .filter(pl.col("tombstone") & is_short)
+        .join(shown, on=[*READ, "value"], how="anti")
+    )
+    is_live = ~pl.col("removes") & (pl.col("outcome") != ABORTED).fill_null(True)
+    older = shown.filter(is_live).select(*READ, "key", old_value="value", old_offset="offset")
+    return (
+        gone.join(older, on=[*READ, "key"])
+        .filter(pl.col("old_offset") < pl.col("offset"))
+        .sort("old_offset", "old_value", descending=True)
+        .unique([*READ, "key", "op_id"], keep="first", maintain_order=True)
     )
 
 

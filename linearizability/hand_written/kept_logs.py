@@ -10,6 +10,7 @@ NIL: Row = {"key": "k", "tombstone": True}
 FINAL: Row = {"final": True}
 TXN = {"txn": 1}
 COMPACT = '{"cleanup.policy": "compact", "delete.retention.ms": "60000"}'
+BRIEF = '{"cleanup.policy": "compact", "delete.retention.ms": "1000"}'
 HOUR_NS = 3_600_000_000_000
 TIMED = (
     '{"cleanup.policy": "delete", "retention.ms": "60000", "segment.ms": "10000",'
@@ -54,6 +55,24 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "deleted by time": [S(1, 0, **K), WHOLE(1, log_start=1)],
         "a tombstone, long ago": [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1, **LATE)],
         "a tombstone, settings unknown": [S(1, 0, **NIL), WHOLE(1)],
+        "a tombstone has gone with the value": [
+            TOPIC(BRIEF),
+            S(1, 0, **K),
+            S(2, 1, **NIL),
+            *LOG(None, None, **LATE),
+        ],
+        "a value goes during a read, and its tombstone, too": [
+            TOPIC(BRIEF),
+            S(1, 0, **K),
+            S(2, 1, **NIL),
+            *LOG(1, None, **K, **(LATE | {"t_complete_ns": HOUR_NS + 2 * SECOND_NS})),
+        ],
+        "above its tombstone a value returns": [
+            TOPIC(BRIEF),
+            S(1, 0, **NIL),
+            S(2, 1, **K),
+            *LOG(None, 2, **K, **LATE),
+        ],
         "under a tombstone of unknown place": [S(1, 0, **K), S(2, **NIL), WHOLE(2, **FINAL)],
         "under a record that is on its way": [S(1, 0, **K), S(2, **K), WHOLE(2)],
         "above it an aborted record": [
@@ -198,6 +217,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "a tombstone, a day before its time": (
             [TOPIC('{"cleanup.policy": "compact"}'), S(1, 0, **NIL), WHOLE(1)],
             [("tombstone-lost-hours-early", (1, 2))],
+        ),
+        "a value is back whose tombstone has gone": (
+            [TOPIC(BRIEF), S(1, 0, **K), S(2, 1, **NIL), *LOG(1, None, **K, **LATE)],
+            [("key-resurrected", (2, 1000))],
         ),
         "moved": (
             [S(1, 0, **J), S(2, 1, **K), *LOG(1, None, 2, **K)],

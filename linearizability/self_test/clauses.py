@@ -287,6 +287,9 @@ CLAUSES: Mapping[str, Mapping[str, Clause]] = {
             rarer_mutators.remove_a_tombstone_early,
             rarer_mutators.remove_a_tombstone_hours_early,
         ),
+        "a tombstone is gone, but a value that it had removed is back": _by(
+            "key-resurrected", kept_mutators.bring_back_a_key
+        ),
         "a record is stored at another offset than it was acknowledged at": _by(
             "record-moved", rarer_mutators.move_a_record
         ),

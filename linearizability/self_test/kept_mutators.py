@@ -10,6 +10,7 @@ from linearizability.history import F
 from linearizability.self_test.lookup import (
     NOT_OURS,
     changed_row,
+    data_rows,
     if_still_durable,
     is_acked,
     is_compacted,
@@ -19,6 +20,21 @@ from linearizability.self_test.truth import outcome_of
 from linearizability.self_test.world import Row
 
 KNOWN = ("plain", "committed")
+_OF_READING = (
+    "op_id",
+    "process",
+    "session",
+    "client",
+    "replica",
+    "partition",
+    "isolation",
+    "high_watermark",
+    "final",
+    "type",
+    "t_invoke_ns",
+    "t_complete_ns",
+)
+"""The columns that all rows of one reading of one log share."""
 
 
 @where_nothing_is_compacted
@@ -74,19 +90,7 @@ def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
 def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> list[Row] | None:
     """Return the rows without the last record of a key (a tombstone, or a value) in one complete
     read."""
-    ends = [
-        row
-        for row in rows
-        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
-    ]
-    victims = [
-        (send, end)
-        for send in _last_of_keys(rows, tombstones)
-        for end in ends
-        if send["partition"] == end["partition"]
-        and end["log_start"] <= send["offset"] < end["high_watermark"]
-        and send["t_complete_ns"] < end["t_invoke_ns"]
-    ]
+    victims = _covered_by_a_read(_last_of_keys(rows, tombstones), rows)
     rng.shuffle(victims)
     for send, end in victims:
         gone = [
@@ -100,6 +104,54 @@ def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> lis
         # What was removed may be all that told how the send's transaction ended.
         if if_still_durable(broken, send) is not None:
             return broken
+    return None
+
+
+def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Return the sends, each with the end of a complete raw read that began after it and covers
+    it."""
+    ends = [
+        row
+        for row in rows
+        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
+    ]
+    return [
+        (send, end)
+        for send in sends
+        for end in ends
+        if send["partition"] == end["partition"]
+        and end["log_start"] <= send["offset"] < end["high_watermark"]
+        and send["t_complete_ns"] < end["t_invoke_ns"]
+    ]
+
+
+def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete read lacks a key's last tombstone, whose time is over, but shows
+    a value that the tombstone had removed."""
+    told = {"settings": json.dumps({"cleanup.policy": "compact", "delete.retention.ms": "1"})}
+    if not is_compacted(rows) or not any(row["f"] == F.TOPIC.value for row in rows):
+        return None
+    victims = [
+        (send, end, old)
+        for send, end in _covered_by_a_read(_last_of_keys(rows, tombstones=True), rows)
+        for old in data_rows(rows)
+        if all(old[c] == send[c] for c in ("partition", "key"))
+        and end["log_start"] <= old["offset"] < send["offset"]
+        and not old["tombstone"]
+        and outcome_of(old) in KNOWN
+    ]
+    rng.shuffle(victims)
+    for send, end, old in victims:
+        reading = {c: end.get(c) for c in _OF_READING}
+        kept = [
+            row
+            for row in rows
+            if any(row.get(c) != reading[c] for c in ("op_id", "replica", "partition"))
+            or row.get("value") not in (send["value"], old["value"])
+        ]
+        broken = [*kept, {**old, **reading, "record_index": NOT_OURS}]
+        if if_still_durable(broken, send) is not None:
+            return [row | told if row["f"] == F.TOPIC.value else row for row in broken]
     return None
 
 

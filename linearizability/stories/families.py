@@ -65,6 +65,7 @@ KINDS: Mapping[str, tuple[Family, str]] = {
     "vanished-record": (Family.LOSS, "read, then gone from the log"),
     "not-delivered": (Family.LOSS, "missing where a whole partition was read"),
     "consumed-never": (Family.LOSS, "consumed by aborted transactions only"),
+    "key-resurrected": (Family.ALTERED, "values are back that a tombstone had removed"),
     "delivered-twice": (Family.DUPLICATE, "read more often than their producer promised"),
     "consumed-twice": (Family.DUPLICATE, "consumed by several committed transactions"),
     "reused-epoch": (Family.TRANSACTION, "two producers were given the same epoch"),

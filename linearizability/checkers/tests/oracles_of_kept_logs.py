@@ -125,6 +125,8 @@ def compaction(rows: list[Row]) -> Found:
         if send["idempotent"] and len(same) == 1 and stands - {send["offset"]}:
             found.add(("record-moved", operations(send, read), read["place"]))
         inside = (read["log_start"] or 0) <= send["offset"] < end
+        if not stands and inside and _is_resurrected(rows, send, read, shown):
+            found.add(("key-resurrected", operations(send, read), read["place"]))
         if not stands and inside and _is_due(rows, send, read):
             early = _is_tombstone(rows, send)
             far = early and _left_ms(rows, send, read) >= HOUR_MS
@@ -141,7 +143,35 @@ def _end_of(read: Row) -> int | None:
     return None if not _is_end(read) or None in ends else min(ends)
 
 
+def _is_resurrected(rows: list[Row], send: Row, read: Row, shown: list[Row]) -> bool:
+    """Return whether the read shows a value that this tombstone had removed."""
+    if not _is_last_of_key(rows, send, read) or not _is_tombstone(rows, send):
+        return False
+    if not _told(rows, send["place"]) or read["t_complete_ns"] is None:
+        return False
+    lasted_ms = (read["t_complete_ns"] - read["t_invoke_ns"]) // 1_000_000
+    return lasted_ms < _kept_ms(rows, send["place"]) and any(
+        r["key"] == send["key"]
+        and r["offset"] < send["offset"]
+        and r["value"] is not None
+        and r["outcome"] != "aborted"
+        and not r["tombstone"]
+        for r in shown
+    )
+
+
 def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
+    if not _is_last_of_key(rows, send, read):
+        return False
+    if not _is_tombstone(rows, send):
+        return True
+    if not _told(rows, send["place"]) or read["t_complete_ns"] is None:
+        return False
+    return _left_ms(rows, send, read) > 0
+
+
+def _is_last_of_key(rows: list[Row], send: Row, read: Row) -> bool:
+    """Return whether the record was acknowledged before the read as the last of its key."""
     place, key = send["place"], send["key"]
     if key is None or send["value"] is None or send["outcome"] not in ("plain", "committed"):
         return False
@@ -151,23 +181,18 @@ def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
     lost = lost_of_key(rows, place, key)
     if send["offset"] != newest or send["offset"] < log_start(rows, place):
         return False
-    if any(r["tombstone"] for r in lost) or (lost and not read["final"]):
-        return False
-    if not _is_tombstone(rows, send):
-        return True
-    if not _told(rows, place) or read["t_complete_ns"] is None:
-        return False
-    return _left_ms(rows, send, read) > 0
+    return not any(r["tombstone"] for r in lost) and (not lost or bool(read["final"]))
 
 
 def _left_ms(rows: list[Row], tombstone: Row, read: Row) -> int:
     """Return how long it still had to stay when it was read."""
-    kept = [
-        int(settings.get("delete.retention.ms", 86_400_000))
-        for settings, _ in _told(rows, tombstone["place"])
-    ]
     age_ms: int = (read["t_complete_ns"] - tombstone["t_invoke_ns"]) // 1_000_000
-    return min(kept) - age_ms
+    return _kept_ms(rows, tombstone["place"]) - age_ms
+
+
+def _kept_ms(rows: list[Row], place: Any) -> int:
+    """Return the shortest delete.retention.ms that the partition's settings ever named."""
+    return min(int(s.get("delete.retention.ms", 86_400_000)) for s, _ in _told(rows, place))
 
 
 def _is_tombstone(rows: list[Row], send: Row) -> bool:
