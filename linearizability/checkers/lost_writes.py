@@ -28,7 +28,9 @@ class LostWrites(Checker):
     log start, which no reader received although readers went past it, or read the log to its end
     (`lost-write`). Or a record that a reader received, acknowledged or not, whose offset a complete
     raw read of the leader that began later shows empty, or behind the end (`vanished-record`): a
-    consumer receives only what is below the high watermark, and that stays.
+    consumer receives only what is below the high watermark, and that stays. In the final phase,
+    where no deposed leader answers, that holds from the acknowledgement on, whoever reads the
+    record before or after.
 
     Source: docs, design#replication ("a message that was committed will not be lost"). Jepsen:
     lost-write, and its unseen where a whole read proves it.
@@ -73,8 +75,9 @@ class LostWrites(Checker):
             pl.col("reach") - 1,
         )
         gone = pl.format(
-            "{} was read at offset {}, but a later read of the whole log does not contain it",
+            "{} was {} at offset {}, but a later read of the whole log does not contain it",
             "value",
+            pl.when("is_read").then(pl.lit("read")).otherwise(pl.lit("acknowledged")),
             "offset",
         )
         return pl.concat(
@@ -106,21 +109,24 @@ def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that a reader received and a later complete raw read of the leader lacks,
-    with the first of either, where nothing else stands at their offsets."""
+    """Return the records that a later complete raw read of the leader lacks, with the first of
+    either, where nothing else stands at their offsets. is_read: a reader had received it before
+    that; otherwise it was acknowledged, and the read belongs to the final phase."""
     whole = events.filter(WHOLE_RAW_READ).select(
         *KEY,
         start=pl.col("log_start").fill_null(0),
         end="high_watermark",
         read_ns="t_invoke_ns",
         proof="op_id",
+        final=pl.col("final").fill_null(False),
     )
     data = events.filter(PROVEN_POLL & IS_DATA & pl.col("value").is_not_null())
-    seen = (
-        data.join(whole.select(KEY).unique(), on=KEY, how="semi")
-        .filter(pl.col("t_complete_ns").is_not_null())
-        .group_by(*KEY, "offset", "value")
-        .agg(seen_ns=pl.col("t_complete_ns").min(), op_id=pl.col("op_id").min())
+    # What nobody received at all is a lost write.
+    acked = events.filter(ACKNOWLEDGED & pl.col("value").is_not_null()).join(
+        events.filter(IS_DATA).select(*KEY, "value").unique(), on=[*KEY, "value"], how="semi"
+    )
+    seen = pl.concat(
+        [_first_of_each(data, whole, is_read=True), _first_of_each(acked, whole, is_read=False)]
     )
     shown = events.filter(HAS_RECORD & pl.col("replica").is_null()).select(
         *KEY, "offset", proof="op_id"
@@ -132,12 +138,25 @@ def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
     missing = (
         seen.join(whole.join(showing, on=[*KEY, "proof"], how="left").filter(is_told), on=KEY)
         .filter((pl.col("seen_ns") < pl.col("read_ns")) & (pl.col("start") <= pl.col("offset")))
+        .filter(pl.col("is_read") | pl.col("final"))
         .join(shown, on=[*KEY, "offset", "proof"], how="anti")
     )
     return (
         still_there(missing, events)
-        .sort("proof")
+        .sort("is_read", "proof", descending=[True, False])
         .unique([*KEY, "offset", "value"], keep="first", maintain_order=True)
+    )
+
+
+def _first_of_each(rows: pl.LazyFrame, whole: pl.LazyFrame, is_read: bool) -> pl.LazyFrame:
+    """Return the offsets and values of these rows in partitions that were read whole, with the
+    first operation and the time when one was over first."""
+    return (
+        rows.join(whole.select(KEY).unique(), on=KEY, how="semi")
+        .filter(pl.col("t_complete_ns").is_not_null())
+        .group_by(*KEY, "offset", "value")
+        .agg(seen_ns=pl.col("t_complete_ns").min(), op_id=pl.col("op_id").min())
+        .with_columns(is_read=pl.lit(is_read))
     )
 
 

@@ -8,12 +8,15 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.checkers.poll_skips import passed_over
-from linearizability.inferred_log import at_or_above_log_start
+from linearizability.final_reads import WHOLE_READ
+from linearizability.inferred_log import READ_COMMITTED, at_or_above_log_start
 from linearizability.ingest import HAS_RECORD, IS_SEND, KEY
-from linearizability.raw_reads import IS_RAW, raw_records
+from linearizability.raw_reads import IS_RAW, READ, raw_records
 from linearizability.readers import steps
 from linearizability.removals import compactable
 
+RAW = "raw"
+"""The client that shows control records, too."""
 JEPSEN = "jepsen"
 """The client of imported histories (importers/jepsen.py)."""
 
@@ -21,7 +24,8 @@ JEPSEN = "jepsen"
 class OffsetGaps(Checker):
     """A raw read goes from one offset to another that is not the next. Or an ordinary reader does,
     in a partition without transactions, over offsets that appear nowhere else in the history (where
-    a record is known to be there, it is `poll_skips`' affair).
+    a record is known to be there, it is `poll_skips`' affair). Or a complete raw read shows
+    records, but not the last below the high watermark that it names.
 
     A leader gives each record the next offset, and a new leader goes on from the end of its log
     (UnifiedLog.append; LogValidator.assignOffsets). Control records, which readers pass over,
@@ -52,8 +56,15 @@ class OffsetGaps(Checker):
         message = pl.format(
             "offset {} directly follows offset {}: those between are missing", "offset", "before"
         )
+        ended = self._kept(ended_early(events), events)
+        short = pl.format(
+            "a complete read shows nothing after offset {}, although its high watermark is {}",
+            "before",
+            "offset",
+        )
         return pl.concat(
             [
+                describe(ended, KEY, "offset-gap", ["op_id"], short, "broker"),
                 describe(in_log, KEY, "offset-gap", ["op_id"], message, "broker"),
                 describe(seen, KEY, "offset-gap", ["before_op", "op_id"], message),
             ]
@@ -74,6 +85,20 @@ def in_raw_reads(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return records read raw after another, in logs that are not compacted."""
     after_another = raw_records(events).filter(pl.col("before").is_not_null())
     return after_another.join(compactable(events), on=KEY, how="anti")
+
+
+def ended_early(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the complete raw reads, of logs that are not compacted, whose last record is not the
+    last below their high watermark: before is its offset, offset the high watermark."""
+    last = events.filter(HAS_RECORD).group_by(READ).agg(before=pl.col("offset").max())
+    return (
+        events.filter(WHOLE_READ & (pl.col("client") == RAW))
+        .filter((pl.col("isolation") != READ_COMMITTED).fill_null(True))
+        .select(*READ, offset="high_watermark")
+        .join(last, on=READ, nulls_equal=True)
+        .filter(pl.col("before") + 1 < pl.col("offset"))
+        .join(compactable(events), on=KEY, how="anti")
+    )
 
 
 def in_plain_partitions(events: pl.LazyFrame) -> pl.LazyFrame:

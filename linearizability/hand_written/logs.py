@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from linearizability.hand_written.rows import RAW, SAYS, SENDS_OFFSET, WHOLE, P, Row, S
+from linearizability.hand_written.rows import LOG, RAW, SAYS, SENDS_OFFSET, WHOLE, P, Row, S
 
 TXN = {"txn": 1}
 OURS = {"client": "confluent"}
@@ -55,6 +55,10 @@ VALID: dict[str, dict[str, list[Row]]] = {
             RAW(None, 1, control="commit"),
             RAW(2, 2),
         ],
+        "not read to the end": [RAW(1, 0), WHOLE(2, op_id=1000, type="info")],
+        "nobody knows what the read showed": [S(1, 0), P(1, 0), WHOLE(2)],
+        "read committed": LOG(1, None, isolation="read_committed"),
+        "compacted at its end": [S(2, 1, key="k"), *LOG(1, None)],
         "two reads of two parts": [RAW(1, 0), RAW(2, 5, op_id=1001)],
         "deleted": [P(1, 0, **OURS), P(2, 5, **OURS), WHOLE(6, log_start=5)],
         "compacted": [S(1, 0, key="k"), RAW(1, 0), RAW(2, 2)],
@@ -191,6 +195,11 @@ VALID: dict[str, dict[str, list[Row]]] = {
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
     "offset_gaps": {
+        "before the high watermark": (LOG(1, 2, None), [("offset-gap", (1000,))]),
+        "before a follower's high watermark": (
+            [*LOG(1, 2), *LOG(1, None, replica=2)],
+            [("offset-gap", (1000,))],
+        ),
         "in a raw read": ([RAW(1, 0), RAW(2, 2)], [("offset-gap", (1000,))]),
         "in a raw read with transactions": (
             [S(1, 0, **TXN), RAW(1, 0), RAW(2, 2)],

@@ -267,6 +267,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [S(1, 0), S(2), P(2, 1), *LOG(1)],
             [("vanished-record", (2, 1000))],
         ),
+        "acknowledged, gone from a final read, read later": (
+            [S(1, 0), S(2, 1), *LOG(1), P(2, 1, op_id=1001)],
+            [("vanished-record", (1, 1000))],
+        ),
         "read once, then a hole": (
             [S(1, 0), S(3, 2), S(2), P(2, 1), *LOG(1, None, 3)],
             [("vanished-record", (3, 1000))],

@@ -49,6 +49,9 @@ CLAUSES: Mapping[str, Mapping[str, Clause]] = {
         "a record that a reader received is absent from a later read of the whole log": _by(
             "vanished-record", rarer_mutators.cut_the_tail
         ),
+        "a record is absent from a final read that began after its acknowledgement": _by(
+            "vanished-record lost-write", rarer_mutators.cut_what_was_acknowledged
+        ),
     },
     "unseen_writes": {
         "no poll delivered an acknowledged record by the end of the final read": _by(
@@ -189,7 +192,10 @@ CLAUSES: Mapping[str, Mapping[str, Clause]] = {
         ),
     },
     "offset_gaps": {
-        "a raw read shows a gap without compaction": _by("offset-gap", log_mutators.leave_a_hole)
+        "a raw read shows a gap without compaction": _by("offset-gap", log_mutators.leave_a_hole),
+        "a complete raw read lacks the last records below its high watermark": _by(
+            "offset-gap", log_mutators.end_a_read_early
+        ),
     },
     "fencing": {
         "a log holds an older epoch of a producer behind a newer one": _by(

@@ -14,6 +14,7 @@ from linearizability.self_test.lookup import (
     if_still_durable,
     is_acked,
     is_compacted,
+    sent_once,
     where_nothing_is_compacted,
 )
 from linearizability.self_test.truth import outcome_of
@@ -126,14 +127,20 @@ def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row
 
 
 def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a complete read lacks a key's last tombstone, whose time is over, but shows
-    a value that the tombstone had removed."""
-    told = {"settings": json.dumps({"cleanup.policy": "compact", "delete.retention.ms": "1"})}
+    """Plant an anomaly: a complete read lacks a key's last record, which everybody saw as a
+    tombstone and whose time is over, but shows an older value of the key."""
     if not is_compacted(rows) or not any(row["f"] == F.TOPIC.value for row in rows):
         return None
+    once = sent_once(rows)
+    last = [
+        send
+        for tombstones in (True, False)
+        for send in _last_of_keys(rows, tombstones)
+        if send["idempotent"] and send["value"] in once
+    ]
     victims = [
         (send, end, old)
-        for send, end in _covered_by_a_read(_last_of_keys(rows, tombstones=True), rows)
+        for send, end in _covered_by_a_read(last, rows)
         for old in data_rows(rows)
         if all(old[c] == send[c] for c in ("partition", "key"))
         and end["log_start"] <= old["offset"] < send["offset"]
@@ -151,8 +158,16 @@ def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
         ]
         broken = [*kept, {**old, **reading, "record_index": NOT_OURS}]
         if if_still_durable(broken, send) is not None:
-            return [row | told if row["f"] == F.TOPIC.value else row for row in broken]
+            return [_as_told(row, send) for row in broken]
     return None
+
+
+def _as_told(row: Row, send: Row) -> Row:
+    """Return the row of a topic that keeps tombstones for a millisecond, of which this is one."""
+    if row["f"] == F.TOPIC.value:
+        told = {"cleanup.policy": "compact", "delete.retention.ms": "1"}
+        return row | {"settings": json.dumps(told)}
+    return row | {"tombstone": True} if row.get("value") == send["value"] else row
 
 
 def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:

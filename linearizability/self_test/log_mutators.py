@@ -37,6 +37,32 @@ def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
     return moved
 
 
+@where_nothing_is_compacted
+def end_a_read_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete raw read, of the leader or a follower, lacks its last records,
+    though it names the same high watermark."""
+    starts = log_starts(rows)
+    victims = [
+        (row, end)
+        for end in rows
+        if end["f"] == F.READ_ALL.value and end["type"] == "ok" and end.get("client") == "raw"
+        for row in rows
+        if _is_of(row, end)
+        and starts[row["partition"]] < row["offset"] < end["high_watermark"]
+        and end["log_start"] < row["offset"]
+    ]
+    if not victims:
+        return None
+    victim, end = rng.choice(victims)
+    return [row for row in rows if not _is_of(row, end) or row["offset"] < victim["offset"]]
+
+
+def _is_of(row: Row, end: Row) -> bool:
+    """Return whether the row shows a record of the reading that ends here."""
+    same = ("op_id", "partition", "replica")
+    return row.get("offset") is not None and all(row.get(c) == end.get(c) for c in same)
+
+
 def skip_a_sequence(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a record's sequence is one too high for what its producer wrote before."""
     seen = {(row["op_id"], row["partition"], row["offset"]) for row in _raw(rows)}

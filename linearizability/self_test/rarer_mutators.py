@@ -12,11 +12,13 @@ from linearizability.self_test.lookup import (
     another_read,
     changed_row,
     data_rows,
+    if_still_durable,
     is_acked,
     is_compacted,
     log_starts,
     sent_once,
 )
+from linearizability.self_test.truth import outcome_of
 from linearizability.self_test.world import Row
 
 TEN_MINUTES_MS = 600_000
@@ -221,7 +223,38 @@ def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
     if not victims:
         return None
     victim, whole = rng.choice(victims)
-    end = victim["offset"]
+    return _cut(rows, whole, victim["offset"])
+
+
+def cut_what_was_acknowledged(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete read of the final phase ends before a record that had been
+    acknowledged when it began."""
+    if is_compacted(rows):
+        return None
+    starts = log_starts(rows)
+    victims = [
+        (row, whole)
+        for whole in rows
+        if _is_whole(whole) and whole["final"]
+        for row in rows
+        if is_acked(row)
+        and row["partition"] == whole["partition"]
+        and row["t_complete_ns"] < whole["t_invoke_ns"]
+        and whole["log_start"] <= row["offset"] < whole["high_watermark"]
+        and row["offset"] >= starts[row["partition"]]
+    ]
+    rng.shuffle(victims)
+    for victim, whole in victims:
+        broken = _cut(rows, whole, victim["offset"])
+        seen = any(row["value"] == victim["value"] for row in data_rows(broken))
+        known = outcome_of(victim) in ("plain", "committed") and if_still_durable(broken, victim)
+        if seen or known:
+            return broken
+    return None
+
+
+def _cut(rows: list[Row], whole: Row, end: int) -> list[Row]:
+    """Return the rows; this read of a leader's log ends at that offset."""
     kept = [
         row
         for row in rows

@@ -42,7 +42,7 @@ def lost_writes(rows: list[Row]) -> Found:
 
 
 def _vanished(rows: list[Row]) -> Found:
-    found: Found = set()
+    found: dict[tuple[Any, int, int], tuple[int, ...]] = {}
     wholes = [
         r
         for r in rows
@@ -63,31 +63,38 @@ def _vanished(rows: list[Row]) -> Found:
         )
     ]
     data = [r for r in rows if is_data(r) and is_proof(r) and r["value"] is not None]
-    for place, offset, value in {(r["place"], r["offset"], r["value"]) for r in data}:
-        same = [
-            r
-            for r in data
-            if (r["place"], r["offset"], r["value"]) == (place, offset, value)
-            and r["t_complete_ns"] is not None
-        ]
-        lacking = [
-            whole["op_id"]
-            for whole in wholes
-            if whole["place"] == place
-            and (whole["log_start"] or 0) <= offset
-            and any(r["t_complete_ns"] < whole["t_invoke_ns"] for r in same)
-            and not any(
-                is_read(r)
-                and r["replica"] is None
-                and r["op_id"] == whole["op_id"]
-                and (r["place"], r["offset"]) == (place, offset)
-                for r in rows
-            )
-        ]
-        if lacking and not may_be_gone(rows, place, offset):
-            numbers = tuple(sorted({min(r["op_id"] for r in same), min(lacking)}))
-            found.add(("vanished-record", numbers, place))
-    return found
+    read = {(r["place"], r["value"]) for r in rows if is_data(r)}
+    acked = [r for r in rows if is_acked(r) and (r["place"], r["value"]) in read]
+    acked = [r for r in acked if r["value"] is not None]
+    for known, since in ((acked, [w for w in wholes if w["final"]]), (data, wholes)):
+        for place, offset, value in {(r["place"], r["offset"], r["value"]) for r in known}:
+            same = [
+                r
+                for r in known
+                if (r["place"], r["offset"], r["value"]) == (place, offset, value)
+                and r["t_complete_ns"] is not None
+            ]
+            lacking = [w["op_id"] for w in since if _lacks(rows, w, place, offset, same)]
+            if lacking and not may_be_gone(rows, place, offset):
+                numbers = tuple(sorted({min(r["op_id"] for r in same), min(lacking)}))
+                found[place, offset, value] = numbers
+    return {("vanished-record", numbers, place) for (place, _, _), numbers in found.items()}
+
+
+def _lacks(rows: list[Row], whole: Row, place: Any, offset: int, same: list[Row]) -> bool:
+    """Return whether a whole read that began after one of these shows nothing at the offset."""
+    return (
+        whole["place"] == place
+        and (whole["log_start"] or 0) <= offset
+        and any(r["t_complete_ns"] < whole["t_invoke_ns"] for r in same)
+        and not any(
+            is_read(r)
+            and r["replica"] is None
+            and r["op_id"] == whole["op_id"]
+            and (r["place"], r["offset"]) == (place, offset)
+            for r in rows
+        )
+    )
 
 
 def _passes(here: list[Row], offset: int) -> list[tuple[int, int]]:

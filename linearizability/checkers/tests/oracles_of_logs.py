@@ -60,6 +60,23 @@ def offset_gaps(rows: list[Row]) -> Found:
         deleted = row["offset"] - 1 < log_start(rows, row["place"])
         if hole and not deleted and not is_compacted(rows, row["place"]):
             found.add(("offset-gap", operations(before, row), row["place"]))
+    return found | _ended_early(rows)
+
+
+def _ended_early(rows: list[Row]) -> Found:
+    """Return complete raw reads whose last record is not the one below their high watermark."""
+    found: Found = set()
+    for end in rows:
+        is_whole = end["f"] == "read_all" and end["type"] == "ok" and end["client"] == "raw"
+        if not is_whole or end["isolation"] == "read_committed" or end["high_watermark"] is None:
+            continue
+        same = ("place", "op_id", "replica")
+        shown = [r["offset"] for r in rows if is_read(r) and all(r[c] == end[c] for c in same)]
+        deleted = end["high_watermark"] - 1 < log_start(rows, end["place"])
+        if not shown or deleted or is_compacted(rows, end["place"]):
+            continue
+        if max(shown) + 1 < end["high_watermark"]:
+            found.add(("offset-gap", operations(end), end["place"]))
     return found
 
 
