@@ -212,8 +212,15 @@ def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dic
         .with_columns(highest=pl.col("offset").cum_max().over(paused), until_ns=until)
         .filter(pl.col("until_ns") - pl.col("at_ns") > limit)
     )
+    # A poll of unknown outcome may have been given all that was there.
+    may_have_it = (
+        (pl.col("offset") < 0)
+        & (pl.col("at_ns") > LONG_AGO)
+        & (pl.col("known_ns") <= pl.col("at_ns"))
+    )
     known = pauses.join(_acked(rows), on=["topic", "partition"]).filter(
-        (pl.col("acked") > pl.col("highest")) & (pl.col("known_ns") < pl.col("until_ns"))
+        (pl.col("acked") > pl.col("highest")) & (pl.col("known_ns") < pl.col("until_ns")),
+        ~may_have_it,
     )
     first = (
         known.sort("known_ns", "sent_op")

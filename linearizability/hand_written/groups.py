@@ -57,6 +57,15 @@ NEW: Row = OTHER | {"f": "topic", "process": 9} | at(10)
 VALID: dict[str, dict[str, list[Row]]] = {
     "group_liveness": {
         "all is owned and given": numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), SENT, GIVEN, MINUTE),
+        "what waited may be given to a poll of unknown outcome": numbered(
+            JOINS(1, 0),
+            OWNS(1, 3, 0),
+            SENT,
+            GIVEN,
+            S(2, 1, **at(6)),
+            OF(1, "poll", 7, type="info"),
+            MINUTE,
+        ),
         "a rebalance takes its time": numbered(
             JOINS(1, 0),
             SENT,
@@ -174,6 +183,18 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "given nothing of what is there": (
             numbered(JOINS(1, 0), OWNS(1, 3, 0), SENT, GIVEN, S(2, 1, **at(6)), MINUTE),
             [("group-starved", (4, 34))],
+        ),
+        "given nothing of what is sent after a poll of unknown outcome": (
+            numbered(
+                JOINS(1, 0),
+                OWNS(1, 3, 0),
+                SENT,
+                GIVEN,
+                OF(1, "poll", 7, type="info"),
+                S(2, 1, **at(8)),
+                MINUTE,
+            ),
+            [("group-starved", (5, 35))],
         ),
         "given nothing of a partition from the beginning": (
             numbered(JOINS(1, 0), SENT, GIVEN, S(2, 0, **OTHER, **at(6)), MINUTE),

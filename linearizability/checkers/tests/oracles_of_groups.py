@@ -185,12 +185,13 @@ def _pauses(rows: list[Row], group: str, limit: int) -> list[tuple[Place, int, i
     for place in sorted(place for place in places if place[1] is not None):
         here = [(_at(r), r["offset"]) for r in given if (r["topic"], r["partition"]) == place]
         moments = sorted([(-(2**60), -1), *here, *((ns, -1) for ns in lost), (NEVER, -1)])
-        for number, ((since, _), (until, _)) in enumerate(pairwise(moments)):
+        for number, ((since, first), (until, _)) in enumerate(pairwise(moments)):
+            is_lost = first < 0 and since > -(2**60)
             highest = max(offset for _, offset in moments[: number + 1])
             waiting = [
                 (done, op_id)
                 for offset, done, op_id in _acked(rows, place)
-                if offset > highest and done < until
+                if offset > highest and done < until and not (is_lost and done <= since)
             ]
             if until - since > limit and waiting:
                 done, op_id = min(waiting)
