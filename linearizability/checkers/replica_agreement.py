@@ -8,12 +8,19 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.history import F
-from linearizability.inferred_log import BELOW_HIGH_WATERMARK
+from linearizability.inferred_log import BELOW_HIGH_WATERMARK, READ_COMMITTED
 from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_OK, KEY, PLAIN
 from linearizability.removals import compactable
 
 LACKS, HAS_MORE, DIFFERS = "replica-lacks-records", "replica-has-more-records", "replica-differs"
 READ = [*KEY, "op_id"]
+PAIR = [*READ, "replica", "other_op", "other"]
+"""A reading of a follower, and the one of its leader, or of another replica, that it must equal."""
+IS_RAW_READ = (pl.col("client") == "raw").fill_null(False) & (
+    pl.col("isolation") != READ_COMMITTED
+).fill_null(True)
+LEADER = -1
+"""Stands for the leader among replicas, so that joins need no special case for null."""
 CONTENT = (
     "value",
     "control",
@@ -34,7 +41,9 @@ CONTENT = (
 class ReplicaAgreement(Checker):
     """In the final phase, one reading of all replicas finds a follower that lacks a record which
     its leader has, has one which its leader has not, or has another: content, sequence, leader
-    epoch, batch.
+    epoch, batch. A replica whose leader was not read by the same operation is compared with the
+    first raw reading of the leader, else of another replica (but not in compacted logs, which may
+    change between two operations).
 
     Compared are logs that were read to their ends, from the higher log start to the lower high
     watermark: what lies above may still be cut off, what lies below may be deleted here first.
@@ -66,35 +75,36 @@ class ReplicaAgreement(Checker):
         found = (
             both.with_columns(kind=kind.when(differs).then(pl.lit(DIFFERS)))
             .filter(pl.col("kind").is_not_null())
-            .group_by(*READ, "replica", "kind")
+            .group_by(*PAIR, "kind")
             .agg(first=pl.col("offset").min(), records=pl.len())
         )
+        who = pl.when(pl.col("other") == LEADER).then(pl.lit("the leader"))
         message = pl.format(
-            "node {} and the leader first differ at offset {} ({} offsets in all: {})",
+            "node {} and {} first differ at offset {} ({} offsets in all: {})",
             "replica",
+            who.otherwise(pl.format("node {}", "other")),
             "first",
             "records",
             "kind",
         )
-        return describe(found, KEY, pl.col("kind"), ["op_id"], message, "broker")
+        return describe(found, KEY, pl.col("kind"), ["op_id", "other_op"], message, "broker")
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         return count(compared(events).filter(pl.col("here") | pl.col("must_be_there")))
 
 
 def compared(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return one row per reading, follower and offset that it or the leader has, in the range that
-    both were read in. here, there: whether leader and follower have it; must_be_there: on both."""
+    """Return one row per PAIR and offset that either of the two has, in the range that both were
+    read in. here, there: whether leader and follower have it; must_be_there: on both."""
     records = last_of_keys(
         events.filter(HAS_RECORD & BELOW_HIGH_WATERMARK & pl.col("final")), events
-    )
+    ).with_columns(pl.col("replica").fill_null(LEADER))
     pairs = pairs_read(events)
     inside = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
-    columns = [*READ, "replica", "offset", "last_of_key", *CONTENT]
+    columns = [*PAIR, "offset", "last_of_key", *CONTENT]
     of_leader = (
-        records.filter(pl.col("replica").is_null())
-        .drop("replica")
-        .join(pairs, on=READ)
+        records.rename({"op_id": "other_op", "replica": "other"})
+        .join(pairs, on=[*KEY, "other_op", "other"])
         .filter(inside)
         .select(*columns, "may_be_compacted", here=pl.lit(True))
     )
@@ -103,7 +113,7 @@ def compared(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter(inside)
         .select(*columns, "may_be_compacted", there=pl.lit(True))
     )
-    same = [*READ, "replica", "offset", "may_be_compacted"]
+    same = [*PAIR, "offset", "may_be_compacted"]
     must = ~pl.col("may_be_compacted") | pl.col("last_of_key") | pl.col("last_of_key_there")
     base = "batch_base_offset"
     return (
@@ -116,26 +126,52 @@ def compared(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the complete reads of a leader and one follower, with the range to compare."""
-    ends = events.filter(
-        (pl.col("f") == F.READ_ALL.value)
-        & IS_OK
-        & pl.col("final")
-        & pl.col("high_watermark").is_not_null()
-    ).select(*READ, "replica", "high_watermark", start=pl.col("log_start").fill_null(0))
-    leaders = ends.filter(pl.col("replica").is_null()).drop("replica")
-    followers = ends.filter(pl.col("replica").is_not_null())
-    compacted = compactable(events).with_columns(may_be_compacted=pl.lit(True))
-    return (
-        followers.join(leaders, on=READ, suffix="_leader")
-        .join(compacted, on=KEY, how="left")
-        .group_by(*READ, "replica")
+    """Return each PAIR of complete reads, with the range to compare."""
+    reads = (
+        events.filter(
+            (pl.col("f") == F.READ_ALL.value)
+            & IS_OK
+            & pl.col("final")
+            & pl.col("high_watermark").is_not_null()
+        )
+        .group_by(*READ, pl.col("replica").fill_null(LEADER))
         .agg(
-            start=pl.max_horizontal(pl.col("start").max(), pl.col("start_leader").max()),
-            end=pl.min_horizontal(
-                pl.col("high_watermark").min(), pl.col("high_watermark_leader").min()
-            ),
-            may_be_compacted=pl.col("may_be_compacted").fill_null(False).any(),
+            start=pl.col("log_start").fill_null(0).max(),
+            end=pl.col("high_watermark").min(),
+            raw=IS_RAW_READ.all(),
+        )
+    )
+    followers = reads.filter(pl.col("replica") != LEADER)
+    others = reads.select(
+        *KEY, "start", "end", "raw", other_op=pl.col("op_id"), other=pl.col("replica")
+    )
+    together = followers.join(
+        others.filter(pl.col("other") == LEADER).with_columns(op_id="other_op"),
+        on=READ,
+        suffix="_other",
+    )
+    compacted = compactable(events).with_columns(may_be_compacted=pl.lit(True))
+    # Other readers pass over some of what is there.
+    first = (
+        others.filter("raw")
+        .sort(pl.col("other") != LEADER, "other_op", "other")
+        .unique(KEY, keep="first", maintain_order=True)
+    )
+    apart = (
+        followers.join(together, on=READ, how="anti")
+        .join(first, on=KEY, suffix="_other")
+        .filter(pl.col("replica") != pl.col("other"))
+        .join(compacted, on=KEY, how="anti")
+    )
+    columns = [*PAIR, "start", "end", "start_other", "end_other"]
+    return (
+        pl.concat([together.select(columns), apart.select(columns)])
+        .join(compacted, on=KEY, how="left")
+        .select(
+            *PAIR,
+            start=pl.max_horizontal("start", "start_other"),
+            end=pl.min_horizontal("end", "end_other"),
+            may_be_compacted=pl.col("may_be_compacted").fill_null(False),
         )
     )
 

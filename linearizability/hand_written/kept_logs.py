@@ -36,7 +36,16 @@ VALID: dict[str, dict[str, list[Row]]] = {
         ],
         "deleted on one of them": [*LOG(1, 2), *LOG(None, 2, replica=2, log_start=1)],
         "read while faults went on": [*LOG(1, 2, final=False), *LOG(1, 3, replica=2, final=False)],
-        "another reading": [*LOG(1, 2), *LOG(1, 3, replica=2, op_id=1001)],
+        "another reading, the same": [*LOG(1, 2), *LOG(1, 2, 3, replica=2, op_id=1001)],
+        "another reading, before the final phase": [
+            *LOG(1, 2, final=False),
+            *LOG(1, 3, replica=2, op_id=1001),
+        ],
+        "another reading, compacted since": [
+            *LOG(1, 2, 3, **K),
+            *LOG(None, None, 3, replica=2, op_id=1001, **K),
+        ],
+        "one replica, read twice": [*LOG(1, replica=2), *LOG(1, 2, replica=2, op_id=1001)],
         "not read to the end": [*LOG(1, 2), *LOG(1, None, replica=2, type="info")],
         "compacted here first": [*LOG(1, 2, **K), *LOG(None, 2, replica=2, **K)],
         "compacted here first, and a follower knows of less": [
@@ -176,6 +185,18 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("replica-has-more-records", (1000,))],
         ),
         "another record": ([*LOG(1, 2), *LOG(1, 3, replica=2)], [("replica-differs", (1000,))]),
+        "another record in another reading": (
+            [*LOG(1, 2), *LOG(1, 3, replica=2, op_id=1001)],
+            [("replica-differs", (1000, 1001))],
+        ),
+        "missing in another reading": (
+            [*LOG(1, 2, 3), *LOG(1, None, 3, replica=2, op_id=1001)],
+            [("replica-lacks-records", (1000, 1001))],
+        ),
+        "two followers, and no leader": (
+            [*LOG(1, 2, replica=3), *LOG(1, 3, replica=2)],
+            [("replica-differs", (1000,))],
+        ),
         "another epoch": (
             [*LOG(1, leader_epoch=1), *LOG(1, replica=2, leader_epoch=2)],
             [("replica-differs", (1000,))],

@@ -280,7 +280,9 @@ CLAUSES: Mapping[str, Mapping[str, Clause]] = {
             "replica-lacks-records", kept_mutators.lose_on_a_follower
         ),
         "a follower has a different batch from the leader's": _by(
-            "replica-differs", kept_mutators.differ_on_a_follower
+            "replica-differs",
+            kept_mutators.differ_on_a_follower,
+            kept_mutators.differ_in_another_reading,
         ),
         "a follower has a replicated record that its leader lacks": _by(
             "replica-has-more-records", rarer_mutators.keep_on_a_follower

@@ -59,6 +59,22 @@ def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
     return [changed_row(row, victim, other) for row in rows]
 
 
+@where_nothing_is_compacted
+def differ_in_another_reading(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: an operation that reads a follower alone finds a record of another leader
+    than the leader has it from."""
+    broken = differ_on_a_follower(rows, rng)
+    changed = [row for row in broken or [] if not any(row is other for other in rows)]
+    if broken is None or not changed:
+        return None
+    whose = ("op_id", "partition", "replica")
+    (victim,) = changed
+    return [
+        row | {"op_id": NOT_OURS} if all(row.get(c) == victim[c] for c in whose) else row
+        for row in broken
+    ]
+
+
 def on_both(rows: list[Row]) -> list[Row]:
     """Return the followers' records that their leaders hold too."""
     on_leaders = {

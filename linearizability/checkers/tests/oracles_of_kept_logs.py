@@ -43,16 +43,45 @@ def replica_agreement(rows: list[Row]) -> Found:
     found: Found = set()
     ends = [r for r in rows if _is_end(r) and r["final"] and r["high_watermark"] is not None]
     for leader, follower in product(ends, ends):
-        pair = (leader["place"], leader["op_id"]) == (follower["place"], follower["op_id"])
-        if not pair or leader["replica"] is not None or follower["replica"] is None:
+        if follower["replica"] is None or not _must_equal(rows, ends, leader, follower):
             continue
-        start = max(leader["log_start"] or 0, follower["log_start"] or 0)
-        end = min(leader["high_watermark"], follower["high_watermark"])
+        both = [r for r in ends if any(_is_of_one_reading(r, x) for x in (leader, follower))]
+        start = max(r["log_start"] or 0 for r in both)
+        end = min(r["high_watermark"] for r in both)
         for offset in range(start, end):
             kind = _disagreement(rows, leader, follower, offset)
             if kind is not None:
-                found.add((kind, operations(leader), leader["place"]))
+                found.add((kind, operations(leader, follower), leader["place"]))
     return found
+
+
+def _is_of_one_reading(one: Row, other: Row) -> bool:
+    return all(one[c] == other[c] for c in ("place", "op_id", "replica"))
+
+
+def _is_raw(end: Row) -> bool:
+    return bool(end["client"] == "raw" and end["isolation"] != "read_committed")
+
+
+def _must_equal(rows: list[Row], ends: list[Row], leader: Row, follower: Row) -> bool:
+    """Return whether these two logs are compared: those of one reading, or, where it shows no
+    leader, with the first reading of the leader, or of any replica."""
+    place = follower["place"]
+    here = [r for r in ends if r["place"] == place]
+    if any(r["op_id"] == follower["op_id"] and r["replica"] is None for r in here):
+        return (leader["place"], leader["op_id"], leader["replica"]) == (
+            place,
+            follower["op_id"],
+            None,
+        )
+    raw = [r for r in here if all(_is_raw(x) for x in here if _is_of_one_reading(r, x))]
+    raw.sort(key=lambda r: (r["replica"] is not None, r["op_id"], r["replica"] or 0))
+    return (
+        bool(raw)
+        and _is_of_one_reading(leader, raw[0])
+        and leader["replica"] != follower["replica"]
+        and not is_compacted(rows, place)
+    )
 
 
 def _disagreement(rows: list[Row], leader: Row, follower: Row, offset: int) -> str | None:
