@@ -1,21 +1,27 @@
-"""Withdraw verdicts on topics with unclean.leader.election.enable.
+"""Withdraw verdicts that an unclean election of a leader can explain.
 
-A replica that was not in sync may then lead, and what it lacks is lost by intention. A rule about
-what is kept is unknown where all that it found lies in partitions of such topics.
+In topics with unclean.leader.election.enable a replica that was not in sync may lead, and what it
+lacks is lost by intention. That takes an election: one that the history shows, by a higher leader
+epoch of the partition, or a fault that took the replicas in sync away. An anomaly whose operations
+all began after the last of either is no election's. A rule about what is kept is unknown where
+elections may explain all that it found; otherwise it leaves out what they may.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import polars as pl
 
 from linearizability.confirm import NAME as PORCUPINE
+from linearizability.faults import disturbed, faults_of
+from linearizability.history import F
 from linearizability.plans import collect
 from linearizability.registers import NAME as REGISTERS
 from linearizability.removals import IS_TOPIC, setting
-from linearizability.verdict import CheckerVerdict, Validity
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 OF_DURABILITY = frozenset(
     {
@@ -38,25 +44,104 @@ OF_DURABILITY = frozenset(
 )
 """The rules that hold while no acknowledged record is given up."""
 REASON = "unclean.leader.election.enable gives acknowledged records up"
+ELECTED_NS = 10 * 1_000_000_000
+"""More than an election takes to follow the heal of a fault: the nodes come back one by one."""
+Place = tuple[str, int | None]
+Span = tuple[int, int]
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions, UNKNOWN if all their anomalies lie in topics that allow it."""
+    """Return the opinions without what an unclean election may explain, UNKNOWN if that is all."""
     found = list(opinions)
-    if not any(_is_of_durability(opinion) for opinion in found):
+    if not any(map(_is_of_durability, found)):
         return found
     told = setting("unclean.leader.election.enable").str.to_lowercase()
     allowed = (told == "true").fill_null(False)
     topics = collect(history.filter(IS_TOPIC).filter(allowed).select("topic").unique())["topic"]
-    unclean = set(topics)
-    return [
-        replace(opinion, validity=Validity.UNKNOWN, reason=REASON, excused=opinion.anomaly_count)
-        if _is_of_durability(opinion)
-        and all(anomaly.scope.get("topic") in unclean for anomaly in opinion.anomalies)
-        else opinion
-        for opinion in found
-    ]
+    if topics.is_empty():
+        return found
+    elections = _Elections(history, set(topics))
+    return [_without(one, elections) if _is_of_durability(one) else one for one in found]
 
 
 def _is_of_durability(opinion: CheckerVerdict) -> bool:
     return opinion.validity is Validity.INVALID and opinion.name in OF_DURABILITY
+
+
+class _Elections:
+    """When unclean elections may have taken place."""
+
+    def __init__(self, history: pl.LazyFrame, topics: set[str]) -> None:
+        self._history, self._topics = history, topics
+        self._loud = disturbed(collect(faults_of(history)))
+        self._epochs = _epochs(history.filter(pl.col("topic").is_in(sorted(topics))))
+
+    def may_explain(self, anomalies: Collection[Anomaly]) -> list[Anomaly]:
+        """Return those of the anomalies that one of the elections may explain."""
+        spans = self._spans({number for one in anomalies for number in one.operations})
+        return [
+            one
+            for one in anomalies
+            if one.scope.get("topic") in self._topics
+            and self._may_be_within(one, [spans[n] for n in one.operations if n in spans])
+        ]
+
+    def _spans(self, numbers: set[int]) -> dict[int, Span]:
+        """Return when these operations began and ended."""
+        found = (
+            self._history.filter(pl.col("op_id").is_in(sorted(numbers)))
+            .filter(pl.col("f") != F.NEMESIS.value)
+            .group_by("op_id")
+            .agg(
+                begun=pl.col("t_invoke_ns").min(),
+                over=pl.coalesce("t_complete_ns", "t_invoke_ns").max(),
+            )
+        )
+        return {op_id: (begun, over) for op_id, begun, over in collect(found).iter_rows()}
+
+    def _may_be_within(self, anomaly: Anomaly, spans: list[Span]) -> bool:
+        if not spans:  # it points at no operation
+            return True
+        begun_ns = min(begun for begun, _ in spans)
+        over_ns = max(over for _, over in spans)
+        if any(start < over_ns and begun_ns < end + ELECTED_NS for start, end in self._loud):
+            return True
+        topic, number = anomaly.scope["topic"], anomaly.scope.get("partition")
+        return any(
+            _is_elected_after(begun_ns, epochs)
+            for (name, partition), epochs in self._epochs.items()
+            if name == topic and number in (None, partition)
+        )
+
+
+def _epochs(rows: pl.LazyFrame) -> Mapping[Place, dict[int, int]]:
+    """Return the leader epochs of each partition, with the time when each was seen first."""
+    seen = (
+        rows.filter(pl.col("leader_epoch") >= 0)
+        .group_by("topic", "partition", "leader_epoch")
+        .agg(pl.coalesce("t_complete_ns", "t_invoke_ns").min())
+    )
+    found: dict[Place, dict[int, int]] = defaultdict(dict)
+    for topic, partition, epoch, seen_ns in collect(seen).iter_rows():
+        found[topic, partition][epoch] = seen_ns
+    return found
+
+
+def _is_elected_after(begun_ns: int, epochs: Mapping[int, int]) -> bool:
+    """Return whether a leader may have been elected after this moment: an epoch was seen first
+    afterwards, above those seen before, or above another if none was."""
+    before = [epoch for epoch, seen_ns in epochs.items() if seen_ns <= begun_ns]
+    return max(epochs) > max(before or epochs) or (not before and len(epochs) > 1)
+
+
+def _without(opinion: CheckerVerdict, elections: _Elections) -> CheckerVerdict:
+    met = elections.may_explain(opinion.anomalies)
+    left = tuple(one for one in opinion.anomalies if one not in met)
+    if not met:
+        return opinion
+    if not left:
+        return replace(
+            opinion, validity=Validity.UNKNOWN, reason=REASON, excused=opinion.anomaly_count
+        )
+    count = opinion.anomaly_count - len(met)
+    return replace(opinion, anomalies=left, anomaly_count=count, excused=len(met))

@@ -15,7 +15,7 @@ import linearizability
 from linearizability import history
 from linearizability.checkers import CHECKERS
 from linearizability.checkers.lost_writes import LostWrites
-from linearizability.hand_written.rows import TOPIC, P, S
+from linearizability.hand_written.rows import P, S
 from linearizability.history import HistoryError, frame
 from linearizability.judging import (
     check,
@@ -224,15 +224,3 @@ def test_porcupine_confirms_and_draws(tmp_path: Path) -> None:
 def test_porcupine_not_built_is_no_opinion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOUCHSTONE_PORCUPINE", str(tmp_path / "absent"))
     assert confirm_with_porcupine(written(tmp_path, GOOD)) is None
-
-
-@pytest.mark.parametrize(
-    ("value", "validity"),
-    [("true", Validity.UNKNOWN), ("TRUE", Validity.UNKNOWN), ("false", Validity.INVALID)],
-)
-def test_what_an_unclean_election_may_give_up_is_unknown(value: str, validity: Validity) -> None:
-    topic = TOPIC(json.dumps({"unclean.leader.election.enable": value}))
-    verdict = check_frame(frame([topic, *LOST]))
-    assert (verdict.validity, verdict.checkers["lost_writes"].validity) == (validity, validity)
-    other = check_frame(frame([topic | {"topic": "u"}, *LOST]))
-    assert other.validity is Validity.INVALID
