@@ -1,4 +1,4 @@
-"""What is lost in a topic that allows unclean elections, and when an election may explain it."""
+"""Losses in a topic that allows unclean elections, and when an election may explain them."""
 
 from __future__ import annotations
 
