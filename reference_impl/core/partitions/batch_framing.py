@@ -30,12 +30,17 @@ def writers_in_transactions(records: memoryview | bytearray | None) -> frozenset
 
     Raise Refused if no batch begins as these bytes do.
     """
-    found = None if records is None else _bounds(records, 0)
-    if records is None or found is None or found[1] != MAGIC:
+    if records is None:
         return _NO_WRITERS
+    end = len(records)
+    if not _is_one_batch(records):
+        found = _bounds(records, 0)
+        if found is None or found[1] != MAGIC:
+            return _NO_WRITERS
+        end = found[0]
     if not records[_ATTRIBUTES_END - 1] & TRANSACTIONAL_BIT:
         return _NO_WRITERS
-    if found[0] < HEADER_BYTES:
+    if end < HEADER_BYTES:
         return _UNNAMED
     header = read_header(records)
     return (
@@ -50,13 +55,7 @@ def the_only_batch(
 ) -> memoryview | bytearray:
     """Return the one batch of magic 2 that a Produce must hold, without what follows it, or raise
     Refused (ProduceRequest.validateRecords)."""
-    if (
-        records is not None
-        and len(records) >= HEADER_BYTES
-        and LOG_OVERHEAD + _LENGTH.unpack_from(records, 8)[0] == len(records)
-        and records[_MAGIC_END - 1] == MAGIC
-        and api_version >= ZSTD_SINCE
-    ):
+    if records is not None and api_version >= ZSTD_SINCE and _is_one_batch(records):
         return records  # nearly always; what follows says why all else is refused
     found = None if records is None else _bounds(records, 0)
     if records is None or found is None:
@@ -87,6 +86,16 @@ def the_only_batch(
             " record batch per partition",
         )
     return records[:end] if end < len(records) else records
+
+
+def _is_one_batch(records: memoryview | bytearray) -> bool:
+    """Return whether the bytes are exactly one batch of magic 2, by its length."""
+    size = len(records)
+    return (
+        size >= HEADER_BYTES
+        and records[_MAGIC_END - 1] == MAGIC
+        and size == LOG_OVERHEAD + _LENGTH.unpack_from(records, 8)[0]
+    )
 
 
 def _bounds(records: memoryview | bytearray, start: int) -> tuple[int, int] | None:
