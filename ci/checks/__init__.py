@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ci.checks.cases import case_violations
+from ci.checks.circles import circle_violations
 from ci.checks.citations import citation_violations
 from ci.checks.dependencies import dependency_violations
 from ci.checks.diagrams import diagram_violations
@@ -16,6 +17,7 @@ from ci.checks.guarantees import guarantee_violations
 from ci.checks.imports import import_violations
 from ci.checks.leaks import leak_violations
 from ci.checks.loops import loop_violations
+from ci.checks.loose_files import loose_file_violations
 from ci.checks.prose import prose_violations
 from ci.checks.registries import registry_violations
 from ci.checks.rules import rule_violations
@@ -24,6 +26,8 @@ from ci.checks.sources import PACKAGES
 
 CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "imports": import_violations,
+    "circles": circle_violations,
+    "loose files": loose_file_violations,
     "registries": registry_violations,
     "rules": rule_violations,
     "sizes": size_violations,

@@ -72,6 +72,24 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("chaos/novel.py", "", "chaos.novel is in no row of the import table"),
         ("chaos/sim/a.py", "import reference_impl.host.disk\n", "imports reference_impl.host.disk"),
     ],
+    "circles": [
+        (
+            "chaos/values/faults.py",
+            "from chaos.nemeses import kill\n",
+            "kill -> chaos.values.faults -> chaos.nem",
+        ),
+        (
+            "reference_impl/wire/frames.py",
+            "if TYPE_CHECKING:\n    from reference_impl.core.node import Node\n",
+            "reference_impl.core.node -> reference_impl.wire.frames -> reference_impl.core.node",
+        ),
+        (
+            "chaos/values/faults.py",
+            "def f():\n    import chaos.nemeses\n",
+            "chaos.nemeses.kill -> cha",
+        ),
+        ("linearizability/history.py", "", "linearizability.history is in no circle any more"),
+    ],
     "registries": [
         ("chaos/nemeses/pause.py", "class Pause: ...\n", "nemeses/pause.py stands in no table"),
         ("reference_impl/core/handlers/produce.py", "", "handlers/produce.py stands in no table"),
@@ -209,6 +227,15 @@ def test_a_function_between_aim_and_limit_is_advice_only(tmp_path: Path) -> None
     plant(tmp_path, {"ci/a.py": "def f():\n" + "    pass\n" * 60})
     assert CHECKS["sizes"](tmp_path) == []
     assert size_advice(tmp_path) == ["ci/a.py:1: f: a function of 61 lines (aim 50)"]
+
+
+def test_a_root_of_eleven_loose_files_is_refused(tmp_path: Path) -> None:
+    plant(tmp_path, {f"reference_impl/core/m{number}.py": "" for number in range(11)})
+    plant(tmp_path, {f"reference_impl/core/log/m{number}.py": "" for number in range(11)})
+    (sentence,) = CHECKS["loose files"](tmp_path)
+    assert sentence.startswith("reference_impl/core has 11 loose files; at most 10 may")
+    (tmp_path / "reference_impl/core/m0.py").unlink()
+    assert CHECKS["loose files"](tmp_path) == []
 
 
 def test_a_module_belongs_to_the_longest_row_that_covers_it() -> None:

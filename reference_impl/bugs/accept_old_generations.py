@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reference_impl.core.groups.classic.group import ClassicGroup
-from reference_impl.core.groups.consumer.commits import Committer
+from reference_impl.core.groups.offsets import Committer
 from reference_impl.core.rules import Rules
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
-from reference_impl.core.transactions.markers import Marker
+from reference_impl.core.transactions.transaction import Marker
 
 
 class AcceptOldMarkers(Rules):

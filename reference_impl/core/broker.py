@@ -6,13 +6,11 @@ it never talks to the outside except through what it yields and through `Storage
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.configs.dynamic import ALL_BROKERS
-from reference_impl.core.controller.config_changes import MIN_INSYNC_REPLICAS
+from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
 from reference_impl.core.controller.metadata_image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -25,12 +23,18 @@ from reference_impl.core.controller.producer_ids import ProducerIds
 from reference_impl.core.controller.records import config_record, new_leadership
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import Event, Request
+from reference_impl.core.groups import service as group_service
 from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.groups.group_log import TOPIC as GROUPS_TOPIC
+from reference_impl.core.groups.group_log import GroupLog
+from reference_impl.core.groups.settings import GroupSettings
 from reference_impl.core.log import stray_directories
 from reference_impl.core.log.cleaner import Cleaner
 from reference_impl.core.log.data_directory import DataDirectory
 from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.fetch_sessions import FetchSessions
+from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
@@ -46,6 +50,9 @@ from reference_impl.core.security.tokens import Tokens
 from reference_impl.core.storage import Storage
 from reference_impl.core.telemetry import Telemetry
 from reference_impl.core.transactions.coordinator import TransactionCoordinator
+from reference_impl.core.transactions.markers import MarkerWriter
+from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
+from reference_impl.core.transactions.transaction_log import TransactionLog
 from reference_impl.wire import Struct
 
 
@@ -70,7 +77,7 @@ class Broker:
         )
         self.rules = rules
         self.apis = apis
-        self.enter(moment)
+        self.moment = Moment(moment)
         self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
         self.logs = LogDirectory(storage, directory, rules)
         self.sends_from_files = storage.sends_from_files
@@ -83,38 +90,58 @@ class Broker:
         self.replicas = Replicas(self.logs, self.config.topic_defaults, lambda: self.now_ms)
         self.purgatory = Purgatory()
         self.principals = Principals()
-        self.authentication = Authentication(self)
-        self.tokens = Tokens(self)
-        self.telemetry = Telemetry(self)
+        self.tokens = Tokens(self.metadata, self.moment, self._now_in_force)
+        self.authentication = Authentication(
+            self.image.scram_users, self.tokens, self.principals, self.moment
+        )
+        self.telemetry = Telemetry(self.image, self.moment, self._now_in_force)
         self.throttles = Throttles(config, self.image.client_quotas, self.principals)
         self.access = Access(config, self.image.acls, self.principals)
         self.fetch_sessions = FetchSessions(
-            config.number("max.incremental.fetch.session.cache.slots"), rules
+            config.number("max.incremental.fetch.session.cache.slots"), rules.renewed
         )
         self._notes = list(
             stray_directories.set_aside(storage, directory, self.image.topics, self.random_uuid)
         )
         self._lead_all_partitions()
-        self.groups = GroupCoordinator(self)
-        self.transactions = TransactionCoordinator(self)
+        self.groups = self.read_groups()
+        self.markers = MarkerWriter(rules, self.moment, self.replicas, self.purgatory, self.groups)
+        self.transactions = TransactionCoordinator(
+            TransactionLog(self._keyed_topic(TRANSACTIONS_TOPIC)),
+            self.markers,
+            self.moment,
+            rules,
+            self._now_in_force,
+            self.producer_ids,
+        )
+
+    def read_groups(self) -> GroupCoordinator:
+        """Return the coordinator of the groups that `__consumer_offsets` tells of."""
+        log = GroupLog(self._keyed_topic(GROUPS_TOPIC))
+        settings = GroupSettings(self._now_in_force, self.image)
+        return GroupCoordinator(log, self.metadata, self.moment, self.rules, settings, self.access)
+
+    def _keyed_topic(self, name: str) -> KeyedTopic:
+        return KeyedTopic(name, self.image, self.replicas, self.purgatory, self.moment)
+
+    def _now_in_force(self) -> BrokerConfig:
+        """Return the configuration, which changes while the broker runs."""
+        return self.config
 
     # --- the current moment -------------------------------------------------------------------
 
-    def enter(self, event: Event) -> None:
-        """Let time and randomness be those of this event."""
-        self.now_ms = event.now_ms
-        self._entropy = event.entropy
-        self._draws = 0
+    @property
+    def now_ms(self) -> int:
+        """The wall clock of the current event."""
+        return self.moment.now_ms
 
     def random_bytes(self, count: int) -> bytes:
         """Return bytes drawn from the entropy of the current event, different at each call."""
-        self._draws += 1
-        key = self._draws.to_bytes(8, "big")
-        return hashlib.blake2b(self._entropy, key=key, digest_size=count).digest()
+        return self.moment.random_bytes(count)
 
     def random_uuid(self) -> UUID:
         """Return a random UUID (version 4)."""
-        return UUID(bytes=self.random_bytes(16), version=4)
+        return self.moment.random_uuid()
 
     def principal_of(self, request: Request) -> str:
         """Return the principal that sent the request: `User:NAME`."""
@@ -229,7 +256,7 @@ class Broker:
             yield Report(
                 f"{name}-{index} is offline until it is repaired and the broker restarted: {error}"
             )
-        yield from self.groups.start()
+        yield from group_service.start(self.groups)
         yield from self.transactions.start()
 
     def stop(self) -> None:

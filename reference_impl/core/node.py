@@ -24,7 +24,8 @@ from reference_impl.core.events import (
     TimerFired,
     TokenArrived,
 )
-from reference_impl.core.groups import coordinator
+from reference_impl.core.groups import service
+from reference_impl.core.groups.classic import timers
 from reference_impl.core.handlers import HANDLERS
 from reference_impl.core.partitions import purgatory
 from reference_impl.core.requests.api import Api
@@ -86,7 +87,7 @@ class Node:
             )
         else:
             broker = self.broker
-            broker.enter(event)
+            broker.moment.enter(event)
         # A list, not a chain of generators: to resume each of them costs more than what it does.
         effects: list[Effect] = []
         self._take(broker, event, effects)
@@ -121,8 +122,8 @@ class Node:
                 effects += broker.purgatory.drop(connection)
             case TimerFired(key=key) if key[0] == purgatory.TIMER:
                 self._run(broker.purgatory.expire(key), effects)
-            case TimerFired(key=key) if key[0] == coordinator.TIMER:
-                effects += broker.groups.timer_fired(key)
+            case TimerFired(key=key) if key[0] == timers.TIMER:
+                effects += service.timer_fired(broker.groups, key)
             case TimerFired(key=key) if key[0] == transactions.TIMER:
                 effects += broker.transactions.timer_fired(key)
             case TimerFired(key=key) if key[0] == authentication.TIMER:

@@ -15,26 +15,25 @@ Source: ClientMetricsManager.java, ClientMetricsInstance.java, ClientMetricsInst
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from crc32c import crc32c
 
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.client_metrics import (
     ALL_METRICS,
     DEFAULT_INTERVAL_MS,
     Subscription,
     subscription_of,
 )
+from reference_impl.core.controller.metadata_image import MetadataImage
 from reference_impl.core.events import Request
 from reference_impl.core.log.data_directory import uuid_text
+from reference_impl.core.moment import Moment
 from reference_impl.core.refused import Refused
 from reference_impl.wire import Compression, ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 INSTANCES_MAX = 16384
 """How many clients are remembered; the one that was silent longest is forgotten first."""
@@ -109,8 +108,10 @@ class Push:
 class Telemetry:
     """All clients that were asked for their metrics, and what they sent lately."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self, image: MetadataImage, moment: Moment, config: Callable[[], BrokerConfig]
+    ) -> None:
+        self._image, self._moment, self._config = image, moment, config
         self._instances: OrderedDict[UUID, Instance] = OrderedDict()
         self._id_of_connection: dict[int, UUID] = {}
         self._ports: dict[int, int] = {}
@@ -142,7 +143,7 @@ class Telemetry:
     def subscriptions_changed(self) -> None:
         """Read the subscriptions again; each client gets a new id with its next request."""
         self._version += 1
-        configs = self._broker.image.client_metrics.values()
+        configs = self._image.client_metrics.values()
         self._subscriptions = tuple(subscription_of(given) for given in configs if given)
 
     # --- the two requests -----------------------------------------------------------------------
@@ -150,8 +151,8 @@ class Telemetry:
     def asked(self, request: Request) -> Instance:
         """Return the client with what is wanted of it; raise Refused if it asks too often."""
         given = request.body.client_instance_id
-        instance = self._instance(given if given.int else self._broker.random_uuid(), request)
-        if not instance.may_ask(self._broker.now_ms):
+        instance = self._instance(given if given.int else self._moment.random_uuid(), request)
+        if not instance.may_ask(self._moment.now_ms):
             raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         instance.last_error = ErrorCode.NONE
         return instance
@@ -180,20 +181,20 @@ class Telemetry:
         body = request.body
         if instance.is_terminating:  # it has said that this would not come
             raise Refused(ErrorCode.INVALID_REQUEST)
-        if not instance.may_push(self._broker.now_ms) and not body.terminating:
+        if not instance.may_push(self._moment.now_ms) and not body.terminating:
             raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         if body.subscription_id != instance.subscription_id:
             raise Refused(ErrorCode.UNKNOWN_SUBSCRIPTION_ID)
         if body.compression_type not in Compression._value2member_map_:
             raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-        if len(body.metrics) > self._broker.config.number("telemetry.max.bytes"):
+        if len(body.metrics) > self._config().number("telemetry.max.bytes"):
             raise Refused(ErrorCode.TELEMETRY_TOO_LARGE)
 
     def _receive(self, instance: Instance, request: Request) -> None:
         body = request.body
         push = Push(
             instance.id,
-            self._broker.now_ms,
+            self._moment.now_ms,
             Compression(body.compression_type),
             body.terminating,
             bytes(body.metrics),
@@ -206,7 +207,7 @@ class Telemetry:
 
     def _instance(self, instance_id: UUID, request: Request) -> Instance:
         """Return the client with this id, a new one if it is unknown or subscriptions changed."""
-        now_ms = self._broker.now_ms
+        now_ms = self._moment.now_ms
         known = self._instances.get(instance_id)
         if known is not None and known.is_forgotten(now_ms):
             known = None

@@ -10,15 +10,18 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from reference_impl.core.events import Request
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.departures import Departure
-from reference_impl.host.node import ELEMENTS_AT_ONCE, Parts
+from reference_impl.host.intake import Intake
+from reference_impl.host.node import ELEMENTS_AT_ONCE, NodeHost, Parts
 from reference_impl.host.sendfile import Direct, Encrypted, FileAnswer
+from reference_impl.host.turns import Turns
 from reference_impl.wire import (
     API_NAMES,
     ApiKey,
@@ -31,9 +34,6 @@ from reference_impl.wire import (
     request_definition,
 )
 
-if TYPE_CHECKING:
-    from reference_impl.host.server import Server
-
 log = logging.getLogger("reference_impl.host")
 Done = TypeVar("Done")
 Decoded = tuple[RequestHeader, Struct | None]
@@ -44,10 +44,26 @@ GATHERED_BYTES_MAX = 64 * 1024
 """Answers are sent together up to here: more would hide that a client does not read."""
 
 
+class Shared(Protocol):
+    """The things that all connections of a node share; the server (`server.py`) has them."""
+
+    host: NodeHost
+    max_frame_bytes: int
+    intake: Intake
+    turns: Turns
+    aside: ThreadPoolExecutor
+
+    def joined(self, connection: Connection) -> None:
+        """Note a new client."""
+
+    def left(self, connection: Connection) -> None:
+        """Forget a client that is gone."""
+
+
 class Connection(asyncio.Protocol):
     """One client. At most one of its requests is with the node at any time."""
 
-    def __init__(self, server: Server, connection_id: int, listener: Listener) -> None:
+    def __init__(self, server: Shared, connection_id: int, listener: Listener) -> None:
         self.id = connection_id
         self.listener = listener.name
         self._server = server

@@ -48,7 +48,6 @@ from reference_impl.wire.messages import (
     request_definition,
     response_definition,
 )
-from reference_impl.wire.pieces import Piece
 from reference_impl.wire.primitives import ZERO_UUID
 from reference_impl.wire.records import (
     BY_POSITION,
@@ -94,7 +93,6 @@ __all__ = [
     "ErrorInfo",
     "FrameReader",
     "Malformed",
-    "Piece",
     "Record",
     "RecordBatch",
     "RequestHeader",

@@ -8,7 +8,7 @@ are closures, structs are straight-line code (`straight.py`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reference_impl.wire.fields import Field, Struct, StructType, parse_versions, struct_type
 from reference_impl.wire.malformed import (
@@ -33,9 +33,6 @@ from reference_impl.wire.primitives import (
     uvarint,
 )
 from reference_impl.wire.straight import make_reader, make_writer
-
-if TYPE_CHECKING:
-    from reference_impl.wire.pieces import Piece
 
 __all__ = ["Definition", "Malformed", "Struct", "compile_field", "compile_struct"]
 
@@ -123,13 +120,6 @@ class Definition:
             return codec.read(memoryview(data), 0)
         except Malformed as error:
             raise error.of(f"{self.name} v{version}") from None
-
-    def pieces(self, message: Struct, version: int) -> list[Piece]:
-        """Return the message as labelled pieces, one per primitive: to break exactly one."""
-        # Late, because the pieces are walked with the compiler of this module.
-        from reference_impl.wire.pieces import pieces
-
-        return pieces(self, message, version)
 
     def _codec(self, version: int, elements_max: int | None) -> Codec:
         """Return the codec of a version; with a limit the one that counts, which is for the use of

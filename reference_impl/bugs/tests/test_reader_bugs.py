@@ -18,6 +18,7 @@ from reference_impl.bugs.tests.test_service_bugs import (
     delete_before,
     put,
 )
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.group_client import Client, committed
 from reference_impl.core.tests.transactional import Producer, transactional_world
@@ -77,14 +78,14 @@ def begun_behind_a_transaction(rules: type[Rules]) -> object:
 
 def asked_four_times(rules: type[Rules]) -> object:
     world = world_with(rules)
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     Client(world, 1).commit(7)
     return [committed(world) for _ in range(4)]
 
 
 def committed_backwards(rules: type[Rules]) -> object:
     world = world_with(rules)
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     for offset in (7, 3):
         Client(world, 1).commit(offset)
     return committed(world)
@@ -93,7 +94,7 @@ def committed_backwards(rules: type[Rules]) -> object:
 def committed_a_while_ago(rules: type[Rules]) -> object:
     minutes = {"offsets.retention.minutes": "2", "offsets.retention.check.interval.ms": "1000"}
     world = world_with(rules, minutes)
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     Client(world, 1).commit(7)
     world.wait(10_000)
     return committed(world)

@@ -10,6 +10,7 @@ import pytest
 
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.drop_unawaited_batches import EVERY
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.consumer_client import Consumer, settle
 from reference_impl.core.tests.group_client import Client, committed, stable_pair
@@ -46,7 +47,7 @@ def world_of(rules: type[Rules]) -> World:
 def world_of_groups(rules: type[Rules]) -> World:
     world = world_of(rules)
     world.create_topic("t", 2)
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     return world
 
 

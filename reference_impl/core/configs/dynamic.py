@@ -19,6 +19,7 @@ from reference_impl.core.security.listeners import PREFIX
 
 ALL_BROKERS = ""
 """The name of the resource whose configuration all brokers have."""
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 _DEFAULTS_OF_TOPICS = frozenset(key.synonym for key in TOPIC_CONFIGS.values() if key.synonym)
 _OF_THE_BROKER = frozenset(

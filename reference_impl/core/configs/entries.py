@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import dropwhile
-from typing import TYPE_CHECKING
 
+from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import KNOWN_CONFIGS
 from reference_impl.core.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from reference_impl.core.configs.documentation import DOCUMENTATION
@@ -17,9 +17,6 @@ from reference_impl.core.configs.group import GROUP_CONFIGS
 from reference_impl.core.configs.idle import NOTE, WITHOUT_EFFECT
 from reference_impl.core.configs.keys import SECRETS, ConfigKey
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 
 class ConfigSource(IntEnum):

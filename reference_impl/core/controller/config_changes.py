@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import KNOWN_CONFIGS
 from reference_impl.core.configs.client_metrics import check_client_metrics
-from reference_impl.core.configs.dynamic import ALL_BROKERS, check_dynamic
+from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS, check_dynamic
 from reference_impl.core.configs.group import check_group_configs
 from reference_impl.core.configs.keys import BadConfig, ConfigKey
 from reference_impl.core.configs.topic import TOPIC_CONFIGS, check_topic_configs
@@ -28,11 +28,6 @@ from reference_impl.core.controller.topic_names import problem_with
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
-
-
-MIN_INSYNC_REPLICAS = "min.insync.replicas"
 ID_DIGITS_MAX = 10
 """The digits of a 32-bit number."""
 

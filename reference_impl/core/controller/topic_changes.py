@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from reference_impl.core.broker import Broker
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.configs.topic import check_topic_configs
 from reference_impl.core.controller import records
@@ -19,9 +19,6 @@ from reference_impl.core.controller.metadata_log import TOPIC as METADATA_TOPIC
 from reference_impl.core.controller.topic_names import collision_key, problem_with
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 PARTITIONS_MAX = 10_000
 """In one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""

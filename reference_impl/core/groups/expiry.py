@@ -8,18 +8,15 @@ Source: KIP-211; OffsetMetadataManager.java (cleanupExpiredOffsets), GroupCoordi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.groups.classic.group import CONSUMER_PROTOCOL, ClassicGroup
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.classic.timers import TIMER
 from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.refused import Refused
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 EXPIRY = "expiry"
 UnusedSince = Callable[[CommittedOffset], int]
@@ -28,7 +25,7 @@ UnusedSince = Callable[[CommittedOffset], int]
 
 def next_round(coordinator: GroupCoordinator) -> Effect:
     """Look for expired offsets again after `offsets.retention.check.interval.ms`."""
-    interval_ms = coordinator.broker.config.number("offsets.retention.check.interval.ms")
+    interval_ms = coordinator.settings.number("offsets.retention.check.interval.ms")
     return SetTimer((TIMER, EXPIRY), interval_ms)
 
 
@@ -47,8 +44,8 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
     if unused_since is None:
         return
     group_id = group.group_id
-    minutes = coordinator.broker.config.number("offsets.retention.minutes")
-    retention_ms = coordinator.broker.rules.offsets_retention_ms(minutes)
+    minutes = coordinator.settings.number("offsets.retention.minutes")
+    retention_ms = coordinator.rules.offsets_retention_ms(minutes)
     offsets = coordinator.offsets.of(group_id)
     pending = set(coordinator.pending_offsets.of(group_id))
 

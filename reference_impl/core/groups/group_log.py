@@ -9,14 +9,13 @@ everything of one group; the newest record of a key is what counts, and a null v
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
-from reference_impl.core.storage import StorageError
 from reference_impl.wire import (
     TRANSACTIONAL_BIT,
     ErrorCode,
@@ -29,9 +28,6 @@ from reference_impl.wire import (
     read_header,
 )
 
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
-
 TOPIC = "__consumer_offsets"
 VERSIONS = {"OffsetCommitKey": 4, "GroupMetadataKey": 4}
 """The versions of the values; those of consumer groups have version 0."""
@@ -42,43 +38,15 @@ Entry = KeyValue | Record
 """A record of the log, encoded or not."""
 
 
-def java_hash(text: str) -> int:
-    """Return String.hashCode: over UTF-16 units, as a signed 32-bit number."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value
-
-
-def partition_for(group_id: str, partitions: int) -> int:
-    """Return the partition that stores a group: Utils.abs(hash) % n, where MIN_VALUE counts as
-    0."""
-    value = java_hash(group_id)
-    return (0 if value == -(1 << 31) else abs(value)) % partitions
-
-
-def keeper_of(broker: Broker, topic_name: str, key: str) -> Partition:
-    """Return the partition of a coordinator's topic that stores a key, or raise Refused if it is
-    not here."""
-    topic = broker.image.topics.get(topic_name)
-    if topic is None:
-        raise Refused(ErrorCode.NOT_COORDINATOR)
-    partition = broker.replicas.get(topic_name, partition_for(key, len(topic.partitions)))
-    if partition is None:
-        raise Refused(ErrorCode.NOT_COORDINATOR)
-    return partition
-
-
 class GroupLog:
     """Appends to, and replays, the partitions of the topic."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, topic: KeyedTopic) -> None:
+        self._topic = topic
 
     def partition_of(self, group_id: str) -> Partition:
         """Return the partition that stores a group, or raise Refused while it is not here."""
-        return keeper_of(self._broker, TOPIC, group_id)
+        return self._topic.partition_of(group_id)
 
     def append(
         self, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None = None
@@ -92,7 +60,7 @@ class GroupLog:
         payload = sum(len(record.key or b"") + len(record.value or b"") for record in encoded)
         if payload > partition.config.max_message_bytes:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
-        batch = RecordBatch(encoded, base_timestamp=self._broker.now_ms)
+        batch = RecordBatch(encoded, base_timestamp=self._topic.now_ms)
         if writer is not None:
             batch.producer_id, batch.producer_epoch = writer
             batch.attributes = TRANSACTIONAL_BIT
@@ -100,25 +68,11 @@ class GroupLog:
         header = read_header(data)
         if header.size > partition.config.max_message_bytes:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
-        try:
-            appended = partition.log.append(
-                data, header, partition.leader_epoch, self._broker.now_ms
-            )
-        except StorageError as error:
-            raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
-        partition.advance_high_watermark()
-        self._broker.purgatory.note_change(partition.topic, partition.index)
-        return appended.base_offset
+        return self._topic.append(partition, data, header)
 
-    def replay(self) -> Iterator[tuple[int, RecordBatch]]:
-        """Yield every batch of every partition with the partition's index, in log order."""
-        topic = self._broker.image.topics.get(TOPIC)
-        for index in sorted(topic.partitions if topic else ()):
-            partition = self._broker.replicas.get(TOPIC, index)
-            if partition is None:
-                continue
-            for data in partition.log.batches(partition.log.log_start_offset):
-                yield index, RecordBatch.decode(data)[0]
+    def replay(self) -> Iterator[tuple[Partition, RecordBatch]]:
+        """Yield every batch of every partition with its partition, in log order."""
+        return self._topic.replay()
 
 
 def encoded_commit(group_id: str, commit: tuple[TopicPartition, CommittedOffset]) -> Record:

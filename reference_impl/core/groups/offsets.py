@@ -1,26 +1,12 @@
-"""Committed offsets, and who may commit. Source: OffsetMetadataManager.java, ClassicGroup.java
-(validateOffsetCommit); KIP-211, KIP-320 (leader epoch), KIP-447."""
+"""Committed offsets, and who commits them. Source: OffsetMetadataManager.java; KIP-211, KIP-320
+(leader epoch)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
-from reference_impl.core.configs.keys import LONG_MAX
-from reference_impl.core.controller.metadata_image import TopicImage
-from reference_impl.core.groups.classic.group import ClassicGroup
-from reference_impl.core.groups.classic.states import State
-from reference_impl.core.groups.consumer import commits
-from reference_impl.core.groups.consumer.commits import Committer
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode, Struct
 from reference_impl.wire.primitives import ZERO_UUID
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
-    from reference_impl.core.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +26,23 @@ class CommittedOffset:
 
 
 TopicPartition = tuple[str, int]
-Wanted = tuple[TopicImage, Struct, Struct]
-"""The topic, the partition in the request, and its row in the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    """The sender of a commit, in either protocol."""
+
+    member_id: str
+    instance_id: str | None
+    epoch: int
+    """The generation, or the member epoch."""
+    version: int
+    in_transaction: bool = False
+
+    @property
+    def is_nobody(self) -> bool:
+        """Whether it is a producer from before KIP-447, which names no consumer."""
+        return self.epoch < 0 and not self.member_id and self.instance_id is None
 
 
 class Offsets:
@@ -74,60 +75,3 @@ class Offsets:
             for key in offsets
             if key[0] == topic
         ]
-
-
-def check_commit(
-    broker: Broker, group: ClassicGroup | ConsumerGroup, committer: Committer, wanted: list[Wanted]
-) -> None:
-    """Raise Refused if this member may not commit now."""
-    if isinstance(group, ClassicGroup):
-        check_classic_commit(broker.rules, group, committer)
-        return
-    partitions = [(image.topic_id, partition.partition_index) for image, partition, _ in wanted]
-    commits.check_commit(broker.rules, group, committer, partitions)
-
-
-def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer) -> None:
-    """Raise Refused if this member may not commit now. In a transaction it is the producer that is
-    fenced; requests older than KIP-447 name no member."""
-    if group.state is State.DEAD:
-        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if committer.epoch < 0 and group.state is State.EMPTY:
-        return  # a consumer that assigns partitions to itself, or an admin client
-    if not committer.is_nobody:
-        rules.check_committing_member(group, committer)
-        rules.check_generation(group, committer)
-    elif not committer.in_transaction:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-    if group.state is State.COMPLETING_REBALANCE and not committer.in_transaction:
-        # The member knows the new generation, but not yet whether the partition is still its own.
-        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
-
-
-def commits_of(
-    broker: Broker, wanted: list[Wanted], retention_ms: int = -1
-) -> list[tuple[TopicPartition, CommittedOffset]]:
-    """Return the commits of a request, and give rows whose metadata is too long their error."""
-    # Java's sum wraps around, so that "for ever" would expire at once.
-    expires_ms = -1 if retention_ms == -1 else min(broker.now_ms + retention_ms, LONG_MAX)
-    found: list[tuple[TopicPartition, CommittedOffset]] = []
-    longest = broker.config.number("offset.metadata.max.bytes")
-    for image, partition, row in wanted:
-        if broker.image.topics_by_id.get(image.topic_id) is not image:
-            # It was deleted while others had their turn.
-            row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            continue
-        metadata = partition.committed_metadata or ""
-        if len(metadata.encode()) > longest:
-            row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            continue
-        committed = CommittedOffset(
-            partition.committed_offset,
-            partition.committed_leader_epoch,
-            metadata,
-            broker.now_ms,
-            image.topic_id,
-            expire_timestamp_ms=expires_ms,
-        )
-        found.append(((image.name, partition.partition_index), committed))
-    return found

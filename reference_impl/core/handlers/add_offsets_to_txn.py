@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
@@ -25,7 +26,7 @@ def handle_add_offsets_to_txn(broker: Broker, request: Request) -> Iterator[Effe
         # VALIDATE
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, body.transactional_id)
         broker.access.require(request, READ_GROUP, body.group_id)
-        broker.groups.ensure_topic()
+        ensure_groups_topic(broker)
         partition = broker.groups.log.partition_of(body.group_id)
         # DEDUPLICATE: a group that takes part already changes nothing (coordinator).
         # APPLY

@@ -47,7 +47,7 @@ def handle_consumer_group_describe(broker: Broker, request: Request) -> Iterator
 
 def described(broker: Broker, request: Request, group_id: str) -> Struct:
     """Describe one group, or raise Refused."""
-    if not broker.groups.serves_consumer_groups:
+    if not broker.groups.settings.serves_consumer_groups:
         raise Refused(ErrorCode.UNSUPPORTED_VERSION)
     broker.access.require(request, DESCRIBE_GROUP, group_id)
     if not group_id:
@@ -61,7 +61,7 @@ def described(broker: Broker, request: Request, group_id: str) -> Struct:
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=group.preferred_assignor(broker.groups.consumer_assignors),
+        assignor_name=group.preferred_assignor(broker.groups.settings.consumer_assignors),
         members=[member_row(broker, group, member) for member in group.members.values()],
     )
     if not all(broker.access.may(request, DESCRIBE_TOPIC, name) for name in topics_in(row)):

@@ -24,7 +24,7 @@ def handle_consumer_group_heartbeat(broker: Broker, request: Request) -> Iterato
     """Join, stay in, move within or leave a consumer group."""
     try:
         # VALIDATE
-        if not broker.groups.serves_consumer_groups:
+        if not broker.groups.settings.serves_consumer_groups:
             raise Refused(ErrorCode.UNSUPPORTED_VERSION)
         broker.access.require(request, READ_GROUP, request.body.group_id)
         for topic in request.body.subscribed_topic_names or ():
@@ -68,7 +68,7 @@ def check(broker: Broker, request: Request) -> None:
         problem = "MemberEpoch is invalid."
     if problem is not None:
         raise Refused(ErrorCode.INVALID_REQUEST, problem)
-    assignors = broker.groups.consumer_assignors
+    assignors = broker.groups.settings.consumer_assignors
     if body.server_assignor is not None and body.server_assignor not in assignors:
         raise Refused(
             ErrorCode.UNSUPPORTED_ASSIGNOR,

@@ -30,7 +30,7 @@ def handle_create_delegation_token(broker: Broker, request: Request) -> Iterator
     answer.token_requester_principal_type, answer.token_requester_principal_name = kind, name
     try:
         # VALIDATE
-        broker.tokens.check_connection(request)
+        broker.authentication.check_may_manage_tokens(request)
         if body.owner_principal_type is None and body.owner_principal_name:
             raise Refused(ErrorCode.INVALID_PRINCIPAL_TYPE)
         if owner != requester:

@@ -24,7 +24,7 @@ def handle_describe_delegation_token(broker: Broker, request: Request) -> Iterat
     answer = RESPONSE.new()
     # VALIDATE
     try:
-        broker.tokens.check_connection(request)
+        broker.authentication.check_may_manage_tokens(request)
         broker.tokens.check_enabled()
     except Refused as refused:
         answer.error_code = refused.code

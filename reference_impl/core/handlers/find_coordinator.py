@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.internal_topics import (
+    ensure_groups_topic,
+    ensure_transactions_topic,
+)
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
@@ -91,5 +95,5 @@ def check(broker: Broker, request: Request, key: str) -> None:
     of_transactions = kind == TRANSACTION
     topic = transaction_log.TOPIC if of_transactions else group_log.TOPIC
     if topic not in broker.image.topics:
-        (broker.transactions if of_transactions else broker.groups).ensure_topic()
+        (ensure_transactions_topic if of_transactions else ensure_groups_topic)(broker)
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -20,7 +20,7 @@ def handle_renew_delegation_token(broker: Broker, request: Request) -> Iterator[
     answer = RESPONSE.new()
     try:
         # VALIDATE
-        broker.tokens.check_connection(request)
+        broker.authentication.check_may_manage_tokens(request)
         token = broker.tokens.proven_by(bytes(body.hmac))
         broker.tokens.check_alive(token)
         broker.tokens.check_manager(token, broker.principal_of(request))

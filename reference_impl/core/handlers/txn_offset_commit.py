@@ -10,10 +10,10 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic.group import ClassicGroup
-from reference_impl.core.groups.consumer.commits import Committer
-from reference_impl.core.groups.coordinator import Group
+from reference_impl.core.groups.committing import Wanted, check_commit, commits_of
 from reference_impl.core.groups.group_log import encoded_commit
-from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
+from reference_impl.core.groups.offsets import Committer
+from reference_impl.core.groups.state import Group
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID

@@ -10,7 +10,7 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.security.permissions import ALTER_CLUSTER, CLUSTER_ACTION
-from reference_impl.core.transactions.markers import Marker, write_marker
+from reference_impl.core.transactions.transaction import Marker
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("WriteTxnMarkersResponse")
@@ -59,7 +59,7 @@ def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode
         # DEDUPLICATE: a marker without a transaction ends nothing.
         # APPLY
         with disk_errors_refused():
-            write_marker(broker, partition, marker)
+            broker.markers.write(partition, marker)
     except Refused as refused:
         return refused.code
     return ErrorCode.NONE

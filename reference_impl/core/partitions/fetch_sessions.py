@@ -13,15 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
-
-if TYPE_CHECKING:
-    from reference_impl.core.rules import Rules
 
 NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
@@ -121,7 +117,8 @@ class FetchSessions:
     """The sessions of one broker, least recently used first."""
 
     slots: int
-    rules: Rules
+    renewed: Callable[[Wanted, Struct], Struct]
+    """The rule that chooses between the row that is known of a partition and the one asked now."""
     _sessions: dict[int, Session] = field(default_factory=dict)
 
     def context(self, request: Request, now_ms: int, random_int: Callable[[], int]) -> FetchContext:
@@ -171,7 +168,7 @@ class FetchSessions:
             if known is None:
                 session.wanted[wanted.key] = wanted
             else:
-                known.params = self.rules.renewed(known, wanted.params)
+                known.params = self.renewed(known, wanted.params)
         for topic in forgotten:
             for index in topic.partitions:
                 session.wanted.pop((topic.topic, topic.topic_id, index), None)

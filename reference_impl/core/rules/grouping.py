@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.consumer.assignors import Assignor, MemberSpec
-from reference_impl.core.groups.consumer.commits import Committer
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import (
     JOIN_EPOCH,
@@ -18,12 +16,10 @@ from reference_impl.core.groups.consumer.member import (
 )
 from reference_impl.core.groups.consumer.states import MemberState
 from reference_impl.core.groups.consumer.timers import REVOCATION
-from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
+from reference_impl.core.groups.group_log import Entry, GroupLog
+from reference_impl.core.groups.offsets import CommittedOffset, Committer, Offsets, TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.group_log import Entry, GroupLog
 
 Target = Mapping[str, frozenset[TopicIdPartition]]
 """Member id -> the partitions that it is to own."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.log.segment import Slice, TimestampOffset
 from reference_impl.core.log.transaction_index import AbortedTransaction
+from reference_impl.core.partitions.fetch_sessions import Wanted
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.wire import Struct
-
-if TYPE_CHECKING:
-    from reference_impl.core.partitions.fetch_sessions import Wanted
 
 READ_COMMITTED = 1
 

@@ -10,12 +10,12 @@ from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.ending import check_ending_producer
-from reference_impl.core.transactions.markers import Marker
 from reference_impl.core.transactions.states import PREPARED, State
 from reference_impl.core.transactions.transaction import (
     EPOCH_LAST,
     EPOCH_PER_TRANSACTION,
     NO_EPOCH,
+    Marker,
     Transaction,
 )
 from reference_impl.wire import ErrorCode

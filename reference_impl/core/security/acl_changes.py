@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from reference_impl.core.broker import Broker
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.acls import Acl, AclFilter, named
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -20,9 +20,6 @@ from reference_impl.wire.acls import (
     PatternType,
     ResourceType,
 )
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 NOT_CREATED = {
     ResourceType: (ResourceType.UNKNOWN, ResourceType.ANY),

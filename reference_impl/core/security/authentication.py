@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from reference_impl.core.controller.scram_users import ScramUsers
 from reference_impl.core.effects import (
     Admit,
     CancelTimer,
@@ -23,15 +23,16 @@ from reference_impl.core.effects import (
     SetTimer,
 )
 from reference_impl.core.events import Request, TimerKey
+from reference_impl.core.moment import Moment
+from reference_impl.core.refused import Refused
 from reference_impl.core.security.listeners import Sasl
 from reference_impl.core.security.mechanisms import Denied, Exchange
 from reference_impl.core.security.plain import PLAIN, PlainExchange
+from reference_impl.core.security.principals import Principals
 from reference_impl.core.security.sasl_states import Move, State, next_state
 from reference_impl.core.security.scram import SCRAM_MECHANISMS, ScramExchange
-from reference_impl.wire import API_NAMES, ApiKey
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
+from reference_impl.core.security.tokens import Tokens
+from reference_impl.wire import API_NAMES, ApiKey, ErrorCode
 
 TIMER = "authentication"
 _REFUSAL, _SESSION, _RENEWAL = "refusal", "session", "renewal"
@@ -111,8 +112,11 @@ class Session:
 class Authentication:
     """All connections to listeners with SASL."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self, users: ScramUsers, tokens: Tokens, principals: Principals, moment: Moment
+    ) -> None:
+        self._users, self._tokens = users, tokens
+        self._principals, self._moment = principals, moment
         self._sessions: dict[int, Session] = {}
         self.outside: dict[int, Session] = {}
         """Those which must not be served."""
@@ -131,6 +135,16 @@ class Authentication:
     def session_of(self, request: Request) -> Session | None:
         """Return the session of a connection, or None on a listener without SASL."""
         return self._sessions.get(request.connection)
+
+    def check_may_manage_tokens(self, request: Request) -> None:
+        """Raise Refused unless the connection was authenticated by SASL, without a token.
+
+        TLS without client certificates authenticates only the broker, and a token that could create
+        tokens would never end (KafkaApis.allowTokenRequests).
+        """
+        session = self.session_of(request)
+        if session is None or session.token_expiry_ms is not None:
+            raise Refused(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
     def told_versions(self, request: Request) -> None:
         """Note that ApiVersions was answered: it may be asked once before authentication."""
@@ -177,9 +191,9 @@ class Authentication:
         """Admit the client once its exchange is complete; until then do nothing."""
         if session.exchange is None or session.exchange.user is None:
             return
-        session.proven(session.exchange, self._broker.now_ms)
+        session.proven(session.exchange, self._moment.now_ms)
         del self.outside[session.connection]
-        self._broker.principals.authenticated(session.connection, f"User:{session.user}")
+        self._principals.authenticated(session.connection, f"User:{session.user}")
         if session.lifetime_ms == 0:  # by a token that has expired and is not removed yet
             self._end(session)
         elif session.lifetime_ms is not None:
@@ -225,13 +239,12 @@ class Authentication:
         if mechanism == PLAIN:
             return PlainExchange(session.sasl.passwords)
         scram = SCRAM_MECHANISMS[mechanism]
-        users, tokens = self._broker.image.scram_users, self._broker.tokens
-        nonce = self._broker.random_bytes(NONCE_BYTES).hex()
+        nonce = self._moment.random_bytes(NONCE_BYTES).hex()
         return ScramExchange(
             scram,
-            lambda user: users.credential(user, scram.number),
+            lambda user: self._users.credential(user, scram.number),
             nonce,
-            lambda token_id: tokens.login(token_id, scram),
+            lambda token_id: self._tokens.login(token_id, scram),
         )
 
     def _end(self, session: Session) -> None:

@@ -16,13 +16,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.controller.delegation_tokens import DelegationToken, removal_record
-from reference_impl.core.events import Request
+from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.core.log.data_directory import uuid_text
+from reference_impl.core.moment import Moment
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.scram import (
     ITERATIONS_MIN,
@@ -32,10 +33,7 @@ from reference_impl.core.security.scram import (
     TokenLogin,
     credential_of,
 )
-from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
+from reference_impl.wire import ErrorCode, Struct
 
 SECRET_KEY = "delegation.token.secret.key"
 LONG_MAX = 2**63 - 1
@@ -47,14 +45,16 @@ _SALT_BYTES = 16
 class Tokens:
     """Creates, finds, renews and ends the delegation tokens of the cluster."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._secret = broker.config.text(SECRET_KEY).encode()
+    def __init__(
+        self, metadata: MetadataLog, moment: Moment, config: Callable[[], BrokerConfig]
+    ) -> None:
+        self._metadata, self._moment, self._config = metadata, moment, config
+        self._secret = config().text(SECRET_KEY).encode()
         self._ids_by_hmac: dict[bytes, str] = {}
         self._credentials: dict[tuple[str, str], Credential] = {}
         """What SCRAM needs of a token, by (token id, mechanism): made at its first login."""
         if self.are_enabled:
-            for token in broker.image.delegation_tokens:
+            for token in metadata.image.delegation_tokens:
                 self._ids_by_hmac[self.hmac_of(token.token_id)] = token.token_id
 
     @property
@@ -68,16 +68,6 @@ class Tokens:
 
     # --- questions ----------------------------------------------------------------------------
 
-    def check_connection(self, request: Request) -> None:
-        """Raise Refused unless the connection was authenticated by SASL, without a token.
-
-        TLS without client certificates authenticates only the broker, and a token that could create
-        tokens would never end (KafkaApis.allowTokenRequests).
-        """
-        session = self._broker.authentication.session_of(request)
-        if session is None or session.token_expiry_ms is not None:
-            raise Refused(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
-
     def check_enabled(self) -> None:
         """Raise Refused where no secret key is set."""
         if not self.are_enabled:
@@ -86,7 +76,7 @@ class Tokens:
     def proven_by(self, proof: bytes) -> DelegationToken:
         """Return the token that this HMAC belongs to; raise Refused if there is none."""
         self.check_enabled()
-        token = self._broker.image.delegation_tokens.get(self._ids_by_hmac.get(proof, ""))
+        token = self._metadata.image.delegation_tokens.get(self._ids_by_hmac.get(proof, ""))
         if token is None:
             raise Refused(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
         return token
@@ -98,7 +88,7 @@ class Tokens:
 
     def check_alive(self, token: DelegationToken) -> None:
         """Raise Refused if the token's time is over, whether or not it is removed yet."""
-        if token.is_expired(self._broker.now_ms):
+        if token.is_expired(self._moment.now_ms):
             raise Refused(ErrorCode.DELEGATION_TOKEN_EXPIRED)
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
@@ -106,12 +96,12 @@ class Tokens:
 
         An expired token that is not removed yet is found, too: its session ends as it begins.
         """
-        token = self._broker.image.delegation_tokens.get(token_id)
+        token = self._metadata.image.delegation_tokens.get(token_id)
         if token is None or not self.are_enabled:
             return None
         key = token_id, mechanism.name
         if key not in self._credentials:
-            password, salt = self.hmac_of(token_id), self._broker.random_bytes(_SALT_BYTES)
+            password, salt = self.hmac_of(token_id), self._moment.random_bytes(_SALT_BYTES)
             salted = hashlib.pbkdf2_hmac(
                 mechanism.hash, base64.b64encode(password), salt, ITERATIONS_MIN
             )
@@ -126,9 +116,9 @@ class Tokens:
     ) -> DelegationToken:
         """Create a token. max_lifetime_ms is cut to the broker's own, which 0 and negative numbers
         stand for."""
-        now_ms = self._broker.now_ms
+        now_ms = self._moment.now_ms
         max_ms = now_ms + self._within("delegation.token.max.lifetime.ms", max_lifetime_ms)
-        expiry_ms = now_ms + self._broker.config.number("delegation.token.expiry.time.ms")
+        expiry_ms = now_ms + self._config().number("delegation.token.expiry.time.ms")
         token = DelegationToken(
             self._new_id(),
             owner,
@@ -138,7 +128,7 @@ class Tokens:
             min(max_ms, LONG_MAX),
             min(expiry_ms, max_ms, LONG_MAX),
         )
-        self._broker.publish([token.to_record()])
+        self._write([token.to_record()])
         self._ids_by_hmac[self.hmac_of(token.token_id)] = token.token_id
         return token
 
@@ -148,13 +138,17 @@ class Tokens:
 
     def move_expiry(self, token: DelegationToken, period_ms: int) -> int:
         """Move the expiry to this period from now, within the token's lifetime, and return it."""
-        expiry_ms = min(token.max_ms, self._broker.now_ms + period_ms)
-        self._broker.publish([replace(token, expiry_ms=expiry_ms).to_record()])
+        expiry_ms = min(token.max_ms, self._moment.now_ms + period_ms)
+        self._metadata.append(
+            [replace(token, expiry_ms=expiry_ms).to_record()], self._moment.now_ms
+        )
         return expiry_ms
 
     def remove(self, tokens: Sequence[DelegationToken]) -> None:
         """Remove these tokens now. Sessions that began by one go on to their end."""
-        self._broker.publish([removal_record(token.token_id) for token in tokens])
+        self._metadata.append(
+            [removal_record(token.token_id) for token in tokens], self._moment.now_ms
+        )
         for token in tokens:
             self._ids_by_hmac.pop(self.hmac_of(token.token_id), None)
             for mechanism in SCRAM_MECHANISMS:
@@ -162,8 +156,8 @@ class Tokens:
 
     def sweep(self) -> bool:
         """Remove expired tokens, REMOVED_AT_ONCE at most; return whether there are more."""
-        now_ms = self._broker.now_ms
-        over = [t for t in self._broker.image.delegation_tokens if t.is_expired(now_ms)]
+        now_ms = self._moment.now_ms
+        over = [t for t in self._metadata.image.delegation_tokens if t.is_expired(now_ms)]
         if over:
             self.remove(over[:REMOVED_AT_ONCE])
         return len(over) > REMOVED_AT_ONCE
@@ -171,12 +165,15 @@ class Tokens:
     # --- inside -------------------------------------------------------------------------------
 
     def _within(self, bound: str, wanted_ms: int) -> int:
-        bound_ms = self._broker.config.number(bound)
+        bound_ms = self._config().number(bound)
         return min(bound_ms, wanted_ms) if wanted_ms > 0 else bound_ms
+
+    def _write(self, records: Sequence[Struct]) -> None:
+        self._metadata.append(records, self._moment.now_ms)
 
     def _new_id(self) -> str:
         """Return a new id in Kafka's form; none begins like an option (Uuid.randomUuid)."""
-        while (token_id := uuid_text(self._broker.random_uuid())).startswith("-"):
+        while (token_id := uuid_text(self._moment.random_uuid())).startswith("-"):
             continue
         return token_id
 

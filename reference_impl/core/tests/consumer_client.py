@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import TopicIdPartition
 from reference_impl.core.groups.consumer.records import by_topic, partitions_in
@@ -24,7 +25,7 @@ def new_world(**config: str) -> World:
     world = World(settings)
     world.create_topic("a", 4)
     world.create_topic("b", 2)
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     return world
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.tests.world import World
@@ -17,7 +18,7 @@ SESSION_MS, REBALANCE_MS = 10_000, 20_000
 def new_world(**config: str) -> World:
     world = World({key.replace("_", "."): value for key, value in config.items()})
     world.create_topic("t", 2)
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     return world
 
 

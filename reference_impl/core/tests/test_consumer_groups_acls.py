@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.tests.consumer_client import Consumer, group_in
 from reference_impl.core.tests.test_acls import ADMIN, ALICE, controlled, create, entry
 from reference_impl.core.tests.world import World
@@ -18,7 +19,7 @@ def world_for_alice() -> World:
         for name in ("a", "ab")
     ]
     world.call(ApiKey.CREATE_TOPICS, 7, client=ADMIN, topics=topics)
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     group = {"resource_type": ResourceType.GROUP, "resource_name": "g"}
     codes = create(
         world,

@@ -12,9 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.states import CONSUMER_GROUP, GroupState
-from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.consumer_client import Consumer, new_world
 from reference_impl.core.tests.test_consumer_groups import kept
@@ -145,7 +145,7 @@ class Groups(RuleBasedStateMachine):
         group = group_of(self.world)
         if group is None:
             return
-        read = GroupCoordinator(self.world.node.broker).groups["g"]
+        read = self.world.node.broker.read_groups().groups["g"]
         assert isinstance(read, ConsumerGroup)
         assert kept(read) == kept(group)
 
@@ -188,7 +188,7 @@ def test_the_rule_is_what_keeps_readers_apart() -> None:
 
     world = World({"group.consumer.assignment.interval.ms": "0"}, rules=Careless)
     world.create_topic("a", 4)
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     one, two = Consumer(world, 1, "a"), Consumer(world, 2, "a")
     one.join()
     one.obey()

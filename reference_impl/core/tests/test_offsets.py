@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reference_impl.core.groups.classic.states import State
-from reference_impl.core.groups.group_log import partition_for
+from reference_impl.core.partitions.keyed_topic import partition_for
 from reference_impl.core.tests.group_client import (
     COMMIT,
     Client,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reference_impl.core.configs.keys import LONG_MAX
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.world import World
@@ -236,7 +237,7 @@ def test_acks_all_waits_for_the_replicas_no_longer_than_its_timeout() -> None:
 
 
 def test_internal_topics_are_not_for_clients(world: World) -> None:
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     row = world.produce("__consumer_offsets", "a")
     assert row.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 

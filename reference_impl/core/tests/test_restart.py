@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ErrorCode
 
@@ -61,7 +62,7 @@ def conversation(seed: int) -> list[str]:
         world.produce("t", value)
     world.kill()
     world.fetch("t")
-    world.node.broker.groups.ensure_topic()
+    ensure_groups_topic(world.node.broker)
     world.wait(120_000)
     world.restart()
     return world.trace

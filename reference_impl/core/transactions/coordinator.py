@@ -10,24 +10,28 @@ Not modelled: two-phase commit (KIP-939).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
-from reference_impl.core.controller.topic_changes import create_topic
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.controller.producer_ids import ProducerIds
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.events import TimerKey
+from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
+from reference_impl.core.rules import Rules
 from reference_impl.core.storage import StorageError
-from reference_impl.core.transactions import transaction_log
 from reference_impl.core.transactions.ending import Ending, decide
-from reference_impl.core.transactions.markers import Marker, write_marker
+from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.states import PREPARED, Move, State
-from reference_impl.core.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, Transaction
+from reference_impl.core.transactions.transaction import (
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    Marker,
+    Transaction,
+)
+from reference_impl.core.transactions.transaction_log import TransactionLog
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 TIMER = "transactions"
 TIMEOUTS, EXPIRY, MARKERS = "timeouts", "expiry", "markers"
@@ -40,10 +44,19 @@ ProducerIdAndEpoch = tuple[int, int]
 class TransactionCoordinator:
     """Transactions by transactional id."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(
+        self,
+        log: TransactionLog,
+        markers: MarkerWriter,
+        moment: Moment,
+        rules: Rules,
+        config: Callable[[], BrokerConfig],
+        producer_ids: ProducerIds,
+    ) -> None:
         self.transactions: dict[str, Transaction] = {}
-        self.log = transaction_log.TransactionLog(broker)
-        self._broker = broker
+        self.log = log
+        self._markers, self._moment, self._rules = markers, moment, rules
+        self._config, self._producer_ids = config, producer_ids
         self._marked: dict[str, set[PartitionKey]] = {}
         """For decided transactions that could not be completed: the partitions that have the
         marker."""
@@ -58,7 +71,7 @@ class TransactionCoordinator:
 
     def start(self) -> Iterator[Effect]:
         """Finish what the last process had decided, and begin to look at the clock."""
-        for transaction in self._broker.rules.decided(self.transactions.values()):
+        for transaction in self._rules.decided(self.transactions.values()):
             yield from self.complete(transaction.transactional_id)
         for what in (TIMEOUTS, EXPIRY):
             yield self._again(what)
@@ -82,16 +95,15 @@ class TransactionCoordinator:
             TIMEOUTS: "transaction.abort.timed.out.transaction.cleanup.interval.ms",
             EXPIRY: "transaction.remove.expired.transaction.cleanup.interval.ms",
         }
-        return SetTimer((TIMER, what), self._broker.config.number(names[what]))
+        return SetTimer((TIMER, what), self._config().number(names[what]))
 
     def _abort_timed_out(self) -> Iterator[Effect]:
         """Abort transactions past their timeout, so that a producer that went away cannot hold
         readers for ever (abortTimedOutTransactions)."""
-        broker = self._broker
         for transaction in list(self.transactions.values()):
-            if broker.rules.has_timed_out(transaction, broker.now_ms):
+            if self._rules.has_timed_out(transaction, self._moment.now_ms):
                 try:
-                    self._save(transaction.fenced(broker.now_ms))
+                    self._save(transaction.fenced(self._moment.now_ms))
                 except Refused as refused:
                     yield Report(f"{transaction.transactional_id} could not be aborted: {refused}")
                 else:
@@ -99,8 +111,7 @@ class TransactionCoordinator:
 
     def _expire(self) -> Iterator[Effect]:
         """Forget ids that nobody has used for long (KIP-98; transactional.id.expiration.ms)."""
-        broker = self._broker
-        oldest_ms = broker.now_ms - broker.config.number("transactional.id.expiration.ms")
+        oldest_ms = self._moment.now_ms - self._config().number("transactional.id.expiration.ms")
         at_rest = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
         for name, transaction in list(self.transactions.items()):
             if transaction.state in at_rest and transaction.last_update_ms <= oldest_ms:
@@ -113,24 +124,6 @@ class TransactionCoordinator:
 
     # --- asked by handlers --------------------------------------------------------------------
 
-    def ensure_topic(self) -> None:
-        """Create `__transaction_state` if it does not exist, or raise Refused."""
-        if transaction_log.TOPIC in self._broker.image.topics:
-            return
-        config = self._broker.config
-        create_topic(
-            self._broker,
-            transaction_log.TOPIC,
-            config.number("transaction.state.log.num.partitions"),
-            configs={
-                "cleanup.policy": "compact",
-                "compression.type": "uncompressed",
-                "min.insync.replicas": config.text("transaction.state.log.min.isr"),
-                "segment.bytes": config.text("transaction.state.log.segment.bytes"),
-                "unclean.leader.election.enable": "false",
-            },
-        )
-
     def find(self, transactional_id: str) -> Transaction | None:
         """Return an existing transaction or None. Raise Refused if this broker does not coordinate
         the id."""
@@ -141,7 +134,7 @@ class TransactionCoordinator:
         """Return the producer's transaction if it exists and the producer may use it, or raise
         Refused."""
         transaction = self._named(transactional_id)
-        self._broker.rules.check_producer(transaction, producer_id, epoch)
+        self._rules.check_producer(transaction, producer_id, epoch)
         return transaction
 
     def _named(self, transactional_id: str) -> Transaction:
@@ -157,22 +150,17 @@ class TransactionCoordinator:
     ) -> Iterator[Effect]:
         """Handle InitProducerId: fence the previous producer, and note the id and epoch of the new
         one in `transactions`. Raise Refused."""
-        broker = self._broker
         transaction = self.find(transactional_id)
         if transaction is None:
             transaction = Transaction(
-                transactional_id,
-                broker.producer_ids.take(broker.now_ms),
-                NO_EPOCH,
-                timeout_ms,
-                broker.now_ms,
+                transactional_id, self._new_producer_id(), NO_EPOCH, timeout_ms, self._moment.now_ms
             )
-        broker.rules.check_returning_id(transaction, expected)
+        self._rules.check_returning_id(transaction, expected)
         if transaction.state in PREPARED:
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.state is State.ONGOING:
             # The client is asked to come again, and gets an epoch above the one that fenced.
-            self._save(transaction.fenced(broker.now_ms))
+            self._save(transaction.fenced(self._moment.now_ms))
             yield from self.complete(transactional_id)
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         self._save(self._for_producer(transaction, timeout_ms, expected))
@@ -180,17 +168,14 @@ class TransactionCoordinator:
     def _for_producer(
         self, transaction: Transaction, timeout_ms: int, expected: ProducerIdAndEpoch | None
     ) -> Transaction:
-        self._broker.rules.check_returning_epoch(transaction, expected)
-        now_ms = self._broker.now_ms
+        self._rules.check_returning_epoch(transaction, expected)
+        now_ms = self._moment.now_ms
         current = transaction.producer_epoch
         if transaction.is_epoch_exhausted and (expected is None or expected[1] == current):
             return transaction.with_new_producer_id(
-                self._broker.producer_ids.take(self._broker.now_ms),
-                timeout_ms,
-                now_ms,
-                same_producer=expected is not None,
+                self._new_producer_id(), timeout_ms, now_ms, same_producer=expected is not None
             )
-        following = self._broker.rules.next_epoch(transaction)
+        following = self._rules.next_epoch(transaction)
         if expected is None:
             return transaction.with_producer(following, NO_EPOCH, timeout_ms, now_ms)
         if current in (NO_EPOCH, expected[1]):
@@ -212,7 +197,7 @@ class TransactionCoordinator:
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:
             return
-        self._save(transaction.with_partitions(partitions, client_version, self._broker.now_ms))
+        self._save(transaction.with_partitions(partitions, client_version, self._moment.now_ms))
 
     def check_partition(
         self, transactional_id: str, producer_id: int, epoch: int, partition: PartitionKey
@@ -221,7 +206,7 @@ class TransactionCoordinator:
         transaction = self.known(transactional_id, producer_id, epoch)
         if transaction.state in PREPARED:
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
-        self._broker.rules.check_takes_part(transaction, partition)
+        self._rules.check_takes_part(transaction, partition)
 
     def end(
         self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int
@@ -229,15 +214,15 @@ class TransactionCoordinator:
         """Decide on the outcome and write it. Return the producer's id and epoch from now on. Raise
         Refused. `complete` must follow."""
         transaction = self._named(transactional_id)
-        self._broker.rules.check_ending(transaction, producer_id, epoch, version)
+        self._rules.check_ending(transaction, producer_id, epoch, version)
         if decide(transaction, producer_id, epoch, commit=commit, version=version) is Ending.DONE:
             return transaction.producer_id, transaction.producer_epoch
         next_producer_id = NO_PRODUCER_ID
         prepared_move = Move.COMMIT_DECIDED if commit else Move.ABORT_DECIDED
         # [New in EndTxn v5: KIP-890]
         if version >= 2 and transaction.is_epoch_exhausted:
-            next_producer_id = self._broker.producer_ids.take(self._broker.now_ms)
-        now_ms = self._broker.now_ms
+            next_producer_id = self._new_producer_id()
+        now_ms = self._moment.now_ms
         prepared = transaction.prepared(prepared_move, version, next_producer_id, now_ms)
         self._save(prepared)
         completed = prepared.completed(now_ms)
@@ -252,7 +237,7 @@ class TransactionCoordinator:
             return
         marked = self._marked.setdefault(transactional_id, set())
         failure: Refused | StorageError | None = None
-        for key in self._broker.rules.unmarked(transaction, marked):
+        for key in self._rules.unmarked(transaction, marked):
             try:
                 yield from self._mark(*key, self._marker(transaction))
                 marked.add(key)
@@ -260,7 +245,7 @@ class TransactionCoordinator:
                 failure = failure or error  # the others get theirs all the same
         try:
             if failure is None:
-                self._save(transaction.completed(self._broker.now_ms))
+                self._save(transaction.completed(self._moment.now_ms))
                 del self._marked[transactional_id]
                 self._marker_retry_ms = MARKER_RETRY_MS
                 return
@@ -270,15 +255,11 @@ class TransactionCoordinator:
         yield SetTimer((TIMER, MARKERS), self._marker_retry_ms)
 
     def _mark(self, topic: str, index: int, marker: Marker) -> Iterator[Effect]:
-        replicas = self._broker.replicas
-        partition = replicas.get(topic, index)
+        partition = self._markers.partition(topic, index)
         if partition is None:
-            # A deleted topic needs no marker. One whose files cannot be used does: had it none,
-            # its readers would wait for ever once it is back.
-            replicas.check_online(topic, index)
             return
         try:
-            write_marker(self._broker, partition, marker)
+            self._markers.write(partition, marker)
         except Refused as refused:
             # A newer epoch has written there, after an administrator ended the transaction: there
             # is nothing left to mark (TransactionMarkerRequestCompletionHandler.scala).
@@ -292,7 +273,7 @@ class TransactionCoordinator:
         return Marker(
             transaction.producer_id,
             transaction.producer_epoch,
-            committed=self._broker.rules.is_committed(transaction),
+            committed=self._rules.is_committed(transaction),
             # Of this leadership: markers of an earlier one cannot come after it.
             coordinator_epoch=self.log.partition_of(transaction.transactional_id).leader_epoch,
             transaction_version=transaction.client_version,
@@ -303,3 +284,6 @@ class TransactionCoordinator:
         append fails."""
         self.log.append(transaction.transactional_id, transaction)
         self.transactions[transaction.transactional_id] = transaction
+
+    def _new_producer_id(self) -> int:
+        return self._producer_ids.take(self._moment.now_ms)

@@ -6,43 +6,58 @@ KafkaApis.java (handleWriteTxnMarkersRequest).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from reference_impl.core.groups import group_log
+from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.purgatory import Purgatory
+from reference_impl.core.partitions.replicas import Replicas
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Marker
 from reference_impl.wire import ControlRecordType, end_txn_marker, read_header
 
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
+class MarkerWriter:
+    """Ends transactions in the partitions of this broker."""
 
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """The marker that is written to each partition of a transaction."""
+    def __init__(
+        self,
+        rules: Rules,
+        moment: Moment,
+        replicas: Replicas,
+        purgatory: Purgatory,
+        groups: GroupCoordinator,
+    ) -> None:
+        self._rules, self._moment = rules, moment
+        self._replicas, self._purgatory, self._groups = replicas, purgatory, groups
 
-    producer_id: int
-    producer_epoch: int
-    committed: bool
-    coordinator_epoch: int
-    transaction_version: int
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """Return a partition that takes part, or None if its topic is deleted and needs no marker.
 
+        Raise Refused for one whose files cannot be used: had it no marker, its readers would wait
+        for ever once it is back.
+        """
+        partition = self._replicas.get(topic, index)
+        if partition is None:
+            self._replicas.check_online(topic, index)
+        return partition
 
-def write_marker(broker: Broker, partition: Partition, marker: Marker) -> None:
-    """End the producer's transaction in one partition, or raise Refused or StorageError."""
-    broker.rules.check_marker(partition, marker)
-    kind = ControlRecordType.COMMIT if marker.committed else ControlRecordType.ABORT
-    batch = end_txn_marker(
-        kind,
-        producer_id=marker.producer_id,
-        producer_epoch=marker.producer_epoch,
-        coordinator_epoch=marker.coordinator_epoch,
-        timestamp_ms=broker.now_ms,
-    )
-    data = bytearray(batch.encode())
-    partition.log.append(data, read_header(data), partition.leader_epoch, broker.now_ms)
-    partition.advance_high_watermark()
-    if partition.topic == group_log.TOPIC:
-        # Offsets that were committed in the transaction count from now on, or never.
-        broker.groups.transaction_ended(partition.index, marker.producer_id, marker.committed)
-    broker.purgatory.note_change(partition.topic, partition.index)
+    def write(self, partition: Partition, marker: Marker) -> None:
+        """End the producer's transaction in one partition, or raise Refused or StorageError."""
+        self._rules.check_marker(partition, marker)
+        now_ms = self._moment.now_ms
+        kind = ControlRecordType.COMMIT if marker.committed else ControlRecordType.ABORT
+        batch = end_txn_marker(
+            kind,
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            coordinator_epoch=marker.coordinator_epoch,
+            timestamp_ms=now_ms,
+        )
+        data = bytearray(batch.encode())
+        partition.log.append(data, read_header(data), partition.leader_epoch, now_ms)
+        partition.advance_high_watermark()
+        if partition.topic == group_log.TOPIC:
+            # Offsets that were committed in the transaction count from now on, or never.
+            self._groups.transaction_ended(partition.index, marker.producer_id, marker.committed)
+        self._purgatory.note_change(partition.topic, partition.index)

@@ -10,15 +10,12 @@ part, and that is verified; newer ones just write, and the partition is added.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from reference_impl.core.broker import Broker
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.transaction import EPOCH_PER_TRANSACTION
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 _SINCE = {"Produce": (11, 12), "TxnOffsetCommit": (4, 5)}
 """First version of each that knows TRANSACTION_ABORTABLE, and first that adds implicitly."""

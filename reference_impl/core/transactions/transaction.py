@@ -132,3 +132,14 @@ class Transaction:
             next_producer_id=NO_PRODUCER_ID,
             producer_epoch=0,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The marker that is written to each partition of a transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int
+    transaction_version: int

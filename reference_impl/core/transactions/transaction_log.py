@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from reference_impl.core.groups.group_log import keeper_of
 from reference_impl.core.log.replaying import replaying
+from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.core.refused import Refused
-from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.states import STATE_IDS, State
 from reference_impl.core.transactions.transaction import Transaction
 from reference_impl.wire import (
-    ErrorCode,
     Record,
     RecordBatch,
     Struct,
@@ -28,9 +24,6 @@ from reference_impl.wire import (
     encode_record,
     read_header,
 )
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 TOPIC = "__transaction_state"
 MODULE = "transaction-coordinator"
@@ -42,13 +35,13 @@ _STATUS = {state: number for number, state in STATE_IDS.items()}
 class TransactionLog:
     """Appends to, and replays, the partitions of the topic."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, topic: KeyedTopic) -> None:
+        self._topic = topic
 
     def partition_of(self, transactional_id: str) -> Partition:
         """Return the partition that stores a transactional id, or raise Refused while it is not
         here."""
-        return keeper_of(self._broker, TOPIC, transactional_id)
+        return self._topic.partition_of(transactional_id)
 
     def append(self, transactional_id: str, transaction: Transaction | None) -> None:
         """Write the state of a transactional id, or (None) its tombstone. Raise Refused."""
@@ -56,32 +49,19 @@ class TransactionLog:
         key = definition("TransactionLogKey").new(transactional_id=transactional_id)
         value = None if transaction is None else value_of(transaction)
         key_bytes, value_bytes = encode_record(key, value, VALUE_VERSION)
-        batch = RecordBatch([Record(value_bytes, key_bytes)], base_timestamp=self._broker.now_ms)
+        batch = RecordBatch([Record(value_bytes, key_bytes)], base_timestamp=self._topic.now_ms)
         data = bytearray(batch.encode())
-        try:
-            partition.log.append(
-                data, read_header(data), partition.leader_epoch, self._broker.now_ms
-            )
-        except StorageError as error:
-            raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
-        partition.advance_high_watermark()
-        self._broker.purgatory.note_change(partition.topic, partition.index)
+        self._topic.append(partition, data, read_header(data))
 
     def replay(self) -> Iterator[tuple[str, Transaction | None]]:
         """Yield every record of every partition, in log order."""
-        topic = self._broker.image.topics.get(TOPIC)
-        for index in sorted(topic.partitions if topic else ()):
-            partition = self._broker.replicas.get(TOPIC, index)
-            if partition is None:
-                continue
-            for data in partition.log.batches(partition.log.log_start_offset):
-                batch, _ = RecordBatch.decode(data)
-                for record in batch.records:
-                    if record.key is not None and not batch.is_control:
-                        with replaying(partition.log.directory, batch.base_offset):
-                            key, value = decode_record(record.key, record.value, MODULE)
-                        name = key.transactional_id
-                        yield name, None if value is None else transaction_from(name, value)
+        for partition, batch in self._topic.replay():
+            for record in batch.records:
+                if record.key is not None and not batch.is_control:
+                    with replaying(partition.log.directory, batch.base_offset):
+                        key, value = decode_record(record.key, record.value, MODULE)
+                    name = key.transactional_id
+                    yield name, None if value is None else transaction_from(name, value)
 
 
 def value_of(transaction: Transaction) -> Struct:

@@ -13,7 +13,8 @@ from random import Random
 
 from reference_impl.robustness.fuzz import chance
 from reference_impl.robustness.fuzz.values import Values
-from reference_impl.wire import Malformed, Piece, Struct, encode_request_header, request_definition
+from reference_impl.wire import Malformed, Struct, encode_request_header, request_definition
+from reference_impl.wire.pieces import Piece, pieces
 from reference_impl.wire.primitives import uvarint
 from reference_impl.wire.schema import Definition
 
@@ -64,9 +65,9 @@ class Frames:
         """Return a request with one piece broken (perhaps still readable: a byte is a byte)."""
         version = self.version_of(api_key)
         definition, body = self._body(api_key, version)
-        pieces = definition.pieces(body, version)
         flexible = version in definition.flexible_versions
-        data = self.random.choice(BREAKERS)(self.random, pieces, flexible)
+        parts = pieces(definition, body, version)
+        data = self.random.choice(BREAKERS)(self.random, parts, flexible)
         return self._frame(api_key, version, data)
 
     def _body(self, api_key: int, version: int) -> tuple[Definition, Struct]:

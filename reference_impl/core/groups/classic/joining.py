@@ -6,7 +6,6 @@ id required), KIP-814 (skip_assignment)."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
@@ -20,11 +19,9 @@ from reference_impl.core.groups.classic.join_requests import (
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer import classic_members
 from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 SKIP_ASSIGNMENT_SINCE = 9
 NO_MEMBER_ID = ""
@@ -64,7 +61,7 @@ def _check_size(coordinator: GroupCoordinator, group: ClassicGroup, member_id: s
         size = sum(each.awaiting_join is not None for each in group.members.values())
     else:
         inside, size = member is not None, len(group.members)
-    if not inside and size >= coordinator.group_size_max:
+    if not inside and size >= coordinator.settings.group_size_max:
         group.remove(member_id)
         raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
 

@@ -6,17 +6,14 @@ Source: GroupMetadataManager.java (classicGroupLeaveToClassicGroup).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.groups.classic import rebalance, timers
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import State
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 
 def leave(

@@ -8,16 +8,13 @@ removeMemberAndUpdateClassicGroup); KIP-62, KIP-134, KAFKA-10284.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.groups.classic import answers, timers
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.classic.states import Move, State
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 
 def change(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
@@ -39,7 +36,7 @@ def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effe
     group.is_initial_rebalance = group.state is State.EMPTY
     if group.is_initial_rebalance:
         group.move(Move.MEMBER_JOINS)
-        delay_ms = coordinator.initial_delay_ms
+        delay_ms = coordinator.settings.initial_delay_ms
         remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
         yield from timers.delay_first_rebalance(group, delay_ms, remaining_ms)
     else:
@@ -55,7 +52,7 @@ def initial_delay_is_over(
         return
     if group.new_member_added and remaining_ms > 0:
         group.new_member_added = False
-        next_delay_ms = min(coordinator.initial_delay_ms, remaining_ms)
+        next_delay_ms = min(coordinator.settings.initial_delay_ms, remaining_ms)
         yield from timers.delay_first_rebalance(
             group, next_delay_ms, max(remaining_ms - delay_ms, 0)
         )
@@ -66,7 +63,7 @@ def initial_delay_is_over(
 def complete_or_wait(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
     """Begin the generation if all members have joined, else give the others their rebalance
     timeout."""
-    if coordinator.broker.rules.is_join_over(group, timed_out=False):
+    if coordinator.rules.is_join_over(group, timed_out=False):
         yield from complete_join(coordinator, group)
     else:
         yield from timers.wait_for_joins(group, group.rebalance_timeout_ms())
@@ -129,7 +126,7 @@ def session_timed_out(
     if member is None:
         return
     # The timer of one that stays runs again once it is answered.
-    if coordinator.broker.rules.session_has_ended(member):
+    if coordinator.rules.session_has_ended(member):
         yield from drop(coordinator, group, member)
 
 
@@ -189,7 +186,7 @@ def timer_fired(
             if group.state is State.PREPARING_REBALANCE and not group.is_initial_rebalance:
                 yield from complete_or_wait(coordinator, group)
         case timers.JOIN:
-            if coordinator.broker.rules.is_join_over(group, timed_out=True):
+            if coordinator.rules.is_join_over(group, timed_out=True):
                 yield from complete_join(coordinator, group)
         case timers.INITIAL_JOIN:
             yield from initial_delay_is_over(coordinator, group, int(rest[0]), int(rest[1]))

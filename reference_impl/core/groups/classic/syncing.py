@@ -6,7 +6,6 @@ Source: GroupMetadataManager.java (classicGroupSync, validateSyncGroup, classicG
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
@@ -15,11 +14,9 @@ from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.classic.states import Move, State
 from reference_impl.core.groups.consumer import classic_members
 from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 
 def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
@@ -58,7 +55,7 @@ def _assign(
 ) -> Iterator[Effect]:
     """Take the leader's assignment, and give everybody who waits their part of it."""
     for member in group.members.values():
-        member.assignment = coordinator.broker.rules.part_of(member, given_out)
+        member.assignment = coordinator.rules.part_of(member, given_out)
     group.move(Move.LEADER_SYNCS)
     group.state_timestamp_ms = coordinator.now_ms
     try:
@@ -99,6 +96,6 @@ def _speaker(coordinator: GroupCoordinator, group: ClassicGroup, body: Struct) -
     Refused."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return coordinator.broker.rules.check_speaker(
+    return coordinator.rules.check_speaker(
         group, body.member_id, body.group_instance_id, body.generation_id
     )

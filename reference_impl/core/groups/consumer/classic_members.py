@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
@@ -29,17 +28,15 @@ from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.heartbeat import new_member_id, note_member
 from reference_impl.core.groups.consumer.member import ClassicMembership, ConsumerMember
 from reference_impl.core.groups.consumer.states import MemberState
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Malformed, Struct, decode_versioned
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 
 def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
     """Handle JoinGroup, or raise Refused."""
     body = request.body
-    if coordinator.migration_policy == conversion.DISABLED:
+    if coordinator.settings.migration_policy == conversion.DISABLED:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     member_id = body.member_id or new_member_id(coordinator)
     membership.check_size(coordinator, group, member_id)

@@ -6,36 +6,16 @@ Source: ConsumerGroup.java (validateOffsetCommit, validateOffsetFetch); KIP-848,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.groups.offsets import Committer
 from reference_impl.core.refused import Refused
+from reference_impl.core.rules import Rules
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.rules import Rules
 
 MEMBER_EPOCH_SINCE = 9
 """The version of OffsetCommit from which on a generation may be a member epoch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Committer:
-    """The sender of a commit, in either protocol."""
-
-    member_id: str
-    instance_id: str | None
-    epoch: int
-    """The generation, or the member epoch."""
-    version: int
-    in_transaction: bool = False
-
-    @property
-    def is_nobody(self) -> bool:
-        """Whether it is a producer from before KIP-447, which names no consumer."""
-        return self.epoch < 0 and not self.member_id and self.instance_id is None
 
 
 def check_commit(

@@ -14,7 +14,6 @@ one sequence of numbers, and nobody's partitions change by the conversion itself
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from reference_impl.core.controller.metadata_image import MetadataImage
 from reference_impl.core.effects import Effect
@@ -31,6 +30,7 @@ from reference_impl.core.groups.consumer.member import (
     ConsumerMember,
     TopicIdPartition,
 )
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import (
     ErrorCode,
@@ -40,9 +40,6 @@ from reference_impl.wire import (
     definition,
     encode_versioned,
 )
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 SUBSCRIPTION = definition("ConsumerProtocolSubscription")
 ASSIGNMENT = definition("ConsumerProtocolAssignment")
@@ -56,9 +53,9 @@ DISABLED, UPGRADE, DOWNGRADE, BIDIRECTIONAL = "disabled", "upgrade", "downgrade"
 def upgraded(coordinator: GroupCoordinator, classic: ClassicGroup) -> Draft:
     """Return the consumer group that a classic one becomes when a member of the new protocol joins,
     or raise Refused."""
-    size_max = coordinator.broker.config.number("group.consumer.max.size")
+    size_max = coordinator.settings.number("group.consumer.max.size")
     problem = None
-    if coordinator.migration_policy not in (UPGRADE, BIDIRECTIONAL):
+    if coordinator.settings.migration_policy not in (UPGRADE, BIDIRECTIONAL):
         problem = "online upgrade is disabled."
     elif classic.protocol_type != CONSUMER_PROTOCOL:
         problem = "the group does not use the consumer embedded protocol."
@@ -137,8 +134,8 @@ def may_downgrade(
     return (
         size > 0
         and all(member.classic is not None for member in staying)
-        and coordinator.migration_policy in (DOWNGRADE, BIDIRECTIONAL)
-        and size <= coordinator.group_size_max
+        and coordinator.settings.migration_policy in (DOWNGRADE, BIDIRECTIONAL)
+        and size <= coordinator.settings.group_size_max
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
@@ -27,10 +26,8 @@ from reference_impl.core.groups.consumer.member import (
     LEAVE_STATIC_EPOCH,
     ConsumerMember,
 )
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.wire import Struct, definition
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 RESPONSE = definition("ConsumerGroupHeartbeatResponse")
 
@@ -63,7 +60,7 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
         reported,
         subscription_changed=names_changed or old.topic_regex != new.topic_regex,
     )
-    session_timeout_ms = coordinator.consumer_setting(body.group_id, "session.timeout.ms")
+    session_timeout_ms = coordinator.settings.of_group(body.group_id, "session.timeout.ms")
     draft.then(timers.expect_heartbeat(body.group_id, new, session_timeout_ms))
     # Only once it is in the log, it counts.
     yield from coordinator.write(draft)
@@ -115,7 +112,7 @@ def answer(
     response = RESPONSE.new(
         member_id=new.member_id,
         member_epoch=new.epoch,
-        heartbeat_interval_ms=coordinator.consumer_setting(body.group_id, "heartbeat.interval.ms"),
+        heartbeat_interval_ms=coordinator.settings.of_group(body.group_id, "heartbeat.interval.ms"),
     )
     says_everything = (
         body.rebalance_timeout_ms != -1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, Report, Respond
 from reference_impl.core.events import Request
@@ -16,11 +15,9 @@ from reference_impl.core.groups.consumer import conversion, records, timers
 from reference_impl.core.groups.consumer.draft import Draft
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import LEAVE_STATIC_EPOCH, ConsumerMember
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, definition
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 RESPONSE = definition("ConsumerGroupHeartbeatResponse")
 
@@ -85,7 +82,7 @@ def timer_fired(
 ) -> Iterator[Effect]:
     """Remove a member that was not heard of in time."""
     member = group.members.get(member_id)
-    if member is None or not coordinator.broker.rules.was_awaited_in_vain(member, what):
+    if member is None or not coordinator.rules.was_awaited_in_vain(member, what):
         return
     group.awaited_joins.discard(member_id)
     try:
@@ -95,5 +92,5 @@ def timer_fired(
             f"member {member_id} of group {group.group_id} is late, and could not be removed:"
             f" {refused}"
         )
-        session_timeout_ms = coordinator.consumer_setting(group.group_id, "session.timeout.ms")
+        session_timeout_ms = coordinator.settings.of_group(group.group_id, "session.timeout.ms")
         yield from timers.expect_heartbeat(group.group_id, member, session_timeout_ms)

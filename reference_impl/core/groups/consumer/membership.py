@@ -8,7 +8,6 @@ getOrMaybeSubscribe{Dynamic,Static}ConsumerGroupMember, replaceMember); KIP-848,
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reference_impl.core.groups import group_log
 from reference_impl.core.groups.classic import timers
@@ -24,11 +23,9 @@ from reference_impl.core.groups.consumer.member import (
     ConsumerMember,
     TopicIdPartition,
 )
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 
 def group_to_enter(coordinator: GroupCoordinator, group_id: str, joins: bool) -> Draft:
@@ -58,7 +55,7 @@ def _instead_of_empty(group: ClassicGroup) -> Draft:
 
 def check_size(coordinator: GroupCoordinator, group: ConsumerGroup, member_id: str) -> None:
     """Raise Refused if the group is full (group.consumer.max.size); existing members may stay."""
-    size_max = coordinator.broker.config.number("group.consumer.max.size")
+    size_max = coordinator.settings.number("group.consumer.max.size")
     if len(group.members) >= size_max and member_id not in group.members:
         raise Refused(
             ErrorCode.GROUP_MAX_SIZE_REACHED,
@@ -80,7 +77,7 @@ def speaker(
     if joins:
         return group.members.get(member_id, ConsumerMember(member_id))
     member = group.speaking_member(member_id, body.instance_id)
-    coordinator.broker.rules.check_member_epoch(member, body.member_epoch, reported)
+    coordinator.rules.check_member_epoch(member, body.member_epoch, reported)
     return member
 
 

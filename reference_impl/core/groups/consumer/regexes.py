@@ -9,7 +9,6 @@ of them with a later heartbeat. Here, too, the answer comes first.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, GiveWay, Report
 from reference_impl.core.events import Request
@@ -18,12 +17,10 @@ from reference_impl.core.groups.consumer.draft import Draft
 from reference_impl.core.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from reference_impl.core.groups.consumer.member import ConsumerMember
 from reference_impl.core.groups.consumer.topic_regex import BadRegex, TopicRegex
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
 
 Found = dict[str, ResolvedRegex]
 """By pattern."""
@@ -102,7 +99,7 @@ def _topics_matching(
     except BadRegex:
         # Patterns are checked when they come; this one was written by a broker that knows more.
         return frozenset()
-    access = coordinator.broker.access
+    access = coordinator.access
     found = set()
     for name in list(coordinator.image.topics):
         if regex.matches(name) and access.may(request, DESCRIBE_TOPIC, name):
@@ -117,7 +114,7 @@ def _is_due(coordinator: GroupCoordinator, group: ConsumerGroup, patterns: list[
     last_ms = max(resolved.timestamp_ms for resolved in group.regexes.values())
     if coordinator.now_ms <= last_ms + REFRESH_INTERVAL_MIN_MS:
         return False
-    interval_ms = coordinator.broker.config.number("group.consumer.regex.refresh.interval.ms")
+    interval_ms = coordinator.settings.number("group.consumer.regex.refresh.interval.ms")
     return (
         len(patterns) != len(group.regexes)
         or any(each.version < coordinator.newest_topic_version for each in group.regexes.values())

@@ -6,17 +6,13 @@ maybeReconcile), TargetAssignmentBuilder.java; KIP-848, Rebalance Process.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from reference_impl.core.groups.consumer import records, timers
 from reference_impl.core.groups.consumer.assignors import ASSIGNORS
 from reference_impl.core.groups.consumer.draft import Draft
 from reference_impl.core.groups.consumer.member import ConsumerMember, TopicIdPartition
 from reference_impl.core.groups.consumer.reconciliation import Goal, reconciled
 from reference_impl.core.groups.consumer.states import MemberState
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.groups.coordinator import GroupCoordinator
 
 
 def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> None:
@@ -25,7 +21,7 @@ def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> 
     if not bump and group.hashed_at_version == version:
         return
     metadata_hash = group.hash_of_metadata(coordinator.image)
-    rules = coordinator.broker.rules
+    rules = coordinator.rules
     if bump or rules.topics_have_changed(group.metadata_hash, metadata_hash):
         draft.write(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
     group.hashed_at_version = version
@@ -38,16 +34,16 @@ def update_target(coordinator: GroupCoordinator, draft: Draft) -> None:
     group.consumer.assignment.interval.ms, so that a hundred members which come one after the other
     are not moved around a hundred times; the heartbeats after that do it."""
     group = draft.group
-    interval_ms = coordinator.consumer_setting(group.group_id, "assignment.interval.ms")
+    interval_ms = coordinator.settings.of_group(group.group_id, "assignment.interval.ms")
     is_due = coordinator.now_ms >= group.assignment_timestamp_ms + interval_ms
     if group.assignment_epoch >= group.epoch:
         return
     if group.assignment_timestamp_ms and interval_ms and not is_due:
         return
-    assignors = coordinator.consumer_assignors
+    assignors = coordinator.settings.consumer_assignors
     assign = ASSIGNORS[group.preferred_assignor(assignors)]
     counts = {topic.topic_id: len(topic.partitions) for topic in coordinator.image.topics.values()}
-    target = coordinator.broker.rules.target(assign, group.specs(coordinator.image), counts)
+    target = coordinator.rules.target(assign, group.specs(coordinator.image), counts)
     for member_id, part in sorted(target.items()):
         if group.target.get(member_id) != part:
             draft.write(records.target_record(group.group_id, member_id, part))
@@ -63,7 +59,7 @@ def reconcile(
     subscription_changed: bool,
 ) -> ConsumerMember:
     """Let a member take its next step towards the target."""
-    group, rules = draft.group, coordinator.broker.rules
+    group, rules = draft.group, coordinator.rules
     if not subscription_changed and member.has_arrived_at(group.assignment_epoch):
         return member
     goal = Goal(

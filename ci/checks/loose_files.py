@@ -1,0 +1,43 @@
+"""The root of a package has at most ten loose files, so that a newcomer finds its rooms."""
+
+from collections import Counter
+from pathlib import Path
+
+from ci.checks.sources import PACKAGES, python_files
+
+LOOSE_FILES_MAX = 10
+DIVIDED = "reference_impl"
+"""Its rooms are packages of their own."""
+REGISTRIES = frozenset({"reference_impl/bugs"})
+"""One table with a file for each row."""
+NO_MODULES = frozenset({"__init__.py", "__main__.py", "conftest.py"})
+
+OVER = {
+    "ci": 11,
+    "conformance": 24,
+    "linearizability": 41,
+    "reference_impl/host": 15,
+    "reference_impl/wire": 15,
+}
+"""Roots that have more today, and how many; the numbers only shrink."""
+
+
+def loose_file_violations(root: Path) -> list[str]:
+    """Return a sentence for every root with too many loose files."""
+    paths = [path.relative_to(root) for path in python_files(root)]
+    roots = Counter(
+        path.parent.as_posix() for path in paths if is_root(path) and path.name not in NO_MODULES
+    )
+    return [
+        f"{folder} has {count} loose files; at most {OVER.get(folder, LOOSE_FILES_MAX)} may lie"
+        " there: give some a room"
+        for folder, count in sorted(roots.items())
+        if count > OVER.get(folder, LOOSE_FILES_MAX)
+    ]
+
+
+def is_root(path: Path) -> bool:
+    """Return whether the file lies at the root of a package."""
+    folder = path.parent
+    is_room = folder.parent.as_posix() == DIVIDED and folder.name != "tests"
+    return folder.as_posix() not in REGISTRIES and (folder.as_posix() in PACKAGES or is_room)

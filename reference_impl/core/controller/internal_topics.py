@@ -1,0 +1,48 @@
+"""The topics that the coordinators keep their state in: made when they are needed first.
+
+Source: AutoTopicCreationManager.scala; GroupCoordinatorConfig.java, TransactionStateManager.java.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.topic_changes import create_topic
+from reference_impl.core.groups import group_log
+from reference_impl.core.transactions import transaction_log
+
+
+def ensure_groups_topic(broker: Broker) -> None:
+    """Create `__consumer_offsets` if it does not exist, or raise Refused."""
+    config = broker.config
+    _ensure(
+        broker,
+        group_log.TOPIC,
+        config.number("offsets.topic.num.partitions"),
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": config.text("offsets.topic.segment.bytes"),
+        },
+    )
+
+
+def ensure_transactions_topic(broker: Broker) -> None:
+    """Create `__transaction_state` if it does not exist, or raise Refused."""
+    config = broker.config
+    _ensure(
+        broker,
+        transaction_log.TOPIC,
+        config.number("transaction.state.log.num.partitions"),
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": config.text("transaction.state.log.min.isr"),
+            "segment.bytes": config.text("transaction.state.log.segment.bytes"),
+            "unclean.leader.election.enable": "false",
+        },
+    )
+
+
+def _ensure(broker: Broker, name: str, partitions: int, configs: dict[str, str | None]) -> None:
+    if name not in broker.image.topics:
+        create_topic(broker, name, partitions, configs)

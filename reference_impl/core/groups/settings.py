@@ -1,0 +1,46 @@
+"""The configuration of groups: the broker's keys, and those of one group before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.group import group_setting
+from reference_impl.core.configs.keys import split_list
+from reference_impl.core.controller.metadata_image import MetadataImage
+
+
+class GroupSettings:
+    """Answers with what is in force now, except where Kafka reads a key only at the start."""
+
+    def __init__(self, config: Callable[[], BrokerConfig], image: MetadataImage) -> None:
+        self._config, self._image = config, image
+        self.initial_delay_ms = self.number("group.initial.rebalance.delay.ms")
+        self.group_size_max = self.number("group.max.size")
+
+    def number(self, name: str) -> int:
+        """Return a number of the broker's configuration."""
+        return self._config().number(name)
+
+    @property
+    def migration_policy(self) -> str:
+        """Which groups may change their protocol while they have members
+        (group.consumer.migration.policy)."""
+        return self._config().text("group.consumer.migration.policy").lower()
+
+    @property
+    def serves_consumer_groups(self) -> bool:
+        """Return whether the consumer protocol is enabled
+        (group.coordinator.rebalance.protocols)."""
+        protocols = self._config().text("group.coordinator.rebalance.protocols")
+        return "consumer" in split_list(protocols)
+
+    @property
+    def consumer_assignors(self) -> list[str]:
+        """The assignors of consumer groups, the default first."""
+        return split_list(self._config().text("group.consumer.assignors"))
+
+    def of_group(self, group_id: str, name: str) -> int:
+        """Return a numeric setting of one consumer group."""
+        overrides = self._image.group_configs.get(group_id, {})
+        return group_setting(self._config(), overrides, f"consumer.{name}")

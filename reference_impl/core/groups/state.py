@@ -1,0 +1,105 @@
+"""Groups and committed offsets, as the records of `__consumer_offsets` add up to them.
+
+Source: GroupMetadataManager.java and OffsetMetadataManager.java (replay). After a restart the log
+is read back through the same functions that follow each append.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.groups import group_log
+from reference_impl.core.groups.classic.group import ClassicGroup
+from reference_impl.core.groups.consumer import records
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.offsets import Offsets, TopicPartition
+from reference_impl.core.groups.pending_offsets import Commit, PendingOffsets
+from reference_impl.core.rules import Rules
+from reference_impl.wire import ControlRecordType, RecordBatch, Struct, control_type, decode_record
+
+Group = ClassicGroup | ConsumerGroup
+
+
+class GroupState:
+    """Groups by id, their committed offsets, and those of open transactions."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.groups: dict[str, Group] = {}
+        self.offsets = Offsets()
+        self.pending_offsets = PendingOffsets()
+
+    def apply_batch(self, log_index: int, batch: RecordBatch) -> None:
+        """Take one batch of the log into account."""
+        if batch.is_control:
+            kinds = [control_type(record) for record in batch.records]
+            if kinds and kinds[0] in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+                self.transaction_ended(
+                    log_index, batch.producer_id, kinds[0] is ControlRecordType.COMMIT
+                )
+            return
+        for log_offset, record in batch.offsets():
+            if record.key is None:
+                continue
+            key, value = decode_record(record.key, record.value)
+            if batch.is_transactional and value is not None:
+                committed = group_log.committed_from(value, log_offset)
+                commit = (key.group, (key.topic, key.partition), committed)
+                self.note_pending(log_index, batch.producer_id, [commit])
+            else:
+                self._apply(key, value, log_offset)
+
+    def _apply(self, key: Struct, value: Struct | None, log_offset: int) -> None:
+        """Take one record of the log into account."""
+        kind = type(key).__name__
+        if kind == "OffsetCommitKey":
+            where = (key.topic, key.partition)
+            if value is None:
+                self.forget_offset(key.group, where)
+            else:
+                self.offsets.put(key.group, where, group_log.committed_from(value, log_offset))
+                self.groups.setdefault(key.group, ClassicGroup(key.group))
+        elif kind == "GroupMetadataKey":
+            if value is not None:
+                self.groups[key.group] = group_log.group_from(key.group, value)
+            elif isinstance(self.groups.get(key.group), ClassicGroup):
+                self._end(key.group)
+        elif records.is_of_consumer_group(key):
+            self._apply_to_consumer_group(key, value)
+
+    def _apply_to_consumer_group(self, key: Struct, value: Struct | None) -> None:
+        group = self.groups.get(key.group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return  # the end of something that is over already
+            group = self.groups[key.group_id] = ConsumerGroup(key.group_id)
+        records.apply(group, key, value)
+        if records.ends_group(key, value):
+            self._end(key.group_id)
+
+    def _end(self, group_id: str) -> None:
+        """End a group whose records are gone; if it has offsets left, keep it as a mere name for
+        them."""
+        self.groups.pop(group_id, None)
+        if self.offsets.of(group_id):
+            self.groups[group_id] = ClassicGroup(group_id)
+
+    # --- offsets --------------------------------------------------------------------------------
+
+    def note_pending(self, log_index: int, producer_id: int, commits: list[Commit]) -> None:
+        """Note offsets that count once their transaction commits."""
+        for commit in commits:
+            self.pending_offsets.put(log_index, producer_id, commit)
+            self.groups.setdefault(commit[0], ClassicGroup(commit[0]))
+
+    def transaction_ended(self, log_index: int, producer_id: int, committed: bool) -> None:
+        """Apply or drop the pending offsets of a transaction whose marker is in a partition of the
+        log."""
+        for group_id, key, offset in self.pending_offsets.end(log_index, producer_id):
+            known = self.offsets.of(group_id).get(key)
+            in_force = self.rules.offset_in_force(known, offset, committed=committed)
+            if in_force is not None:
+                self.offsets.put(group_id, key, in_force)
+
+    def forget_offset(self, group_id: str, key: TopicPartition) -> None:
+        """Forget what a group has committed for a partition, decided or not."""
+        self.offsets.remove(group_id, key)
+        self.pending_offsets.remove(group_id, key)

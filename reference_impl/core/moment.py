@@ -1,0 +1,34 @@
+"""The time and the randomness of the event that is handled now, which all parts of a broker share.
+
+The core has neither a clock nor chance of its own: both come with each event (`core/events.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from uuid import UUID
+
+from reference_impl.core.events import Event
+
+
+class Moment:
+    """The current moment; it changes with every event."""
+
+    def __init__(self, event: Event) -> None:
+        self.enter(event)
+
+    def enter(self, event: Event) -> None:
+        """Let time and randomness be those of this event."""
+        self.now_ms = event.now_ms
+        self._entropy = event.entropy
+        self._draws = 0
+
+    def random_bytes(self, count: int) -> bytes:
+        """Return bytes drawn from the entropy of the current event, different at each call."""
+        self._draws += 1
+        key = self._draws.to_bytes(8, "big")
+        return hashlib.blake2b(self._entropy, key=key, digest_size=count).digest()
+
+    def random_uuid(self) -> UUID:
+        """Return a random UUID (version 4)."""
+        return UUID(bytes=self.random_bytes(16), version=4)

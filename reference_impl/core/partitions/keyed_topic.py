@@ -1,0 +1,83 @@
+"""A coordinator's topic: one partition keeps everything of a key, whose newest record counts.
+
+Source: GroupCoordinatorService.java and TransactionStateManager.java (partitionFor);
+CoordinatorPartitionWriter.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.controller.metadata_image import MetadataImage
+from reference_impl.core.moment import Moment
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.purgatory import Purgatory
+from reference_impl.core.partitions.replicas import Replicas
+from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
+from reference_impl.wire import BatchHeader, ErrorCode, RecordBatch
+
+
+class KeyedTopic:
+    """Finds the partition of a key, appends to it, and reads all of them back."""
+
+    def __init__(
+        self,
+        name: str,
+        image: MetadataImage,
+        replicas: Replicas,
+        purgatory: Purgatory,
+        moment: Moment,
+    ) -> None:
+        self.name, self._image, self._replicas = name, image, replicas
+        self._purgatory, self._moment = purgatory, moment
+
+    @property
+    def now_ms(self) -> int:
+        """The wall clock of the current event."""
+        return self._moment.now_ms
+
+    def partition_of(self, key: str) -> Partition:
+        """Return the partition that keeps a key, or raise Refused while it is not here."""
+        topic = self._image.topics.get(self.name)
+        if topic is None:
+            raise Refused(ErrorCode.NOT_COORDINATOR)
+        partition = self._replicas.get(self.name, partition_for(key, len(topic.partitions)))
+        if partition is None:
+            raise Refused(ErrorCode.NOT_COORDINATOR)
+        return partition
+
+    def append(self, partition: Partition, data: bytearray, header: BatchHeader) -> int:
+        """Append an encoded batch, and return its base offset. Raise Refused if it fails."""
+        try:
+            appended = partition.log.append(data, header, partition.leader_epoch, self.now_ms)
+        except StorageError as error:
+            raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
+        partition.advance_high_watermark()
+        self._purgatory.note_change(partition.topic, partition.index)
+        return appended.base_offset
+
+    def replay(self) -> Iterator[tuple[Partition, RecordBatch]]:
+        """Yield every batch of every partition with its partition, in log order."""
+        topic = self._image.topics.get(self.name)
+        for index in sorted(topic.partitions if topic else ()):
+            partition = self._replicas.get(self.name, index)
+            if partition is None:
+                continue
+            for data in partition.log.batches(partition.log.log_start_offset):
+                yield partition, RecordBatch.decode(data)[0]
+
+
+def java_hash(text: str) -> int:
+    """Return String.hashCode: over UTF-16 units, as a signed 32-bit number."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def partition_for(key: str, partitions: int) -> int:
+    """Return the partition that keeps a key: Utils.abs(hash) % n, where MIN_VALUE counts as 0."""
+    value = java_hash(key)
+    return (0 if value == -(1 << 31) else abs(value)) % partitions
