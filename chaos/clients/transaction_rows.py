@@ -19,13 +19,14 @@ def init_producer_row(
     """Return the row of an InitProducerId that was answered; a client library may hide the answer.
     Its time is now, since fencing is in force by then at the latest."""
     timeout = {"transaction.timeout.ms": str(settings.transaction_timeout_ms)}
+    told = json.dumps(timeout) if settings.transactional else None
     return {
         "f": F.INIT_PRODUCER.value,
         "transactional_id": settings.transactional_id,
         "txn": None,
         "producer_id": producer_id,
         "producer_epoch": epoch,
-        "settings": json.dumps(timeout),
+        "settings": told,
         "t_complete_ns": time.monotonic_ns(),
     }
 

@@ -25,7 +25,7 @@ from chaos.nemeses.disk import (
     PowerLossWhenShut,
     StallDisk,
 )
-from chaos.nemeses.kill import KillLeader, KillNode
+from chaos.nemeses.kill import KillLeader, KillNode, KillThenCalm
 from chaos.nemeses.last_replica import LastReplicaStanding
 from chaos.nemeses.lone_tail import LoneTail
 from chaos.nemeses.media import (
@@ -65,6 +65,7 @@ NEMESES: dict[str, Nemesis] = {
         NoFaults(),
         KillNode(),
         KillLeader(),
+        KillThenCalm(),
         KillController(),
         KillGroupCoordinator(),
         KillTransactionCoordinator(),

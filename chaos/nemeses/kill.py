@@ -46,3 +46,28 @@ class KillLeader:
         while True:
             yield rng.uniform(0.5, 4.0), Heal()
             yield rng.uniform(2.0, 5.0), Kill("leader")
+
+
+class KillThenCalm:
+    """Kill some node every few seconds for half a minute, then leave all nodes alone for a minute.
+
+    What a restarted broker has forgotten to do it does not do, however long one waits: sessions
+    (KIP-62) and transactions (KIP-98) that were open must end all the same. Judges excuse what is
+    late while faults are under way, and for half a minute.
+    """
+
+    name = "kill-then-calm"
+    faults = frozenset({Kill, Heal})
+    nodes_min = 1
+    storm_s, calm_s = 32.0, 60.0
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Schedule kills so close together that one falls into every session of 6 seconds."""
+        while True:
+            left_s = self.storm_s
+            while left_s > 0:
+                calm_s, away_s = rng.uniform(1.0, 3.0), rng.uniform(0.1, 1.0)
+                yield calm_s, Kill("random")
+                yield away_s, Heal()
+                left_s -= calm_s + away_s
+            yield self.calm_s, Heal()

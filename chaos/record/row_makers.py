@@ -21,6 +21,7 @@ from chaos.values.operations import (
     FetchPositions,
     Grow,
     Idle,
+    LeaveOpen,
     Membership,
     RawSend,
     ReadLatest,
@@ -315,6 +316,7 @@ Maker = Callable[[Any, Completion | None], tuple[int, Columns]]
 MAKERS: dict[type[Operation], Maker] = {
     Send: _send,
     RawSend: _send,
+    LeaveOpen: _send,
     Supersede: lambda _, __: (0, {}),  # its row is what it tells
     CommitAsFormer: _one_row(F.COMMIT),
     RejoinAsFormer: lambda _, __: (0, {}),  # its row is what it tells

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from chaos.run.workers import Actor, Shared
 from chaos.values.protocols import (
     ClientFactory,
+    ClientSettings,
     Completion,
+    Isolation,
     MustShow,
     Operation,
     Outcome,
@@ -23,6 +26,9 @@ SHOWN_TIMEOUT_S, READ_AGAIN_S = 12.0, 3.0
 """Brokers look once a second for what to remove; the youngest of it is five seconds old then."""
 STABLE_TIMEOUT_S = 25.0
 LOOK_EVERY_S = 0.2
+OVERDUE_S = 75.0
+"""How far into the final phase no judge doubts that every transaction should have ended: a minute
+for markers, and the sweep."""
 
 
 class HealthCheck(Protocol):
@@ -56,7 +62,10 @@ def await_recovery(
 def read_finally(
     shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
 ) -> None:
-    """Perform every final operation by a fresh process without a past."""
+    """Perform every final operation by a fresh process without a past; once more what a transaction
+    kept readers of committed records from, when it should have ended."""
+    overdue_at, held_up = time.monotonic() + OVERDUE_S, None
+    number = 0
     for number, (settings, operation) in enumerate(workload.final_operations()):
         raw = isinstance(operation, ReadAll) and operation.raw
         actor = Actor(
@@ -74,8 +83,15 @@ def read_finally(
                 f"the final read by {'raw' if raw else 'consumer'} did not finish: "
                 f"{completion.detail or completion.error}"
             )
+            if isinstance(operation, ReadAll) and operation.isolation is Isolation.READ_COMMITTED:
+                held_up = operation
         elif completion.detail:
             shared.note(completion.detail)
+    if held_up is not None and not shared.abandoned.wait(max(0.0, overdue_at - time.monotonic())):
+        process = workload.processes + number + 1
+        actor = Actor(shared, process, ClientSettings(), raw_factory, True)
+        actor.perform(replace(held_up, raw=True))
+        actor.close()
 
 
 def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -> Completion:

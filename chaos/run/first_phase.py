@@ -18,9 +18,10 @@ TOPIC_DEFAULTS: Mapping[str, str] = {
     "log.retention.check.interval.ms": "log.retention.check.interval.ms",  # of brokers alone
     "log.initial.task.delay.ms": "log.initial.task.delay.ms",  # of brokers alone
     "unclean.leader.election.enable": "unclean.leader.election.enable",
+    "log.message.timestamp.type": "message.timestamp.type",
 }
-"""Brokers' settings that decide when records may go or be lost, as topics name them
-(ServerTopicConfigSynonyms)."""
+"""Brokers' settings that decide when records may go or be lost, and whose time they have, as topics
+name them (ServerTopicConfigSynonyms)."""
 RETENTION_TIMES: Mapping[str, int] = {
     "log.retention.ms": 1,
     "log.retention.minutes": 60_000,

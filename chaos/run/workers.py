@@ -19,6 +19,7 @@ from chaos.values.operations import (
     CommitPosition,
     FetchPositions,
     Idle,
+    LeaveOpen,
     RawSend,
     Recreate,
     Seek,
@@ -216,7 +217,7 @@ class Actor:
             )
             context["txn"] = self._former_txn if is_former else self.txn
             context["transactional_id"] = self.settings.transactional_id
-        if isinstance(operation, CommitInTransaction):
+        if isinstance(operation, CommitInTransaction | LeaveOpen):
             context["txn"] = next(self.shared.txns)
             context["transactional_id"] = operation.transactional_id
         if isinstance(operation, _OF_MEMBERS) and self.settings.group is not None:

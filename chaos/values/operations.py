@@ -88,7 +88,7 @@ class ReadLatest(Operation):
 @dataclass(frozen=True)
 class AskEnds(Operation):
     """Ask the leader where its log begins, and how far it is replicated and decided: by a Fetch
-    whose records nobody takes, or by ListOffsets."""
+    whose records nobody takes, or by ListOffsets and OffsetForLeaderEpoch."""
 
     topic: str
     partition: int
@@ -202,6 +202,15 @@ class CommitInTransaction(Operation):
     offset: int
     member: Membership
     transactional_id: str
+
+
+@dataclass(frozen=True)
+class LeaveOpen(Send):
+    """Send in a transaction of an id of its own, whose producer is never heard of again: no
+    successor ends it, so that the coordinator must when its time is over."""
+
+    transactional_id: str = ""
+    timeout_ms: int = 3_000
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from itertools import islice
 from random import Random
 
 from chaos.values.operations import RawSend
-from chaos.values.protocols import ClientSettings, Completion, Operation
+from chaos.values.protocols import ClientSettings, Completion, Crash, Operation
 from chaos.workloads.appends import Appends
 from chaos.workloads.values import values_of
 
@@ -15,6 +15,8 @@ SEQUENCES = 1 << 31
 RECORDS_BEFORE_WRAP_MAX = 10
 AGAIN_SHARE, REPEATED_SHARE = 0.4, 0.2
 BACK_MAX = 4
+CRASH_SHARE = 0.01
+"""The share of sends after which another producer comes, with a producer id of its own."""
 
 
 class Sequences(Appends):
@@ -22,7 +24,8 @@ class Sequences(Appends):
 
     A leader knows a producer's last five batches by their sequences, and answers each as it did the
     first time; behind 2,147,483,647 comes 0. A producer that a leader does not know may begin with
-    any sequence. Spec: KIP-98; ProducerStateEntry; DefaultRecordBatch, incrementSequence.
+    any sequence. Producers crash, and the next ones get ids that nobody had before. Spec: KIP-98;
+    ProducerStateEntry; DefaultRecordBatch, incrementSequence.
     """
 
     name = topic = "sequences"
@@ -50,3 +53,5 @@ class Sequences(Appends):
                 is_repeated=rng.random() < REPEATED_SHARE,
                 first_sequence=firsts[partition],
             )
+            if rng.random() < CRASH_SHARE:
+                yield Crash()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 from random import Random
 
+from chaos.values.operations import LeaveOpen
 from chaos.values.protocols import ClientSettings, Send, TopicSpec
 from chaos.workloads.asking import ask_for_ever
 from chaos.workloads.transacting import ByTransactions, End, Steps, transaction
@@ -24,6 +25,10 @@ FIRST_LATE_MAX, BETWEEN_LATE, SELDOM_LATE = 4, (8, 20), (60, 200)
 OUTLIVED_SHARE = 0.2
 """The share of crashes after which the coordinator ends the transaction before the next client
 comes."""
+
+
+OPEN_SHARE = 0.005
+"""The share of transactions beside which another is begun, and left open for ever."""
 
 
 class Transactions(ByTransactions):
@@ -73,7 +78,7 @@ class Transactions(ByTransactions):
         return (TopicSpec(self.topic, self.partitions),)
 
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
-        values = values_of(process)
+        values, numbers = values_of(process), count(1)
         is_often, is_first = process < OFTEN_LATE, process == 0
         until_late = rng.randint(1, FIRST_LATE_MAX) if is_often else rng.randint(*SELDOM_LATE)
         while True:
@@ -91,6 +96,14 @@ class Transactions(ByTransactions):
                 for partition, size in zip(partitions, sizes, strict=True)
             )
             yield from transaction(sends, end, idle_s)
+            if rng.random() < OPEN_SHARE:
+                yield LeaveOpen(
+                    self.topic,
+                    partitions[0],
+                    (next(values),),
+                    transactional_id=f"{self.name}-open-{process}-{next(numbers)}",
+                    timeout_ms=TIMEOUT_MS,
+                )
 
     def _end(self, rng: Random) -> tuple[End, float]:
         chance, waits = rng.random(), rng.random() < OUTLIVED_SHARE

@@ -34,6 +34,7 @@ from reference_impl.bugs.compact_newest_away import CompactNewestAway
 from reference_impl.bugs.compact_open_transactions import CompactOpenTransactions
 from reference_impl.bugs.delete_a_little_early import DeleteALittleEarly
 from reference_impl.bugs.delete_late import DeleteLate
+from reference_impl.bugs.delete_neighbours import DeleteNeighbours
 from reference_impl.bugs.delete_one_segment_more import DeleteOneSegmentMore
 from reference_impl.bugs.delete_records_too_far import DeleteRecordsTooFar
 from reference_impl.bugs.delete_young_segments import DeleteYoungSegments
@@ -42,6 +43,7 @@ from reference_impl.bugs.drop_headers_in_recompression import DropHeadersInRecom
 from reference_impl.bugs.drop_tombstones_early import DropTombstonesEarly
 from reference_impl.bugs.drop_unawaited_batches import DropUnawaitedBatches
 from reference_impl.bugs.empty_nulls_in_recompression import EmptyNullsInRecompression
+from reference_impl.bugs.end_epochs_early import EndEpochsEarly
 from reference_impl.bugs.end_others_transactions import EndOthersTransactions
 from reference_impl.bugs.expire_offsets_early import ExpireOffsetsEarly
 from reference_impl.bugs.forget_a_member import ForgetAMember
@@ -51,6 +53,7 @@ from reference_impl.bugs.forget_metadata import ForgetMetadata
 from reference_impl.bugs.forget_older_aborts import ForgetOlderAborts
 from reference_impl.bugs.forget_producer_state_on_restart import ForgetProducerStateOnRestart
 from reference_impl.bugs.forget_producers_at_roll import ForgetProducersAtRoll
+from reference_impl.bugs.forget_time_outs import ForgetTimeOuts
 from reference_impl.bugs.give_before_released import GiveBeforeReleased
 from reference_impl.bugs.give_parts_twice import GivePartsTwice
 from reference_impl.bugs.greet_the_dead import GreetTheDead
@@ -61,6 +64,7 @@ from reference_impl.bugs.keep_epochs import KeepEpochs
 from reference_impl.bugs.keep_highest_commit import KeepHighestCommit
 from reference_impl.bugs.keep_positions_of_deleted_topics import KeepPositionsOfDeletedTopics
 from reference_impl.bugs.keep_session_positions import KeepSessionPositions
+from reference_impl.bugs.keep_times_of_compressed import KeepTimesOfCompressed
 from reference_impl.bugs.keep_torn_tail import KeepTornTail
 from reference_impl.bugs.leave_partition_out import LeavePartitionOut
 from reference_impl.bugs.look_up_later_times import LookUpLaterTimes
@@ -69,6 +73,7 @@ from reference_impl.bugs.lose_commits import LoseCommits
 from reference_impl.bugs.lose_deletions import LoseDeletions
 from reference_impl.bugs.lose_transactional_offsets import LoseTransactionalOffsets
 from reference_impl.bugs.never_end_consumer_sessions import NeverEndConsumerSessions
+from reference_impl.bugs.never_end_loaded_sessions import NeverEndLoadedSessions
 from reference_impl.bugs.never_end_sessions import NeverEndSessions
 from reference_impl.bugs.never_release import NeverRelease
 from reference_impl.bugs.never_time_out import NeverTimeOut
@@ -77,6 +82,7 @@ from reference_impl.bugs.readmit_fenced_producers import ReadmitFencedProducers
 from reference_impl.bugs.readmit_foreign_producers import ReadmitForeignProducers
 from reference_impl.bugs.remember_newest_batch import RememberNewestBatch
 from reference_impl.bugs.reset_past_start import ResetPastStart
+from reference_impl.bugs.reuse_producer_ids import ReuseProducerIds
 from reference_impl.bugs.round_deletions_down import RoundDeletionsDown
 from reference_impl.bugs.round_times import RoundTimes
 from reference_impl.bugs.serve_undecided_records import ServeUndecidedRecords
@@ -126,6 +132,9 @@ BUGS: dict[str, Bug] = {
         workload="transactions",
         cases="test_latest_of_read_committed_is_the_last_stable_offset",
     ),
+    "end-epochs-early": Bug(
+        EndEpochsEarly, Kind.START, ("high_watermark",), workload="transactions"
+    ),
     "expire-offsets-early": Bug(
         ExpireOffsetsEarly,
         Kind.START,
@@ -156,6 +165,14 @@ BUGS: dict[str, Bug] = {
         workload="offsets",
         nemesis="kill",
     ),
+    "delete-neighbours": Bug(
+        DeleteNeighbours,
+        Kind.START,
+        ("committed_offsets",),
+        workload="offsets",
+        nemesis="kill",
+        config={"offsets.topic.num.partitions": "1"},
+    ),
     # --- what a record is -------------------------------------------------------------------------
     "answer-with-another-partition": Bug(
         AnswerWithAnotherPartition, Kind.RECORD, ("phantom_records", "inconsistent_offsets")
@@ -165,6 +182,13 @@ BUGS: dict[str, Bug] = {
         Kind.RECORD,
         ("phantom_records",),
         config={"log.message.timestamp.type": "CreateTime"},
+    ),
+    "keep-times-of-compressed": Bug(
+        KeepTimesOfCompressed,
+        Kind.RECORD,
+        ("phantom_records",),
+        workload="appends-mixed",
+        config={"log.message.timestamp.type": "LogAppendTime"},
     ),
     "drop-headers-in-recompression": Bug(
         DropHeadersInRecompression,
@@ -205,6 +229,14 @@ BUGS: dict[str, Bug] = {
     ),
     "never-end-sessions": Bug(
         NeverEndSessions, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=75
+    ),
+    "never-end-loaded-sessions": Bug(
+        NeverEndLoadedSessions,
+        Kind.LIVENESS,
+        ("group_liveness",),
+        workload="groups",
+        nemesis="kill-then-calm",
+        seconds_min=90,
     ),
     "never-end-consumer-sessions": Bug(
         NeverEndConsumerSessions,
@@ -303,6 +335,13 @@ BUGS: dict[str, Bug] = {
         workload="transactions",
         cases="test_a_transaction_that_lasts_too_long_is_aborted",
     ),
+    "forget-time-outs": Bug(
+        ForgetTimeOuts,
+        Kind.RARE,
+        ("hanging_transactions",),
+        workload="transactions",
+        nemesis="kill",
+    ),
     "accept-stale-epochs": Bug(
         AcceptStaleEpochs,
         Kind.RARE,
@@ -378,6 +417,13 @@ BUGS: dict[str, Bug] = {
         ("idempotence",),
         workload="sequences",
         cases="test_the_sequence_wraps_to_zero",
+    ),
+    "reuse-producer-ids": Bug(
+        ReuseProducerIds,
+        Kind.RARE,
+        ("fencing", "inconsistent_offsets", "idempotence"),
+        workload="sequences",
+        nemesis="kill",
     ),
     "skip-large-batches": Bug(SkipLargeBatches, Kind.RARE, ("poll_skips",), workload="seeks"),
     "stop-without-sync": Bug(

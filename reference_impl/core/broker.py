@@ -86,7 +86,7 @@ class Broker:
         if self.metadata.end_offset == 0:
             self._begin_history()
         self.config = self._config_in_force()
-        self.producer_ids = ProducerIds(self.metadata, self.node_id)
+        self.producer_ids = ProducerIds(self.metadata, self.node_id, rules)
         self.replicas = Replicas(self.logs, self.config.topic_defaults, lambda: self.now_ms)
         self.purgatory = Purgatory()
         self.principals = Principals()

@@ -14,8 +14,10 @@ from chaos.clients.wire.raw import RawClient
 from chaos.clients.wire.raw_producer import SEQUENCES, RawProducer
 from chaos.targets import parse_target
 from chaos.values.operations import (
+    AskEnds,
     CommitAsFormer,
     FetchPositions,
+    LeaveOpen,
     RawSend,
     RejoinAsFormer,
     SendOffsets,
@@ -134,4 +136,27 @@ def test_positions_in_a_transaction_hold_once_it_is_committed(
         assert operator.perform(fetch).outcome is Outcome.FAIL  # it is not stable
         assert outcomes(producer, end) == ["ok"]
         assert [record.offset for record in operator.perform(fetch).records] == [then]
+    operator.close()
+
+
+def test_each_idempotent_producer_tells_the_id_that_it_got(
+    cluster: Cluster, topic: str, producer: RawProducer
+) -> None:
+    other = RawProducer(cluster.bootstrap, ClientSettings(raw=True), NONCE)
+    sent = [each.perform(RawSend(topic, 0, (1,))) for each in (producer, other, producer)]
+    other.close()
+    told = [[(row["f"], row["producer_epoch"]) for row in each.told] for each in sent]
+    assert told == [[("init_producer", 0)], [("init_producer", 0)], []]
+    assert sent[0].told[0]["producer_id"] != sent[1].told[0]["producer_id"]
+
+
+def test_what_is_left_open_holds_up_readers_until_its_time_is_over(
+    cluster: Cluster, topic: str
+) -> None:
+    operator = Operator(cluster.bootstrap, NONCE)
+    left = operator.perform(LeaveOpen(topic, 0, (1,), transactional_id="open", timeout_ms=100))
+    assert (left.outcome, left.broken) == (Outcome.OK, False)
+    assert [row["transactional_id"] for row in left.told] == ["open"]
+    ends = [operator.perform(AskEnds(topic, 0, looks_up)).columns for looks_up in (False, True)]
+    assert [(each["high_watermark"], each["last_stable_offset"]) for each in ends] == [(1, 0)] * 2
     operator.close()

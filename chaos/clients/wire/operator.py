@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -27,6 +28,7 @@ from chaos.values.operations import (
     DeleteRecords,
     FetchPositions,
     Grow,
+    LeaveOpen,
     ReadLatest,
     Recreate,
     SendOffsets,
@@ -41,6 +43,7 @@ from chaos.values.protocols import (
     Completion,
     Operation,
     Outcome,
+    Send,
     TopicSpec,
 )
 from linearizability.history import F
@@ -66,6 +69,7 @@ PERFORMED = (
     DeletePositions,
     FetchPositions,
     Grow,
+    LeaveOpen,
 )
 
 
@@ -94,6 +98,8 @@ class Operator:
                 return group_offsets.commit(self._cluster, operation)
             case CommitInTransaction():
                 return self._commit_in_transaction(operation)
+            case LeaveOpen():
+                return self._leave_open(operation)
             case DeletePositions():
                 return group_offsets.delete(self._cluster, operation)
             case FetchPositions():
@@ -209,6 +215,23 @@ class Operator:
         }
         told = (*begun.told, *answered([row], sent.outcome, sent.error))
         return Completion(ended.outcome, (), ended.error, ended.detail, told=told)
+
+    def _leave_open(self, send: LeaveOpen) -> Completion:
+        """Send InitProducerId and the records, and nothing more."""
+        settings = ClientSettings(
+            transactional=True,
+            transactional_id=send.transactional_id,
+            transaction_timeout_ms=send.timeout_ms,
+        )
+        producer = RawProducer(self._bootstrap, settings, self._nonce)
+        try:
+            begun = producer.perform(Begin())
+            if begun.outcome is not Outcome.OK:
+                return Completion(Outcome.FAIL, (), begun.error, begun.detail)
+            sent = producer.perform(Send(send.topic, send.partition, send.values))
+        finally:
+            producer.close()
+        return replace(sent, told=(*begun.told, *sent.told), broken=False)
 
     # --- records --------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ a fetch of theirs, which takes replica.fetch.wait.max.ms (half a second) at most
 CONSUMER, FUTURE_REPLICA = -1, -3  # FetchRequest.CONSUMER_REPLICA_ID, FUTURE_LOCAL_REPLICA_ID
 RETRY_S = 0.3
 FETCH_BYTES = 4 << 20
-NO_SEQUENCE = -1
+NO_SEQUENCE = NO_OFFSET = -1
 OFFSET_MAX = 1 << 63
 UNREADABLE_MAX = 1000
 SEQUENCES = 1 << 31  # sequences wrap to 0 (DefaultRecordBatch.incrementSequence)
@@ -178,13 +178,17 @@ class RawClient:
 
     def ask_ends(self, ask: AskEnds) -> Completion:
         """Return the log start, high watermark and last stable offset that the leader names, once:
-        in one answer, or one after the other."""
+        in one answer, or one after the other; then the end of the leader's epoch bounds the high
+        watermark."""
         place = ask.topic, ask.partition
         try:
             leader = self._cluster.leader(*place)
             told: dict[str, Any] = {"client": self.name, "leader_epoch": leader.epoch}
             end = self._cluster.offset(leader, *place, LATEST)
             if ask.looks_up:
+                # A consumer takes for truncated what lies behind the end of its epoch (KIP-320).
+                known = self._cluster.end_of_epoch(leader, *place)
+                end = end if known == NO_OFFSET else min(end, known)
                 start = self._cluster.offset(leader, *place, EARLIEST)
                 stable = self._cluster.offset(leader, *place, LATEST, READ_COMMITTED)
             else:

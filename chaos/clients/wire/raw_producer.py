@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chaos.clients import payload
@@ -93,7 +93,12 @@ class RawProducer:
         }
 
     def perform(self, operation: Operation) -> Completion:
-        return self._performers[type(operation)](operation)
+        """Perform it, and tell of the producer id that an idempotent producer got with it."""
+        before = self._identity
+        completion = self._performers[type(operation)](operation)
+        if self._settings.transactional or self._identity in (None, before):
+            return completion
+        return replace(completion, told=(self._row(self._identity), *completion.told))
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -135,7 +140,8 @@ class RawProducer:
         insist(INIT_TIMEOUT_S, attempt)
         return found[0]
 
-    def _row(self, identity: Identity) -> Any:
+    def _row(self, identity: Identity | None) -> Any:
+        assert identity is not None
         return init_producer_row(self._settings, identity.producer_id, identity.epoch)
 
     def _begin(self, _: Begin) -> Completion:

@@ -253,7 +253,7 @@ class WireCluster:
         timestamp: int,
         isolation_level: int = READ_UNCOMMITTED,
     ) -> int:
-        """Send Send ListOffsets: EARLIEST is the log start; LATEST the high watermark, or under
+        """Send ListOffsets: EARLIEST is the log start; LATEST the high watermark, or under
         READ_COMMITTED the last stable offset.
 
         It names the leader's epoch, so that only this leader can answer (KIP-320)."""
@@ -292,6 +292,23 @@ class WireCluster:
         )
         found: Struct = answer.responses[0].partition_responses[0]
         return found
+
+    def end_of_epoch(self, leader: Leader, topic: str, partition: int) -> int:
+        """Send OffsetForLeaderEpoch for the leader's own epoch, which ends where its log does."""
+        struct = request_definition(ApiKey.OFFSET_FOR_LEADER_EPOCH).struct
+        wanted = struct(
+            "OffsetForLeaderPartition",
+            partition=partition,
+            current_leader_epoch=leader.epoch,
+            leader_epoch=leader.epoch,
+        )
+        topics = [struct("OffsetForLeaderTopic", topic=topic, partitions=[wanted])]
+        answer = self.ask(
+            leader.address, ApiKey.OFFSET_FOR_LEADER_EPOCH, replica_id=-1, topics=topics
+        )
+        found = answer.topics[0].partitions[0]
+        check(found.error_code, f"OffsetForLeaderEpoch {topic}-{partition}")
+        return int(found.end_offset)
 
     def close(self) -> None:
         for connection in self._connections.values():

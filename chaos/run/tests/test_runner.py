@@ -23,8 +23,20 @@ from chaos.run.fitting import check_able
 from chaos.run.runner import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
 from chaos.values.faults import Fault, Heal, Isolate, Kill
-from chaos.values.protocols import Completion, Operation, Outcome, Performed, Send, TargetError
+from chaos.values.protocols import (
+    ClientSettings,
+    Completion,
+    Isolation,
+    Operation,
+    Outcome,
+    Performed,
+    ReadAll,
+    Send,
+    TargetError,
+)
 from chaos.workloads import WORKLOADS
+from chaos.workloads.appends import Appends
+from chaos.workloads.reading import final_reads
 from linearizability import history
 from linearizability.faults import is_heal
 from linearizability.judging import check
@@ -55,7 +67,8 @@ def make_run(tmp_path: Path, target: FakeTarget | None = None, **options: Any) -
         "tools": tools_for(target.cluster),
         "rate": 2_000.0,
     } | options
-    return runner.run(target, WORKLOADS["appends"], QuickKill(), **given)
+    workload = given.pop("workload", WORKLOADS["appends"])
+    return runner.run(target, workload, QuickKill(), **given)
 
 
 def rows_of(result: RunResult) -> pl.DataFrame:
@@ -302,3 +315,28 @@ def test_a_coordinator_that_there_is_none_of_is_refused(tmp_path: Path, what: st
             "reference", "appends", nemesis, nodes=1, seconds=1, seed=1, runs_directory=tmp_path
         )
     assert not list(tmp_path.iterdir())
+
+
+def test_what_held_readers_up_to_the_end_is_read_raw_when_it_is_overdue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class HeldUp(FakeClient):
+        def perform(self, operation: Operation) -> Completion:
+            if isinstance(operation, ReadAll) and not operation.raw:
+                return Completion(Outcome.INFO, (), "_NOT_READ", "it waits")
+            return super().perform(operation)
+
+    class OfCommitted(Appends):
+        def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
+            return final_reads(self.topics(), Isolation.READ_COMMITTED)
+
+    monkeypatch.setattr(final_phase, "OVERDUE_S", 0.5)
+    target = FakeTarget()
+    tools = tools_for(target.cluster, HeldUp)
+    result = make_run(tmp_path, target, tools=tools, workload=OfCommitted())
+    assert any("did not finish" in problem for problem in result.problems)
+    finally_read = rows_of(result).filter(final=True, f="read_all")
+    last = finally_read.filter(pl.col("op_id") == pl.col("op_id").max())
+    assert last["type"].unique().to_list() == ["ok"]
+    waited_ns = pl.col("t_invoke_ns").max() - pl.col("t_invoke_ns").min()
+    assert finally_read.select(waited_ns).item() > 400_000_000

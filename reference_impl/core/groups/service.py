@@ -28,7 +28,7 @@ def start(coordinator: GroupCoordinator) -> Iterator[Effect]:
 
 
 def _start_classic_group(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    for member in group.members.values():
+    for member in coordinator.rules.members_to_expect(group.members):
         yield from classic_timers.expect_heartbeat(group, member)
     if len(group.members) > coordinator.settings.group_size_max:
         # The limit was lowered meanwhile: who joins again finds room, or does not (KIP-389).
@@ -37,7 +37,7 @@ def _start_classic_group(coordinator: GroupCoordinator, group: ClassicGroup) -> 
 
 def _start_consumer_group(coordinator: GroupCoordinator, group: ConsumerGroup) -> Iterator[Effect]:
     timeout_ms = coordinator.settings.of_group(group.group_id, "session.timeout.ms")
-    for member in group.members.values():
+    for member in coordinator.rules.members_to_expect(group.members):
         yield from timers.expect_heartbeat(group.group_id, member, timeout_ms)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             yield from timers.expect_revocation(group.group_id, member)

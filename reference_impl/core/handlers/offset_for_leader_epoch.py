@@ -39,7 +39,7 @@ def found(broker: Broker, request: Request, topic: str, wanted: Struct) -> Struc
         partition = broker.led_partition(topic, None, wanted.partition)
         partition.check_leader_epoch(wanted.current_leader_epoch)
         # DEDUPLICATE, APPLY: reading changes nothing.
-        row.leader_epoch, row.end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+        row.leader_epoch, row.end_offset = broker.rules.end_of_epoch(partition, wanted.leader_epoch)
     except Refused as refused:
         row.error_code = refused.code
     return row

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
@@ -21,6 +22,7 @@ from reference_impl.core.groups.offsets import CommittedOffset, Committer, Offse
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
+AnyMember = TypeVar("AnyMember", Member, ConsumerMember)
 Target = Mapping[str, frozenset[TopicIdPartition]]
 """Member id -> the partitions that it is to own."""
 
@@ -53,6 +55,12 @@ class Grouping:
         an answer cannot send heartbeats, and stays; a new one goes all the same, since its time-out
         is the long one (KIP-62; GroupMetadataManager.java, expireClassicGroupMemberHeartbeat)."""
         return member.is_new or not (member.awaiting_join or member.awaiting_sync)
+
+    def members_to_expect(self, loaded: Mapping[str, AnyMember]) -> Collection[AnyMember]:
+        """Return the members from before a restart whose sessions begin again with it: all, since
+        some may have gone meanwhile (GroupMetadataManager.java, onLoaded).
+        """
+        return loaded.values()
 
     def is_join_over(self, group: ClassicGroup, *, timed_out: bool) -> bool:
         """Return whether the next generation begins: when all members of now have asked for it, or

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.core.log import AppendResult
 from reference_impl.core.partitions import batch_validation
 from reference_impl.core.partitions.batch_validation import ValidatedBatch
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import ErrorCode, Struct
 
 ACKS_ALL = -1
 
@@ -39,6 +40,12 @@ class Producing:
                 f" satisfy the min.isr requirement of {needed} for"
                 f" partition {partition.topic}-{partition.index}",
             )
+
+    def reserve_producer_ids(self, metadata: MetadataLog, block: Struct, now_ms: int) -> None:
+        """Write down which block of producer ids is taken before the first of it is handed out, so
+        that no restart hands one out again (KIP-730; ProducerIdControlManager.java).
+        """
+        metadata.append([block], now_ms)
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
         """Return the first answer to a batch that a producer sends again, or None: a retry must not

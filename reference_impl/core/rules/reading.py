@@ -37,6 +37,12 @@ class Reading:
         """
         return partition.log.log_start_offset
 
+    def end_of_epoch(self, partition: Partition, leader_epoch: int) -> tuple[int, int]:
+        """Return what OffsetForLeaderEpoch answers: the largest epoch not above the one asked for,
+        and where it ended, from which on a reader's history may not be ours (KIP-101; KIP-320).
+        """
+        return partition.log.end_offset_for_epoch(leader_epoch)
+
     def latest_offset(self, partition: Partition, isolation_level: int) -> int:
         """Return what ListOffsets answers for the latest offset: the end of what the reader may
         see, so that it misses no record of a transaction which is decided later (KIP-98).

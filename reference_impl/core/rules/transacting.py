@@ -18,7 +18,8 @@ from reference_impl.core.transactions.transaction import (
     Marker,
     Transaction,
 )
-from reference_impl.wire import ErrorCode
+from reference_impl.core.transactions.transaction_log import transaction_from
+from reference_impl.wire import ErrorCode, Struct
 
 
 class Transacting:
@@ -102,6 +103,12 @@ class Transacting:
         before it (KIP-98; TransactionStateManager.loadTransactionMetadata).
         """
         return [each for each in transactions if each.state in PREPARED]
+
+    def loaded(self, transactional_id: str, value: Struct) -> Transaction:
+        """Return a transaction as the log has it, with its start: its time runs on across a restart
+        (KIP-98; TransactionStateManager.loadTransactionMetadata).
+        """
+        return transaction_from(transactional_id, value)
 
     def has_timed_out(self, transaction: Transaction, now_ms: int) -> bool:
         """Return whether a transaction is aborted because it takes longer than

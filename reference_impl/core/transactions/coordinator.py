@@ -61,11 +61,11 @@ class TransactionCoordinator:
         """For decided transactions that could not be completed: the partitions that have the
         marker."""
         self._marker_retry_ms = MARKER_RETRY_MS
-        for name, transaction in self.log.replay():
-            if transaction is None:
+        for name, value in self.log.replay():
+            if value is None:
                 self.transactions.pop(name, None)
             else:
-                self.transactions[name] = transaction
+                self.transactions[name] = rules.loaded(name, value)
 
     # --- from the start, and with time --------------------------------------------------------
 

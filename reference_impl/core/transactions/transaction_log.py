@@ -53,15 +53,14 @@ class TransactionLog:
         data = bytearray(batch.encode())
         self._topic.append(partition, data, read_header(data))
 
-    def replay(self) -> Iterator[tuple[str, Transaction | None]]:
-        """Yield every record of every partition, in log order."""
+    def replay(self) -> Iterator[tuple[str, Struct | None]]:
+        """Yield the transactional id and value of every record of every partition, in log order."""
         for partition, batch in self._topic.replay():
             for record in batch.records:
                 if record.key is not None and not batch.is_control:
                     with replaying(partition.log.directory, batch.base_offset):
                         key, value = decode_record(record.key, record.value, MODULE)
-                    name = key.transactional_id
-                    yield name, None if value is None else transaction_from(name, value)
+                    yield key.transactional_id, value
 
 
 def value_of(transaction: Transaction) -> Struct:

@@ -1,0 +1,49 @@
+"""The deletion of a group takes along others of the same partition of `__consumer_offsets`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING
+
+from reference_impl.core.rules import Rules
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.group_log import Entry, GroupLog
+
+
+class DeleteNeighbours(Rules):
+    """Real-world kin: coordinators that remove a partition's groups where they mean one of them.
+
+    Breaks:     DeleteGroups and OffsetDelete end what they name, and nothing else (KIP-229,
+                KIP-496).
+    Caught by:  workload offsets, nemesis kill, config offsets.topic.num.partitions=1, checker
+                committed_offsets. While the coordinator lives nothing is wrong.
+    Within:     one run of 30 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._groups: set[str] = set()
+
+    def write_commits(
+        self, log: GroupLog, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None
+    ) -> int:
+        """Remember whom there is."""
+        self._groups.add(group_id)
+        return super().write_commits(log, group_id, records, writer)
+
+    def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
+        """Write the tombstones in the name of each group of the partition."""
+        super().write_deletions(log, group_id, records)
+        index = log.partition_of(group_id).index
+        for name in sorted(self._groups - {group_id}):
+            if log.partition_of(name).index == index:
+                super().write_deletions(log, name, [renamed(each, name) for each in records])
+
+
+def renamed(entry: Entry, group_id: str) -> Entry:
+    """Return the tombstone as one of another group."""
+    assert isinstance(entry, tuple)
+    key = copy(entry[0])
+    key.group = group_id
+    return key, entry[1]

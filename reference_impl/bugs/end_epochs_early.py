@@ -1,0 +1,22 @@
+"""OffsetForLeaderEpoch says that an epoch ended before its last records."""
+
+from __future__ import annotations
+
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class EndEpochsEarly(Rules):
+    """Real-world kin: caches of epochs that are cut with the log, and not extended with it again.
+
+    Breaks:     an epoch ends where the next one begins, or the log does: a consumer that has read
+                further takes the rest for truncated, and a follower truncates it (KIP-101).
+    Caught by:  workload transactions, any nemesis or none, checker high_watermark: acknowledged
+                records lie behind the end of the epoch in which they were written.
+    Within:     one run of 20 seconds.
+    """
+
+    def end_of_epoch(self, partition: Partition, leader_epoch: int) -> tuple[int, int]:
+        """Leave out the last record of the epoch."""
+        epoch, end_offset = super().end_of_epoch(partition, leader_epoch)
+        return epoch, max(end_offset - 1, partition.log.log_start_offset)

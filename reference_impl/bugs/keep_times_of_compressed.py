@@ -1,0 +1,30 @@
+"""LogAppendTime is not for compressed batches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.core.partitions.batch_validation import ValidatedBatch, validated
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.rules import Rules
+from reference_impl.wire import Compression, read_header
+
+
+class KeepTimesOfCompressed(Rules):
+    """Real-world kin: leaders that stamp the records which they must look at anyway.
+
+    Breaks:     with message.timestamp.type=LogAppendTime a record has the time at which its leader
+                appended it, and says so (KIP-32).
+    Caught by:  workload appends-mixed, any nemesis or none, config
+                log.message.timestamp.type=LogAppendTime, checker phantom_records.
+    Within:     one run of 20 seconds.
+    """
+
+    def validated_batch(
+        self, partition: Partition, data: memoryview | bytearray, now_ms: int
+    ) -> ValidatedBatch:
+        """Stamp what is not compressed."""
+        if read_header(data).compression is Compression.NONE:
+            return super().validated_batch(partition, data, now_ms)
+        as_created = replace(partition.config, message_timestamp_type="CreateTime")
+        return validated(data, as_created, now_ms)

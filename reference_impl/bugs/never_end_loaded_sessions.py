@@ -1,0 +1,23 @@
+"""A member that was there before a restart, and is gone after it, is a member for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from reference_impl.core.rules import Rules
+from reference_impl.core.rules.grouping import AnyMember
+
+
+class NeverEndLoadedSessions(Rules):
+    """Real-world kin: coordinators that load a group and start the timer of a member with its first
+    heartbeat.
+
+    Breaks:     after session.timeout.ms without a heartbeat a member's partitions go to others,
+                whichever coordinator the group has by then (KIP-62).
+    Caught by:  workload groups, nemesis kill-then-calm, checker group_liveness.
+    Within:     one run of 90 seconds: judges allow for rebalance and session time-outs.
+    """
+
+    def members_to_expect(self, loaded: Mapping[str, AnyMember]) -> Collection[AnyMember]:
+        """Expect nobody."""
+        return ()

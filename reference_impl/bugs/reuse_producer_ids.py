@@ -1,0 +1,22 @@
+"""Producer ids are handed out again after a restart."""
+
+from __future__ import annotations
+
+from reference_impl.core.controller.metadata_log import MetadataLog
+from reference_impl.core.rules import Rules
+from reference_impl.wire import Struct
+
+
+class ReuseProducerIds(Rules):
+    """Real-world kin: brokers that take their next block from memory, or write down that they took
+    it when they have used it up.
+
+    Breaks:     a producer id is unique: batches of two producers with one id are taken for each
+                other's retries (KIP-98; KIP-730).
+    Caught by:  workload sequences, nemesis kill, checkers fencing (InitProducerId), and
+                inconsistent_offsets and idempotence, as their batches meet in a partition.
+    Within:     one run of 20 seconds.
+    """
+
+    def reserve_producer_ids(self, metadata: MetadataLog, block: Struct, now_ms: int) -> None:
+        """Remember it, and write nothing down."""
