@@ -45,8 +45,6 @@ GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
 """The order of the checkers on a terminal."""
 STORIES_MAX, GROUPS_MAX = 3, 12
 """So many causes are told on a terminal, and so many are named."""
-RATE = 400.0
-"""Records a second that all writers together send at most."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +68,12 @@ class Judged:
 
 
 def attack(
-    *,
-    target: str,
-    workload: str,
-    nemesis: str,
-    nodes: int,
-    seconds: float,
-    seed: int,
-    bug: str | None,
-    config: Mapping[str, str],
+    scenario: Scenario,
     runs: Path,
-    engine: str,
-    spark_master: str | None,
+    *,
+    engine: str = "auto",
+    spark_master: str | None = None,
     progress: bool = True,
-    rate: float = RATE,
-    client: str = "confluent",
-    typed: tuple[str, ...] = (),
     stale_after_s: float | None = None,
 ) -> Judged:
     """Run one scenario, judge it and draw its report. stale_after_s: the bound of stale reads.
@@ -96,23 +84,8 @@ def attack(
     from ci.report import report_run
 
     if stale_after_s is not None:
-        check_for_workload(stale_after_s, workload)
-    result = run(
-        target,
-        workload,
-        nemesis,
-        nodes=nodes,
-        seconds=seconds,
-        seed=seed,
-        bug=bug,
-        config=config,
-        runs_directory=runs,
-        progress=progress,
-        argv=sys.argv[1:],
-        rate=rate,
-        client=client,
-        typed=typed,
-    )
+        check_for_workload(stale_after_s, scenario.workload)
+    result = run(scenario, runs, progress=progress, argv=sys.argv[1:])
     if stale_after_s is not None:
         bounds = {"stale_after_s": stale_after_s}
         run_directory.write(result.directory, {**run_facts(result.directory), "bounds": bounds})
@@ -140,21 +113,7 @@ def _with_costs(judged: Judged, judged_s: float, reported_s: float) -> Mapping[s
 def attack_as_planned(scenario: Scenario, runs: Path, engine: str = "auto") -> Judged:
     """Attack as the given scenario says. Raise KeyboardInterrupt after Ctrl-C, which ends a run in
     good order and is meant for everything that was planned."""
-    judged = attack(
-        target=scenario.target,
-        workload=scenario.workload,
-        nemesis=scenario.nemesis,
-        nodes=scenario.nodes,
-        seconds=scenario.seconds,
-        seed=scenario.seed,
-        bug=scenario.bug,
-        config=scenario.config,
-        runs=runs,
-        engine=engine,
-        spark_master=None,
-        rate=scenario.rate,
-        client=scenario.client,
-    )
+    judged = attack(scenario, runs, engine=engine)
     if judged.run.get("interrupted"):
         raise KeyboardInterrupt
     return judged

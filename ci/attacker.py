@@ -34,20 +34,7 @@ def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
     A defect of ours costs one scenario, not the night.
     """
     try:
-        made = run(
-            scenario.target,
-            scenario.workload,
-            scenario.nemesis,
-            nodes=scenario.nodes,
-            seconds=scenario.seconds,
-            seed=scenario.seed,
-            bug=scenario.bug,
-            config=scenario.config,
-            runs_directory=runs,
-            argv=sys.argv[1:],
-            rate=scenario.rate,
-            client=scenario.client,
-        )
+        made = run(scenario, runs, argv=sys.argv[1:])
     except TargetError as error:
         return {"directory": "", "error": str(error)}
     except Exception as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaos.record.run_directory import Scenario
 from chaos.values.protocols import TargetError
 from ci import doctor
 from ci.attack import Judged, attack, verdict_of
@@ -97,19 +98,8 @@ def _conform(demo: Demo, target: str) -> None:
 
 
 def _chaos(demo: Demo, target: str, nodes: int) -> None:
-    judged = attack(
-        target=target,
-        workload="transactions",
-        nemesis="kill-leader",
-        nodes=nodes,
-        seconds=demo.seconds,
-        seed=1,
-        bug=None,
-        config={},
-        runs=demo.out,
-        engine="auto",
-        spark_master=None,
-    )
+    scenario = Scenario(target, "transactions", "kill-leader", nodes, demo.seconds, seed=1)
+    judged = attack(scenario, demo.out)
     demo.runs.append(judged.path)
     name = f"chaos {target} transactions kill-leader"
     _verdict_line(demo, f"{name}, by {judged.verdict.engine}", judged.verdict, Validity.VALID)
@@ -133,19 +123,8 @@ def _anomalies(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
 
 
 def _canary(demo: Demo, bug: str) -> None:
-    judged = attack(
-        target="reference",
-        workload="appends",
-        nemesis="kill",
-        nodes=1,
-        seconds=CANARY_SECONDS,
-        seed=1,
-        bug=bug,
-        config={},
-        runs=demo.out,
-        engine="auto",
-        spark_master=None,
-    )
+    scenario = Scenario("reference", "appends", "kill", 1, CANARY_SECONDS, seed=1, bug=bug)
+    judged = attack(scenario, demo.out)
     demo.canaries.append((bug, judged))
     caught = [n for n, c in judged.verdict.checkers.items() if c.validity is Validity.INVALID]
     result = f"caught by {', '.join(caught)}" if caught else "NOT CAUGHT"

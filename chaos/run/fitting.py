@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from chaos.nemeses import NEMESES
+from chaos.record.run_directory import Scenario
+from chaos.targets import parse_target
 from chaos.values.protocols import Nemesis, Target, TargetError, Workload
 from chaos.workloads import WORKLOADS
 
@@ -17,6 +20,24 @@ COMMIT_WITHOUT_MEMBERS = frozenset({"offsets", "offsets-transactions"})
 """Workloads whose groups have offsets and no members; they have a coordinator all the same."""
 BACKENDS = ("docker", "netns")
 """The prefixes of targets that run in containers, or in network namespaces of their own."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The target, workload and nemesis of a run."""
+
+    target: Target
+    workload: Workload
+    nemesis: Nemesis
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Parts:
+        """Return the parts that a scenario names. Raise TargetError with the nearest known name."""
+        return cls(
+            parse_target(scenario.target, scenario.bug),
+            workload_named(scenario.workload),
+            nemesis_named(scenario.nemesis),
+        )
 
 
 def workload_named(name: str) -> Workload:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -23,19 +23,19 @@ from typing import Any, Protocol
 from chaos.clients import payload
 from chaos.clients.confluent.client import ConfluentFactory
 from chaos.clients.confluent.log import kept_log
-from chaos.clients.factories import CONFLUENT, check_groups, clients_named
+from chaos.clients.factories import check_groups, clients_named
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawFactory
 from chaos.clients.wire.wire_link import WireError
 from chaos.record import run_directory, shown
 from chaos.record.hiding import scrub_files, scrubbed, secrets_of
 from chaos.record.recorder import HISTORY, HistoryRecorder, RecorderError
-from chaos.record.run_directory import RATE, RunDirectoryError, Scenario
+from chaos.record.run_directory import RunDirectoryError, Scenario
 from chaos.run import nowhere
 from chaos.run.costs import Costs
 from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
 from chaos.run.first_phase import REPLICAS_MAX, record_topics, replicated
-from chaos.run.fitting import check_fit, family_of, nemesis_named, workload_named
+from chaos.run.fitting import Parts, check_fit, family_of
 from chaos.run.guests.guest import Guest
 from chaos.run.guests.own_names import RenamedAdmin
 from chaos.run.interrupts import Interrupts
@@ -43,19 +43,9 @@ from chaos.run.progress import Progress
 from chaos.run.threads import Threads
 from chaos.run.variety import drawn
 from chaos.run.workers import Shared, Storm, Throttle, act
-from chaos.targets import parse_target
 from chaos.targets.clusters.equipment import equipped
 from chaos.values.faults import Heal
-from chaos.values.protocols import (
-    ClientFactory,
-    Cluster,
-    Nemesis,
-    SizedTarget,
-    Target,
-    TargetError,
-    TopicSpec,
-    Workload,
-)
+from chaos.values.protocols import ClientFactory, Cluster, SizedTarget, TargetError, TopicSpec
 from reference_impl.access import access_of
 
 TOPICS_TIMEOUT_S = 60.0
@@ -111,55 +101,32 @@ class Tools:
 
 
 def run(
-    target: Target | str,
-    workload: Workload | str,
-    nemesis: Nemesis | str,
+    scenario: Scenario,
+    runs: Path,
     *,
-    nodes: int,
-    seconds: float,
-    seed: int,
-    runs_directory: Path,
-    config: Mapping[str, str] | None = None,
-    bug: str | None = None,
+    parts: Parts | None = None,
+    tools: Tools | None = None,
     progress: bool = True,
     argv: Sequence[str] = (),
-    rate: float = RATE,
-    client: str = CONFLUENT,
-    typed: tuple[str, ...] = (),
-    tools: Tools | None = None,
 ) -> RunResult:
     """Make one run; see the head of this file. Raise TargetError or RunError, one sentence each.
 
-    Target, workload and nemesis may be given by name. `bug` is planted where the target is given
-    by name; otherwise the target was made with it, and it is noted only. `typed` are the words
-    that say the settings on a command line (run_directory.Scenario).
+    runs: the directory in which the run's own is made. parts: instead of those that the scenario
+    names. tools: instead of its clients. argv: the words that were typed, for run.json.
     """
-    target = parse_target(target, bug) if isinstance(target, str) else target
-    nodes = target.nodes if isinstance(target, SizedTarget) else nodes
-    workload = workload_named(workload) if isinstance(workload, str) else workload
-    nemesis = nemesis_named(nemesis) if isinstance(nemesis, str) else nemesis
-    check_fit(target, workload, nemesis, nodes)
-    check_groups(client, workload)
-    if seconds <= 0 or rate <= 0 or nodes < 1:
+    parts = parts or Parts.of(scenario)
+    nodes = parts.target.nodes if isinstance(parts.target, SizedTarget) else scenario.nodes
+    scenario = replace(scenario, target=parts.target.name, nodes=nodes)
+    check_fit(parts.target, parts.workload, parts.nemesis, scenario.nodes)
+    check_groups(scenario.client, parts.workload)
+    if min(scenario.seconds, scenario.rate, scenario.nodes) <= 0:
         raise RunError("seconds, rate and nodes must be above zero; choose others")
-    scenario = Scenario(
-        target.name,
-        workload.name,
-        nemesis.name,
-        nodes,
-        seconds,
-        seed,
-        config or {},
-        bug,
-        rate,
-        client,
-        typed,
-    )
-    tools = tools or Tools(clients=clients_named(client))
     try:
-        directory = run_directory.make(runs_directory, scenario)
+        directory = run_directory.make(runs, scenario)
         with Interrupts() as interrupts:
-            one = _Run(target, workload, nemesis, scenario, directory, tools)
+            one = _Run(
+                scenario, parts, directory, tools or Tools(clients=clients_named(scenario.client))
+            )
             one.progress = Progress(progress)
             return one.perform(argv, interrupts)
     except (RecorderError, RunDirectoryError, TargetError) as error:
@@ -174,25 +141,17 @@ class _Run:
 
     progress = Progress(wanted=False)
 
-    def __init__(
-        self,
-        target: Target,
-        workload: Workload,
-        nemesis: Nemesis,
-        scenario: Scenario,
-        directory: Path,
-        tools: Tools,
-    ) -> None:
-        self.target = target
-        self.workload = workload
-        self.nemesis = nemesis
+    def __init__(self, scenario: Scenario, parts: Parts, directory: Path, tools: Tools) -> None:
         self.scenario = scenario
+        self.target = parts.target
+        self.workload = parts.workload
+        self.nemesis = parts.nemesis
         self.directory = directory
         self.nonce = payload.nonce_of(f"{directory.name}:{time.time_ns()}")
         self.factory = tools.clients(self.nonce)
         self.raw_factory = tools.raw_clients(self.nonce)
         self.guest: Guest | None = None
-        if isinstance(target, SizedTarget):
+        if isinstance(self.target, SizedTarget):
             self.guest = Guest(self.nonce, scenario.seconds)
             self.factory = self.guest.names.clients(self.factory)
             self.raw_factory = self.guest.names.clients(self.raw_factory)
@@ -211,8 +170,8 @@ class _Run:
         self.shared = Shared(
             directory.name, "", self.recorder, scenario.seed, Throttle(scenario.rate)
         )
-        if family_of(target.name) in VARIED:
-            self.shared.variety = drawn(scenario.seed, workload, scenario.config)
+        if family_of(self.target.name) in VARIED:
+            self.shared.variety = drawn(scenario.seed, self.workload, scenario.config)
         self.threads = Threads(self.shared)
 
     @property

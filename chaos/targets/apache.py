@@ -180,10 +180,9 @@ class ApacheKafka:
                 raise TargetError(f"{self.name} cannot be started: {error}") from error
             raise
         bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
-        cluster = ApacheCluster(
-            self.name, self.version, bootstrap, members, performers_of(self.faults), links, added
-        )
-        cluster.layout = layout
+        performers = performers_of(self.faults)
+        cluster = ApacheCluster(self.name, self.version, bootstrap, members, performers, links)
+        cluster.layout, cluster.listeners = layout, added
         cluster.start()
         return cluster
 

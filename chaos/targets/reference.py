@@ -111,9 +111,8 @@ class Reference:
         except (LinkError, OSError) as error:
             raise TargetError(str(error)) from error
         performers = performers_of(self.faults)
-        cluster = LocalCluster(
-            self.name, own_version(), joined(seen), [member], performers, links, added
-        )
+        cluster = LocalCluster(self.name, own_version(), joined(seen), [member], performers, links)
+        cluster.listeners = added
         if self.preloaded:
             preload(cluster.members(), directory)
         cluster.start()

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
 
 from chaos.record import run_directory
+from chaos.record.run_directory import Scenario
 from chaos.run.runner import RunResult, run
 
 LONGEST_S = 60.0
 
 
-def run_until_shown(
-    target: str, workload: str, nemesis: str, *, seconds: float, **options: Any
-) -> RunResult:
+def run_until_shown(scenario: Scenario, runs: Path) -> RunResult:
     """Make a run; one that has not shown what it is for is made again, twice as long, as the night
     does."""
     while True:
-        result = run(target, workload, nemesis, seconds=seconds, progress=False, **options)
+        result = run(scenario, runs, progress=False)
         not_shown = run_directory.read(result.directory).get("not_shown")
-        if not not_shown or seconds > LONGEST_S:
+        if not not_shown or scenario.seconds > LONGEST_S:
             return result
-        seconds *= 2
+        scenario = replace(scenario, seconds=2 * scenario.seconds)

@@ -18,6 +18,7 @@ from ci.checks.imports import import_violations
 from ci.checks.leaks import leak_violations
 from ci.checks.loops import loop_violations
 from ci.checks.loose_files import loose_file_violations
+from ci.checks.parameters import parameter_violations
 from ci.checks.prose import prose_violations
 from ci.checks.registries import registry_violations
 from ci.checks.rules import rule_violations
@@ -31,6 +32,7 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "registries": registry_violations,
     "rules": rule_violations,
     "sizes": size_violations,
+    "parameters": parameter_violations,
     "dependencies": dependency_violations,
     "leaks": leak_violations,
     "diagrams": diagram_violations,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from chaos.record.run_directory import RATE, Scenario
+from ci.commands.grouping import grouped
 from ci.commands.options import (
     ClusterOption,
     ConfigFileOption,
@@ -27,32 +30,60 @@ from ci.errors import UsageError
 chaos_app = typer.Typer(help="Attack a target and judge the history that its clients recorded.")
 
 
-@chaos_app.command("run")
-def chaos_run(
+@dataclass(frozen=True)
+class ScenarioOptions:
+    """The options that say which run is made."""
+
     workload: Annotated[
         str, typer.Option(help="The workload of the clients (touchstone chaos list).")
-    ],
+    ]
     target: Annotated[
         str | None,
         typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache, FILE.toml …"),
-    ] = None,
-    cluster: ClusterOption = None,
+    ] = None
+    cluster: ClusterOption = None
     nemesis: Annotated[
         str, typer.Option(help="The nemesis: which faults happen (touchstone chaos list).")
-    ] = "none",
-    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
-    seconds: Annotated[float, typer.Option(help="Length of the attack.")] = 30,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
-    rate: Annotated[float, typer.Option(help="Records a second, at most.")] = 400,
+    ] = "none"
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1
+    seconds: Annotated[float, typer.Option(help="Length of the attack.")] = 30
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1
+    rate: Annotated[float, typer.Option(help="Records a second, at most.")] = RATE
     client: Annotated[
         str, typer.Option(help="Whose clients do it: confluent (librdkafka), java or reference.")
-    ] = "confluent",
+    ] = "confluent"
     network: Annotated[
         str, typer.Option(help="The network between nodes: proxy (toxiproxy), or netns (root).")
-    ] = "proxy",
-    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
-    config: ConfigOption = None,
-    config_file: ConfigFileOption = None,
+    ] = "proxy"
+    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None
+    config: ConfigOption = None
+    config_file: ConfigFileOption = None
+
+    def scenario(self) -> Scenario:
+        """Return the run that the options say. Raise UsageError."""
+        if self.network not in ("proxy", "netns"):
+            raise UsageError(f"--network {self.network}: say proxy or netns")
+        check_above_zero(nodes=self.nodes, seconds=self.seconds, rate=self.rate)
+        chosen = chosen_target(self.target, self.cluster)
+        return Scenario(
+            f"netns:{chosen}" if self.network == "netns" else chosen,
+            self.workload,
+            self.nemesis,
+            self.nodes,
+            self.seconds,
+            self.seed,
+            settings(self.config, self.config_file),
+            self.bug,
+            self.rate,
+            self.client,
+            typed(self.config, self.config_file),
+        )
+
+
+@chaos_app.command("run")
+@grouped
+def chaos_run(
+    wanted: ScenarioOptions,
     runs: RunsOption = Path("runs"),
     stale_after: Annotated[
         float | None,
@@ -65,29 +96,14 @@ def chaos_run(
     """Attack a target for a while, then judge the recorded history and draw the report."""
     from ci.attack import attack, print_verdict
 
-    if network not in ("proxy", "netns"):
-        raise UsageError(f"--network {network}: say proxy or netns")
     check_judges(engine, spark_master)
     check_directory("--runs", runs)
-    check_above_zero(nodes=nodes, seconds=seconds, rate=rate)
-    chosen = chosen_target(target, cluster)
-
     outcome = attack(
-        target=f"netns:{chosen}" if network == "netns" else chosen,
-        workload=workload,
-        nemesis=nemesis,
-        nodes=nodes,
-        seconds=seconds,
-        seed=seed,
-        bug=bug,
-        config=settings(config, config_file),
-        typed=typed(config, config_file),
-        runs=runs,
+        wanted.scenario(),
+        runs,
         engine=engine,
         spark_master=spark_master,
         progress=not as_json,
-        rate=rate,
-        client=client,
         stale_after_s=stale_after,
     )
     print(outcome.to_json()) if as_json else print_verdict(outcome)

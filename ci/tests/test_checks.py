@@ -160,6 +160,11 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("conformance/cases/a.py", LOOP.format("answer.topics"), "cases/a.py:2: a loop that"),
         ("conformance/cases/b.py", LOOP.format("[t for t in answer.topics]"), "cases/b.py:2:"),
     ],
+    "parameters": [
+        ("ci/a.py", "def f(a, b, c, d, e, f, g): ...\n", "ci/a.py:1: f takes 7 parameters"),
+        ("ci/b.py", "class A:\n    def f(self, a, b, c, d, e, *, f, g): ...\n", "A.f takes 7"),
+        ("ci/c.py", "def run_bugs(a): ...\n", "run_bugs takes 1 parameters now"),
+    ],
     "prose": [
         ("chaos/a.py", '"""Who missed a generation may commit."""\n', "begins with 'Who'"),
         ("chaos/b.py", 'class A:\n    """What is in force."""\n', "begins with 'What'"),

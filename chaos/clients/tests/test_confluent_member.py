@@ -15,6 +15,7 @@ from chaos.clients.confluent import member as confluent_member
 from chaos.clients.confluent.client import ConfluentClient
 from chaos.clients.membership_rows import MembershipRows, group_settings
 from chaos.clients.wire.admin import Admin
+from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown
 from chaos.values.protocols import (
@@ -200,9 +201,8 @@ def test_what_a_member_owns_is_of_a_generation_by_the_classic_protocol_alone(
 
 
 def test_a_short_storm_over_groups_is_valid(tmp_path: Path) -> None:
-    result = run_until_shown(
-        "reference", "groups-consumer", "kill", nodes=1, seconds=8, seed=5, runs_directory=tmp_path
-    )
+    scenario = Scenario("reference", "groups-consumer", "kill", 1, 8.0, seed=5)
+    result = run_until_shown(scenario, tmp_path)
     judged_by = WORKLOADS["groups-consumer"].judged_by
     verdict = check(result.directory, engine="local", named_by_workload=judged_by)
     assert (result.problems, result.recovered) == ((), True)

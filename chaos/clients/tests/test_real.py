@@ -18,6 +18,7 @@ from chaos.clients.confluent.client import ConfluentClient
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawClient
 from chaos.clients.wire.wire_link import Connection, WireCluster, WireError, parse_bootstrap
+from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown
 from chaos.values.protocols import (
@@ -185,9 +186,8 @@ def test_a_bootstrap_that_is_none_is_one_sentence(text: str) -> None:
 @pytest.mark.needs("toxiproxy")
 def test_a_short_storm_over_the_reference_is_valid(tmp_path: Path) -> None:
     """Kills with held-back answers, by signals and toxiproxy, recorded and judged."""
-    result = run_until_shown(
-        "reference", "appends", "kill", nodes=1, seconds=6, seed=5, runs_directory=tmp_path
-    )
+    scenario = Scenario("reference", "appends", "kill", 1, 6.0, seed=5)
+    result = run_until_shown(scenario, tmp_path)
     verdict = check(result.directory, engine="local", named_by_workload=("lost_writes",))
     assert (result.problems, result.recovered) == ((), True)
     assert (verdict.validity, verdict.reason) == (Validity.VALID, None)
@@ -197,9 +197,9 @@ def test_a_short_storm_over_the_reference_is_valid(tmp_path: Path) -> None:
 RUN = """
 import sys
 from pathlib import Path
+from chaos.record.run_directory import Scenario
 from chaos.run.runner import run
-print(run("reference", "appends", "kill", nodes=1, seconds=120, seed=1,
-          runs_directory=Path(sys.argv[1])).interrupted)
+print(run(Scenario("reference", "appends", "kill", 1, 120.0, 1), Path(sys.argv[1])).interrupted)
 """
 
 

@@ -130,16 +130,8 @@ def test_the_command_names_the_client() -> None:
 
 @pytest.mark.needs("toxiproxy")
 def test_a_short_storm_with_reference_clients_is_valid(tmp_path: Path) -> None:
-    result = run_until_shown(
-        "reference",
-        "transactions",
-        "kill",
-        nodes=1,
-        seconds=10,
-        seed=5,
-        runs_directory=tmp_path,
-        client="reference",
-    )
+    scenario = Scenario("reference", "transactions", "kill", 1, 10.0, seed=5, client="reference")
+    result = run_until_shown(scenario, tmp_path)
     verdict = check(result.directory, engine="local", named_by_workload=("lost_writes",))
     assert (result.problems, result.recovered) == ((), True)
     assert (verdict.validity, verdict.reason) == (Validity.VALID, None)

@@ -11,6 +11,7 @@ import pytest
 from chaos.clients import payload
 from chaos.clients.reference.client import ReferenceClient
 from chaos.clients.wire.admin import Admin
+from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown
 from chaos.values.protocols import (
@@ -121,16 +122,8 @@ def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
 @pytest.mark.needs("toxiproxy")
 def test_a_short_storm_over_their_groups_is_valid(tmp_path: Path) -> None:
     name = "groups-consumer-positions"
-    result = run_until_shown(
-        "reference",
-        name,
-        "kill",
-        nodes=1,
-        seconds=6,
-        seed=5,
-        runs_directory=tmp_path,
-        client="reference",
-    )
+    scenario = Scenario("reference", name, "kill", 1, 6.0, seed=5, client="reference")
+    result = run_until_shown(scenario, tmp_path)
     judged_by = WORKLOADS[name].judged_by
     verdict = check(result.directory, engine="local", named_by_workload=judged_by)
     assert (result.problems, result.recovered) == ((), True)

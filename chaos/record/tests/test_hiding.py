@@ -141,15 +141,10 @@ def test_no_secret_is_in_a_run_directory_or_in_the_arguments_of_a_node(
     collect = LocalCluster.collect
     monkeypatch.setattr(LocalCluster, "collect", listed)
     secret = "n0t-to-be-t0ld"
+    config = {"ssl.key.password": secret, "num.partitions": "2"}
     made = run(
-        "reference",
-        "appends",
-        "none",
-        nodes=1,
-        seconds=1.0,
-        seed=1,
-        runs_directory=tmp_path,
-        config={"ssl.key.password": secret, "num.partitions": "2"},
+        Scenario("reference", "appends", "none", 1, 1.0, 1, config),
+        tmp_path,
         progress=False,
         argv=["--config", f"ssl.key.password={secret}"],
     )

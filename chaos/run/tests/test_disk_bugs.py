@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.clients import whole_partitions
+from chaos.record.run_directory import Scenario
 from chaos.run import runner
 from chaos.run.runner import run
 from linearizability import check
@@ -56,19 +57,18 @@ def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
     if planted:
         monkeypatch.setattr(runner, "JOIN_TIMEOUT_S", JOIN_TIMEOUT_S)
     bug = BUGS[storm.bug]
-    result = run(
+    scenario = Scenario(
         "reference",
         bug.workload,
         bug.nemesis,
-        nodes=1,
-        seconds=storm.seconds,
-        seed=storm.seed,
-        runs_directory=tmp_path,
-        config=bug.config,
-        bug=storm.bug if planted else None,
+        1,
+        storm.seconds,
+        storm.seed,
+        bug.config,
+        storm.bug if planted else None,
         client=bug.client,
-        progress=False,
     )
+    result = run(scenario, tmp_path, progress=False)
     verdict = check(result.directory, engine="local", named_by_workload=(storm.judge,))
     expected = Validity.INVALID if planted else Validity.VALID
     assert planted or not result.problems

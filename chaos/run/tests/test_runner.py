@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,8 +19,9 @@ import pytest
 
 from chaos.nemeses import NEMESES
 from chaos.record import recorder
+from chaos.record.run_directory import Scenario
 from chaos.run import final_phase, runner
-from chaos.run.fitting import check_able
+from chaos.run.fitting import Parts, check_able
 from chaos.run.runner import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
 from chaos.values.faults import Fault, Heal, Isolate, Kill
@@ -56,19 +58,18 @@ class QuickKill:
             yield 0.1, Heal()
 
 
-def make_run(tmp_path: Path, target: FakeTarget | None = None, **options: Any) -> RunResult:
+def scenario_of(workload: str = "appends", nemesis: str = "none", nodes: int = 1) -> Scenario:
+    return Scenario("reference", workload, nemesis, nodes, 0.8, seed=7, rate=2_000.0)
+
+
+def make_run(
+    tmp_path: Path, target: FakeTarget | None = None, seconds: float = 0.8, **options: Any
+) -> RunResult:
     target = target or FakeTarget()
-    given: dict[str, Any] = {
-        "nodes": 1,
-        "seconds": 0.8,
-        "seed": 7,
-        "runs_directory": tmp_path,
-        "progress": False,
-        "tools": tools_for(target.cluster),
-        "rate": 2_000.0,
-    } | options
-    workload = given.pop("workload", WORKLOADS["appends"])
-    return runner.run(target, workload, QuickKill(), **given)
+    parts = Parts(target, WORKLOADS["appends"], QuickKill())
+    given: dict[str, Any] = {"parts": parts, "progress": False, "tools": tools_for(target.cluster)}
+    scenario = replace(scenario_of("appends", "quick-kill"), seconds=seconds)
+    return runner.run(scenario, tmp_path, **given | options)
 
 
 def rows_of(result: RunResult) -> pl.DataFrame:
@@ -145,13 +146,9 @@ def test_a_client_that_raises_is_recorded_as_unknown_and_forbids_valid(tmp_path:
 def test_a_target_that_lacks_a_fault_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"'fake' cannot Isolate .*partition-leader.*it can"):
         runner.run(
-            FakeTarget(),
-            WORKLOADS["appends"],
-            NEMESES["partition-leader"],
-            nodes=3,
-            seconds=1,
-            seed=1,
-            runs_directory=tmp_path / "runs",
+            scenario_of(nodes=3),
+            tmp_path / "runs",
+            parts=Parts(FakeTarget(), WORKLOADS["appends"], NEMESES["partition-leader"]),
         )
     assert not (tmp_path / "runs").exists()
 
@@ -175,25 +172,13 @@ def test_an_unknown_name_is_answered_by_the_nearest(
     workload: str, nemesis: str, sentence: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TargetError, match=sentence):
-        runner.run(
-            FakeTarget(), workload, nemesis, nodes=1, seconds=1, seed=1, runs_directory=tmp_path
-        )
+        runner.run(scenario_of(workload, nemesis), tmp_path)
 
 
 def test_a_target_without_transactions_is_refused_in_one_sentence(tmp_path: Path) -> None:
     target = FakeTarget()
     with pytest.raises(RunError, match="'fake' serves no transactions"):
-        runner.run(
-            target,
-            WORKLOADS["transactions"],
-            QuickKill(),
-            nodes=1,
-            seconds=1,
-            seed=1,
-            runs_directory=tmp_path,
-            progress=False,
-            tools=tools_for(target.cluster),
-        )
+        make_run(tmp_path, target, parts=Parts(target, WORKLOADS["transactions"], QuickKill()))
     assert target.cluster.stopped
 
 
@@ -311,9 +296,7 @@ def test_the_fake_cluster_loses_no_acknowledged_value() -> None:
 def test_a_coordinator_that_there_is_none_of_is_refused(tmp_path: Path, what: str) -> None:
     nemesis = f"kill-{what}-coordinator"
     with pytest.raises(TargetError, match=f"has no {what}s, so that none has a coordinator"):
-        runner.run(
-            "reference", "appends", nemesis, nodes=1, seconds=1, seed=1, runs_directory=tmp_path
-        )
+        runner.run(scenario_of("appends", nemesis), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -333,7 +316,9 @@ def test_what_held_readers_up_to_the_end_is_read_raw_when_it_is_overdue(
     monkeypatch.setattr(final_phase, "OVERDUE_S", 0.5)
     target = FakeTarget()
     tools = tools_for(target.cluster, HeldUp)
-    result = make_run(tmp_path, target, tools=tools, workload=OfCommitted())
+    result = make_run(
+        tmp_path, target, tools=tools, parts=Parts(target, OfCommitted(), QuickKill())
+    )
     assert any("did not finish" in problem for problem in result.problems)
     finally_read = rows_of(result).filter(final=True, f="read_all")
     last = finally_read.filter(pl.col("op_id") == pl.col("op_id").max())

@@ -60,12 +60,11 @@ class LocalCluster:
         members: Sequence[LocalNode],
         performers: Performers,
         links: Links | None = None,
-        listeners: Mapping[str, str] | None = None,
     ) -> None:
         self.target = target
         self.version = version
         self.bootstrap = bootstrap
-        self.listeners: Mapping[str, str] = dict(listeners or {})
+        self.listeners: Mapping[str, str] = {}
         self.nodes = len(members)
         self.faults: frozenset[type[Fault]] = frozenset({Heal, *performers})
         self.focus: tuple[str, int] | None = None

@@ -16,6 +16,7 @@ from chaos.clients.reference.client import ReferenceFactory
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawFactory
 from chaos.means.ports import free_ports
+from chaos.record.run_directory import Scenario
 from chaos.run.runner import run
 from chaos.targets import parse_target
 from chaos.targets.clusters import probe
@@ -158,16 +159,8 @@ def test_a_run_tells_no_secret(owner: Owner, tmp_path: Path) -> None:
     (owner.folder / "shown.log").write_text(f"alice logs in with {PASSWORD}\n")
     file = owner.describe('sasl.password.command = "cat password"', "shown.toml")
     file.write_text(file.read_text() + 'log = "shown.log"\n')
-    result = run(
-        str(file),
-        "appends",
-        "kill-leader",
-        nodes=1,
-        seconds=4,
-        seed=1,
-        runs_directory=tmp_path,
-        progress=False,
-    )
+    scenario = Scenario(str(file), "appends", "kill-leader", 1, 4.0, seed=1)
+    result = run(scenario, tmp_path, progress=False)
     assert result.counts["records_acknowledged"] > 0
     assert not result.problems
     kept = [path for path in result.directory.rglob("*") if path.is_file()]
@@ -183,16 +176,8 @@ def test_a_guest_touches_nothing_of_others_and_leaves_nothing(owner: Owner, tmp_
     admin.create_topics([TopicSpec(name, 1) for name in sorted(theirs)], 1, WAIT_S)
     ids = admin.topic_ids()
     for seed in (1, 2):
-        result = run(
-            str(owner.describe()),
-            "appends",
-            "admin-storm",
-            nodes=1,
-            seconds=3,
-            seed=seed,
-            runs_directory=tmp_path,
-            progress=False,
-        )
+        scenario = Scenario(str(owner.describe()), "appends", "admin-storm", 1, 3.0, seed)
+        result = run(scenario, tmp_path, progress=False)
         assert result.counts["records_acknowledged"] > 0
         assert not result.problems
     assert admin.topic_ids() == ids
