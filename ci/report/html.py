@@ -16,7 +16,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def render_html(data: ReportData) -> str:
     """Render the whole page. Every value is escaped but figures, which escape their own texts."""
-    return render("report.html.j2", data=data, Tone=Tone, script=inline("script.js"))
+    return render(
+        "report.html.j2", data=data, Tone=Tone, script=inline("script.js") + inline("zoom.js")
+    )
 
 
 def render(template: str, **values: object) -> str:

@@ -159,6 +159,48 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class ReplicaLog:
+    """The log of a partition on each of its replicas, as raw reads found it in the end, around the
+    offsets of an anomaly. lines: (offset, a cell for each replica, is it named, do they differ).
+    """
+
+    place: str
+    replicas: tuple[str, ...]
+    lines: tuple[tuple[int, tuple[str, ...], bool, bool], ...]
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One line of a node's log, at seconds since the first invocation."""
+
+    time: str
+    text: str
+    is_grave: bool
+
+
+@dataclass(frozen=True)
+class NodeLog:
+    """The lines that a node wrote at the time of an anomaly. left_out: how many more there are."""
+
+    node: str
+    file: str
+    lines: tuple[LogLine, ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Where to look for the cause of an anomaly. faults: (anchor, name, how it stands to it).
+    from_s, to_s: when it happened, for the timeline."""
+
+    faults: tuple[tuple[str, str, str], ...] = ()
+    replicas: tuple[ReplicaLog, ...] = ()
+    logs: tuple[NodeLog, ...] = ()
+    from_s: float | None = None
+    to_s: float | None = None
+
+
+@dataclass(frozen=True)
 class AnomalyReport:
     """One anomaly with its operations."""
 
@@ -173,6 +215,7 @@ class AnomalyReport:
     evidence: tuple[Evidence, ...]
     left_out: int
     figure: Markup
+    cause: Cause
 
 
 @dataclass(frozen=True)
@@ -210,6 +253,7 @@ class FaultLine:
     start: str
     end: str
     note: str
+    anchor: str
 
 
 @dataclass(frozen=True)
@@ -218,6 +262,20 @@ class Drawing:
 
     name: str
     html: str
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The axis of time that all figures of a run share. operations: each of them, as JSON, for a
+    closer look; empty if there are too many."""
+
+    left: float
+    width: float
+    seconds: float
+    operations: Markup
+
+
+NO_AXIS = Axis(0, 1, 1, Markup(""))
 
 
 @dataclass(frozen=True)
@@ -233,6 +291,7 @@ class RunReport:
     checkers: tuple[CheckerLine, ...] = ()
     second: str = ""
     figures: tuple[Figure, ...] = ()
+    axis: Axis = NO_AXIS
     faults: tuple[FaultLine, ...] = ()
     errors: tuple[tuple[str, str, int], ...] = ()
     groups: tuple[GroupReport, ...] = ()

@@ -122,6 +122,17 @@ class Recorded:
         return None if final is None or not final.height else float(final["start"].min())  # type: ignore[arg-type]
 
     @cached_property
+    def replica_reads(self) -> pl.DataFrame:
+        """The rows of the final raw reads of each replica, the leader's under no number: one for
+        each record, and one that says from where to where the log goes."""
+        columns = ["f", "topic", "partition", "replica", "offset", "value", "control"]
+        columns += ["log_start", "high_watermark"]
+        if self.rows is None:
+            return pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))
+        is_raw = pl.col("final") & (pl.col("client") == "raw") & pl.col("f").is_in(READS)
+        return self.rows.filter(is_raw).select(columns).collect()
+
+    @cached_property
     def faults(self) -> list[Fault]:
         """Every fault with the heal that ended it."""
         return [] if self.rows is None else fault_spans(self.rows, *self.bounds_ns)

@@ -11,10 +11,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ci.report.causes import NodeLogs, cause_of, fault_anchor
 from ci.report.embedded import embedded
 from ci.report.evidence import evidence_of, rows_of
 from ci.report.figures import figures
 from ci.report.model import (
+    NO_AXIS,
     TONE_OF,
     AnomalyReport,
     CheckerLine,
@@ -28,6 +30,7 @@ from ci.report.model import (
     Tone,
 )
 from ci.report.recorded import Recorded
+from ci.report.timeline import axis
 from linearizability.backlog import ROWS_MAX
 from linearizability.explain.drawing import Around, timeline
 from linearizability.explain.page import FILE as EXPLAINED
@@ -67,7 +70,8 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
         figures=tuple(
             figures(run, summary, anchors | _other_anchors(run, anchors, anchor)) if summary else ()
         ),
-        faults=tuple(_faults(run)),
+        axis=axis(run) if summary else NO_AXIS,
+        faults=tuple(_faults(run, anchor)),
         errors=tuple(_errors(summary)),
         groups=tuple(_group(group, anchor, anomalies) for group in groups[:GROUPS_MAX]),
         groups_left_out=max(len(groups) - GROUPS_MAX, 0),
@@ -302,11 +306,12 @@ def _summarised(directory: Path, engine: str, written_ns: int) -> Summary:
     return summarise(directory, engine)
 
 
-def _faults(run: Recorded) -> Iterator[FaultLine]:
-    for fault in run.faults:
+def _faults(run: Recorded, anchor: str) -> Iterator[FaultLine]:
+    for number, fault in enumerate(run.faults):
         end = f"{fault.end_s:.2f}" if fault.is_healed else "not healed in the history"
         nodes = ", ".join(map(str, fault.nodes)) or "struck nothing"
-        yield FaultLine(fault.name, nodes, f"{fault.start_s:.2f}", end, fault.note)
+        start, place = f"{fault.start_s:.2f}", fault_anchor(anchor, number)
+        yield FaultLine(fault.name, nodes, start, end, fault.note, place)
 
 
 def _errors(summary: Summary | None) -> Iterator[tuple[str, str, int]]:
@@ -322,18 +327,21 @@ def _anomalies(run: Recorded, anchor: str) -> tuple[AnomalyReport, ...]:
         for number in _told_in_full(name, checker, run.verdict)
     ]
     rows = rows_of(run, [anomaly for _, _, anomaly in chosen])
+    logs = NodeLogs(run)
     return tuple(
-        _anomaly(run, _anomaly_anchor(anchor, name, number), name, anomaly, rows)
+        _anomaly(run, anchor, _anomaly_anchor(anchor, name, number), name, anomaly, rows, logs)
         for name, number, anomaly in chosen
     )
 
 
 def _anomaly(
     run: Recorded,
+    run_anchor: str,
     anchor: str,
     checker: str,
     anomaly: Anomaly,
     rows: dict[int, list[dict[str, Any]]],
+    logs: NodeLogs,
 ) -> AnomalyReport:
     evidence, left_out = evidence_of(run, anomaly, rows)
     return AnomalyReport(
@@ -348,6 +356,7 @@ def _anomaly(
         evidence,
         left_out,
         _drawn(run, evidence, rows) if evidence else Markup(""),
+        cause_of(run, run_anchor, anomaly, evidence, rows, logs),
     )
 
 

@@ -7,11 +7,13 @@ are drawn again on top, each for itself, however many others there are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import polars as pl
 from markupsafe import Markup, escape
 
+from ci.report.model import Axis
 from ci.report.recorded import Recorded
 from linearizability.explain.plots import (
     LEFT,
@@ -30,6 +32,10 @@ from linearizability.explain.plots import (
 
 BARS_MAX = 1800
 PROOFS_MAX = 1000
+OPERATIONS_MAX = 40_000
+"""For a closer look; they take half a megabyte of the page."""
+STEPS = 10_000
+"""Of a second."""
 LANES_HEIGHT_MAX = 560.0
 WORDS = {
     "send": "sends",
@@ -53,9 +59,8 @@ def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> M
     """Draw the operations in time. anomalies: the operations that prove an anomaly -> its
     anchor."""
     lanes = {process: number for number, process in enumerate(run.roles)}
-    lane = max(7.0, min(20.0, LANES_HEIGHT_MAX / max(len(lanes), 1)))
+    top, lane = _heights(run)
     rows = fault_rows(run.faults)
-    top = fault_lane_height(rows)
     bottom = top + lane * len(lanes)
     parts = bands(scale, run.faults, 0, bottom, run.final_s)
     parts += fault_lane(scale, run.faults, rows)
@@ -71,6 +76,39 @@ def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> M
     parts += time_axis(scale, bottom)
     label = f"{len(lanes)} processes and {len(run.faults)} faults over {run.seconds:.0f} seconds"
     return svg(bottom + 22, f"Timeline of operations: {label}", parts)
+
+
+def _heights(run: Recorded) -> tuple[float, float]:
+    """Return where the lanes of the processes begin, and how high each is."""
+    lane = max(7.0, min(20.0, LANES_HEIGHT_MAX / max(len(run.roles), 1)))
+    return fault_lane_height(fault_rows(run.faults)), lane
+
+
+def axis(run: Recorded) -> Axis:
+    """Return the axis of the figures, with each operation for a closer look: of each lane a flat
+    list of op_id, start, length (both in steps of 0.1 ms) and kind, the first two as differences.
+    """
+    if not 0 < run.operations.height <= OPERATIONS_MAX:
+        return Axis(LEFT, PLOT, round(run.seconds, 4), Markup(""))
+    top, height = _heights(run)
+    kinds: list[str] = []
+    lanes = []
+    for number, (process, name) in enumerate(run.roles.items()):
+        flat: list[int] = []
+        last_id = last_start = 0
+        of_lane = run.operations.filter(pl.col("process") == process).sort("start", "op_id")
+        for operation in of_lane.iter_rows(named=True):
+            css = f"{operation['kind']} {operation['outcome']}" + " open" * operation["open"]
+            if css not in kinds:
+                kinds.append(css)
+            start = round(operation["start"] * STEPS)
+            length = max(round(operation["end"] * STEPS) - start, 0)
+            flat += [operation["op_id"] - last_id, start - last_start, length, kinds.index(css)]
+            last_id, last_start = operation["op_id"], start
+        y, thick = top + height * number + 2, height - 4
+        lanes.append({"name": name, "top": y, "height": thick, "flat": flat})
+    data = json.dumps({"kinds": kinds, "lanes": lanes}, separators=(",", ":"))
+    return Axis(LEFT, PLOT, round(run.seconds, 4), Markup(data.replace("<", "\\u003c")))
 
 
 def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:
