@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from reference_impl.core.groups.group_log import Entry, GroupLog
 from reference_impl.core.rules import Rules
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.group_log import Entry, GroupLog
 
 
 class LoseDeletions(Rules):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from reference_impl.core.groups.group_log import Entry, GroupLog
 from reference_impl.core.rules import Rules
 from reference_impl.wire import Record, decode_record
-
-if TYPE_CHECKING:
-    from reference_impl.core.groups.group_log import Entry, GroupLog
 
 
 class WriteOneTopicOfACommit(Rules):
