@@ -8,7 +8,7 @@ from typing import Any
 from conformance.case import Deviation, expect, expect_that
 from conformance.invariants.shared import NONE, endpoint, once_each, rows
 from reference_impl.wire import ErrorCode, Malformed, Struct, check_crc
-from reference_impl.wire.batch_header import LOG_OVERHEAD, BatchHeader, batches
+from reference_impl.wire.batches.batch_header import LOG_OVERHEAD, BatchHeader, batches
 
 CONSUMER = -1
 READ_COMMITTED = 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from reference_impl.wire import Struct, response_definition
 from reference_impl.wire.apis import api_key
-from reference_impl.wire.fields import Field, StructType
+from reference_impl.wire.codec.fields import Field, StructType
 
 Operator = Callable[[Any], Any]
 """The wrong value in place of a right one."""

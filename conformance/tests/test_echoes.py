@@ -15,7 +15,7 @@ from conformance.echoes import ECHOES, SPECIAL, Echo, Level, _levels, check
 from conformance.tests.fake import FakeKafka, piece, response
 from conformance.wire import api_key, part, request
 from reference_impl.wire import Struct, request_definition, response_definition
-from reference_impl.wire.fields import Field
+from reference_impl.wire.codec.fields import Field
 
 ROWS = [(api, echo) for api, echoes in ECHOES.items() for echo in echoes]
 NUMBERS = ("int8", "int16", "int32", "int64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.rules import Rules
-from reference_impl.wire.records import BatchHeader
+from reference_impl.wire.batches.records import BatchHeader
 
 
 class CompactForAborted(Rules):

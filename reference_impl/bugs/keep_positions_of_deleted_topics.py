@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.rules import Rules
-from reference_impl.wire.primitives import ZERO_UUID
+from reference_impl.wire.codec.primitives import ZERO_UUID
 
 
 class KeepPositionsOfDeletedTopics(Rules):

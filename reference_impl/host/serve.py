@@ -33,8 +33,8 @@ from reference_impl.host import properties
 from reference_impl.host.disk import Disk
 from reference_impl.host.lock import DirectoryLock, DirectoryLocked
 from reference_impl.host.node import NodeHost
-from reference_impl.host.server import Server
-from reference_impl.host.tls import server_context
+from reference_impl.host.tcp.server import Server
+from reference_impl.host.tcp.tls import server_context
 from reference_impl.wire import Malformed
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092

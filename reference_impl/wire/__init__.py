@@ -5,16 +5,36 @@ Read README.md for a tour. `definition("ProduceRequest")` is a message; `encode_
 """
 
 from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, valid_versions
-from reference_impl.wire.batch_header import (
+from reference_impl.wire.batches.batch_header import (
     CONTROL_BIT,
     HEADER_BYTES,
     LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD,
     TRANSACTIONAL_BIT,
 )
-from reference_impl.wire.compression import compress, decompress
+from reference_impl.wire.batches.compression import compress, decompress
+from reference_impl.wire.batches.records import (
+    BY_POSITION,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Compression,
+    ControlRecordType,
+    Record,
+    RecordBatch,
+    assign_offset_and_epoch,
+    batches,
+    check_crc,
+    control_record,
+    control_type,
+    end_txn_marker,
+    patched,
+    read_header,
+    set_timestamps,
+)
+from reference_impl.wire.codec.fields import Struct
+from reference_impl.wire.codec.primitives import ZERO_UUID
+from reference_impl.wire.codec.schema import Definition
 from reference_impl.wire.errors import ERRORS, ErrorCode, ErrorInfo, error_name
-from reference_impl.wire.fields import Struct
 from reference_impl.wire.frames import (
     FRAME_BYTES_MAX,
     FrameReader,
@@ -48,26 +68,6 @@ from reference_impl.wire.messages import (
     request_definition,
     response_definition,
 )
-from reference_impl.wire.primitives import ZERO_UUID
-from reference_impl.wire.records import (
-    BY_POSITION,
-    NO_TIMESTAMP,
-    BatchHeader,
-    Compression,
-    ControlRecordType,
-    Record,
-    RecordBatch,
-    assign_offset_and_epoch,
-    batches,
-    check_crc,
-    control_record,
-    control_type,
-    end_txn_marker,
-    patched,
-    read_header,
-    set_timestamps,
-)
-from reference_impl.wire.schema import Definition
 
 __all__ = [
     "API_NAMES",

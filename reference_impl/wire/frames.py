@@ -11,7 +11,8 @@ import struct
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from reference_impl.wire.fields import Struct, parse_versions
+from reference_impl.wire.codec.fields import Struct, parse_versions
+from reference_impl.wire.codec.primitives import read_uvarint
 from reference_impl.wire.malformed import Malformed, TooManyElements
 from reference_impl.wire.messages import (
     KAFKA_VERSIONS,
@@ -19,7 +20,6 @@ from reference_impl.wire.messages import (
     response_definition,
     table,
 )
-from reference_impl.wire.primitives import read_uvarint
 
 FRAME_BYTES_MAX = 100 * 1024 * 1024  # socket.request.max.bytes, default
 API_VERSIONS = 18

@@ -10,11 +10,11 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 
-from reference_impl.wire.fields import Struct
+from reference_impl.wire.codec.fields import Struct
+from reference_impl.wire.codec.primitives import read_uvarint, uvarint
+from reference_impl.wire.codec.schema import Definition
 from reference_impl.wire.malformed import Malformed
 from reference_impl.wire.messages import LATEST, definition, table
-from reference_impl.wire.primitives import read_uvarint, uvarint
-from reference_impl.wire.schema import Definition
 
 Bytes = bytes | bytearray | memoryview
 METADATA_FRAME_VERSION = 1

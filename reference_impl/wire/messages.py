@@ -11,8 +11,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from reference_impl.wire.codec.schema import Definition
 from reference_impl.wire.malformed import Malformed
-from reference_impl.wire.schema import Definition
 
 LATEST = "4.3.1"
 KAFKA_VERSIONS = (LATEST, "3.9.1")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from reference_impl.access import Endpoint, access_of, connect
 from reference_impl.wire.apis import ApiKey
+from reference_impl.wire.codec.schema import Struct
 from reference_impl.wire.frames import FrameReader, decode_response, encode_request
 from reference_impl.wire.malformed import Malformed
 from reference_impl.wire.messages import request_definition
-from reference_impl.wire.schema import Struct
 
 Address = tuple[str, int]
 

@@ -16,9 +16,9 @@ from chaos.targets.clusters.cluster import LocalCluster, Performers
 from chaos.targets.clusters.probe import NoAnswer
 from chaos.values.faults import AdminStorm, Elect, MoveReplicas
 from reference_impl.wire.apis import ApiKey
+from reference_impl.wire.codec.schema import Struct
 from reference_impl.wire.errors import ErrorCode
 from reference_impl.wire.messages import request_definition
-from reference_impl.wire.schema import Struct
 
 ASK_TIMEOUT_S = 15.0
 TIMEOUT_MS = 10_000

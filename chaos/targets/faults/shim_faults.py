@@ -24,7 +24,7 @@ from chaos.values.faults import (
     SlowDisk,
     TornWrites,
 )
-from reference_impl.wire.batch_header import HEADER_BYTES
+from reference_impl.wire.batches.batch_header import HEADER_BYTES
 
 HOLDS_MAX = 10
 

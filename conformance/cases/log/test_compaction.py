@@ -16,7 +16,7 @@ from conformance.cases.log.segments import (
     write_apart,
 )
 from conformance.wire import Wire
-from reference_impl.wire.batch_header import DELETE_HORIZON_BIT
+from reference_impl.wire.batches.batch_header import DELETE_HORIZON_BIT
 
 BASICS = "design#compactionguarantees; class Cleaner, shouldRetainRecord"
 HORIZON = "KIP-534; class Cleaner, shouldRetainDeletes; topic config delete.retention.ms"

@@ -13,7 +13,7 @@ from conformance.case import case, expect, expect_that
 from conformance.cases.produce.test_batches import HEADER_BYTES, expect_refused
 from conformance.wire import Wire, batch
 from reference_impl.wire import Compression, ErrorCode, Record, RecordBatch, patched
-from reference_impl.wire.records import encode_records
+from reference_impl.wire.batches.records import encode_records
 
 ZSTD_FREE, WITH_ZSTD = (3, 6), (7, 13)
 PRODUCED = (3, 13)

@@ -17,7 +17,7 @@ from reference_impl.wire import (
     compress,
     patched,
 )
-from reference_impl.wire.records import encode_records, varint
+from reference_impl.wire.batches.records import encode_records, varint
 
 V2 = (3, 13)
 INVALID = ErrorCode.INVALID_RECORD

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from reference_impl.wire.primitives import ZERO_UUID
+from reference_impl.wire.codec.primitives import ZERO_UUID
 
 
 @dataclass(frozen=True, slots=True)

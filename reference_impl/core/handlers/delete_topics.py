@@ -19,7 +19,7 @@ from reference_impl.core.security.permissions import (
     Permission,
 )
 from reference_impl.wire import ErrorCode, Struct, definition
-from reference_impl.wire.primitives import ZERO_UUID
+from reference_impl.wire.codec.primitives import ZERO_UUID
 
 RESPONSE = definition("DeleteTopicsResponse")
 REQUEST = definition("DeleteTopicsRequest")

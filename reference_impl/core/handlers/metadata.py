@@ -20,7 +20,7 @@ from reference_impl.core.security.permissions import (
 )
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType
-from reference_impl.wire.primitives import ZERO_UUID
+from reference_impl.wire.codec.primitives import ZERO_UUID
 
 RESPONSE = definition("MetadataResponse")
 TELL_NOTHING = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)

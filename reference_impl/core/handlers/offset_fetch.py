@@ -19,7 +19,7 @@ from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.requests.repetitions import Repetitions
 from reference_impl.core.security.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
-from reference_impl.wire.primitives import ZERO_UUID
+from reference_impl.wire.codec.primitives import ZERO_UUID
 
 RESPONSE = definition("OffsetFetchResponse")
 SEVERAL_GROUPS_SINCE, TOPIC_IDS_SINCE = 8, 10

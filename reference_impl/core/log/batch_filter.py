@@ -15,13 +15,13 @@ from typing import Protocol
 from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.producer_state import ProducerEntry
 from reference_impl.core.log.readable_log import ReadableLog
-from reference_impl.wire.batch_header import (
+from reference_impl.wire.batches.batch_header import (
     COMPRESSION_BITS,
     DELETE_HORIZON_BIT,
     BatchHeader,
     Buffer,
 )
-from reference_impl.wire.records import NO_TIMESTAMP, Record, RecordBatch
+from reference_impl.wire.batches.records import NO_TIMESTAMP, Record, RecordBatch
 
 
 @dataclass

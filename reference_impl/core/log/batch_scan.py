@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from reference_impl.core.storage import File, StorageError
-from reference_impl.wire.batch_header import HEADER_BYTES
-from reference_impl.wire.records import BatchHeader, CorruptRecord, check_crc, read_header
+from reference_impl.wire.batches.batch_header import HEADER_BYTES
+from reference_impl.wire.batches.records import BatchHeader, CorruptRecord, check_crc, read_header
 
 # A lookup walks at most one index interval (4 KiB) and one batch.
 _HEADERS_BLOCK_BYTES = 8 * 1024

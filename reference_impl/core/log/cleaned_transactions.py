@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.wire import Malformed
-from reference_impl.wire.records import BatchHeader, ControlRecordType, RecordBatch, control_type
+from reference_impl.wire.batches.records import (
+    BatchHeader,
+    ControlRecordType,
+    RecordBatch,
+    control_type,
+)
 
 
 @dataclass

@@ -22,7 +22,7 @@ from reference_impl.core.log.compaction import (
 from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.storage import Storage, StorageError
-from reference_impl.wire.records import CorruptRecord
+from reference_impl.wire.batches.records import CorruptRecord
 
 
 class Cleaner:

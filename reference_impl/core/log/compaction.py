@@ -24,7 +24,7 @@ from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.segment import RELATIVE_OFFSET_MAX, Segment
 from reference_impl.core.storage import Buffer, Storage
-from reference_impl.wire.records import BatchHeader, RecordBatch, read_header
+from reference_impl.wire.batches.records import BatchHeader, RecordBatch, read_header
 
 SLICE_BYTES = 1 << 18
 BYTES_PER_KEY = 256

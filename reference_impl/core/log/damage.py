@@ -10,8 +10,8 @@ from __future__ import annotations
 from crc32c import crc32c
 
 from reference_impl.core.storage import File
-from reference_impl.wire.batch_header import HEADER_BYTES, LOG_OVERHEAD
-from reference_impl.wire.records import CorruptRecord, check_crc, read_header
+from reference_impl.wire.batches.batch_header import HEADER_BYTES, LOG_OVERHEAD
+from reference_impl.wire.batches.records import CorruptRecord, check_crc, read_header
 
 SEARCHED_BYTES = 4 << 20
 """How far behind a bad batch the next whole one is searched."""

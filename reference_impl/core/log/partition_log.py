@@ -31,7 +31,7 @@ from reference_impl.core.log.segment import BrokenSegment, Segment
 from reference_impl.core.log.segments import Segments
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.core.storage import Storage
-from reference_impl.wire.records import NO_TIMESTAMP, BatchHeader, assign_offset_and_epoch
+from reference_impl.wire.batches.records import NO_TIMESTAMP, BatchHeader, assign_offset_and_epoch
 
 __all__ = ["AppendResult", "OffsetOutOfRange", "PartitionLog", "ReadResult"]
 

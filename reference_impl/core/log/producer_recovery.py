@@ -12,7 +12,7 @@ from reference_impl.core.log.batch_scan import CheckBatch
 from reference_impl.core.log.producer_snapshot import Snapshots
 from reference_impl.core.log.producer_state import CompletedTransaction, ProducerStateManager
 from reference_impl.core.log.segments import Segments
-from reference_impl.wire.records import read_header
+from reference_impl.wire.batches.records import read_header
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from reference_impl.core.storage import Buffer
 from reference_impl.wire import ErrorCode, Malformed
-from reference_impl.wire.records import (
+from reference_impl.wire.batches.records import (
     BatchHeader,
     ControlRecordType,
     Record,

@@ -29,7 +29,7 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.producer_recovery import ProducerRecovery
 from reference_impl.core.log.segment import INDEX_SUFFIXES, LOG_SUFFIX, RELATIVE_OFFSET_MAX, Segment
 from reference_impl.core.storage import Storage, StorageError
-from reference_impl.wire.records import BatchHeader, CorruptRecord
+from reference_impl.wire.batches.records import BatchHeader, CorruptRecord
 
 _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 

@@ -19,8 +19,8 @@ from reference_impl.core.log.offset_index import OffsetIndex
 from reference_impl.core.log.time_index import TimeIndex
 from reference_impl.core.log.transaction_index import TRANSACTION_INDEX_SUFFIX, TransactionIndex
 from reference_impl.core.storage import Buffer, File, Storage, StorageError
-from reference_impl.wire.batch_header import HEADER_BYTES
-from reference_impl.wire.records import (
+from reference_impl.wire.batches.batch_header import HEADER_BYTES
+from reference_impl.wire.batches.records import (
     NO_TIMESTAMP,
     BatchHeader,
     CorruptRecord,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from reference_impl.core.log.batch_scan import CheckBatch, CorruptLog, check_whole, scan_batches
 from reference_impl.core.log.segment import Segment, Slice, TimestampOffset
 from reference_impl.core.log.transaction_index import AbortedTransaction
-from reference_impl.wire.records import CorruptRecord
+from reference_impl.wire.batches.records import CorruptRecord
 
 
 class Segments:

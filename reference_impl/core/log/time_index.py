@@ -11,7 +11,7 @@ from struct import Struct
 
 from reference_impl.core.log.sparse_index import SparseIndex
 from reference_impl.core.storage import Storage
-from reference_impl.wire.records import NO_TIMESTAMP
+from reference_impl.wire.batches.records import NO_TIMESTAMP
 
 _ENTRY = Struct(">qi")
 

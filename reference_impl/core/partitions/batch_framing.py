@@ -10,7 +10,12 @@ import struct
 
 from reference_impl.core.refused import Refused
 from reference_impl.wire import Compression, ErrorCode, read_header
-from reference_impl.wire.batch_header import HEADER_BYTES, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_BIT
+from reference_impl.wire.batches.batch_header import (
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    MAGIC,
+    TRANSACTIONAL_BIT,
+)
 
 ZSTD_SINCE = 7
 """First version of Produce which may carry zstd (KIP-110)."""

@@ -35,8 +35,13 @@ from reference_impl.wire import (
     read_header,
     set_timestamps,
 )
-from reference_impl.wire.batch_header import COMPRESSION_BITS, HEADER_BYTES, LOG_OVERHEAD, patched
-from reference_impl.wire.compression import PIECE_BYTES, compress_pieces, expand
+from reference_impl.wire.batches.batch_header import (
+    COMPRESSION_BITS,
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    patched,
+)
+from reference_impl.wire.batches.compression import PIECE_BYTES, compress_pieces, expand
 
 Result = TypeVar("Result")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
-from reference_impl.wire.compression import UNCOMPRESSED_BYTES_MAX
+from reference_impl.wire.batches.compression import UNCOMPRESSED_BYTES_MAX
 
 Bytes = bytes | bytearray | memoryview
 LONG = 63

@@ -7,7 +7,7 @@ from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.readable_log import ReadableLog
 from reference_impl.core.log.segment import Segment
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.wire.records import BatchHeader, Record
+from reference_impl.wire.batches.records import BatchHeader, Record
 
 MINUTE_MS = 60_000
 

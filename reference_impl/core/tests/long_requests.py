@@ -8,7 +8,7 @@ from typing import Any
 
 from reference_impl.core.handlers import HANDLERS
 from reference_impl.wire import API_NAMES, Struct, request_definition
-from reference_impl.wire.fields import Field, StructType
+from reference_impl.wire.codec.fields import Field, StructType
 
 NAMES = {"group_id": "g", "transactional_id": "tx", "v3_and_below_transactional_id": "tx"}
 """What a field holds that says where the elements belong."""

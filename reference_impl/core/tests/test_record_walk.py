@@ -21,7 +21,7 @@ from reference_impl.core.partitions.record_walk import (
     walk_records,
 )
 from reference_impl.wire import CorruptRecord, Record
-from reference_impl.wire.records import decode_records, encode_records
+from reference_impl.wire.batches.records import decode_records, encode_records
 
 
 def altered_records(random: Random) -> tuple[bytes, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.host.intake import DEFAULT_BYTES, SMALL_BYTES, STANDSTILL_S, Intake
+from reference_impl.host.tcp.intake import DEFAULT_BYTES, SMALL_BYTES, STANDSTILL_S, Intake
 from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.wire import ApiKey
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from reference_impl.host.turns import TURN_S, Turns
+from reference_impl.host.tcp.turns import TURN_S, Turns
 
 
 class Pile:

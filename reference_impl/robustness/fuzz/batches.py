@@ -23,7 +23,7 @@ from reference_impl.wire import (
     RecordBatch,
     control_record,
 )
-from reference_impl.wire.batch_header import HEADER
+from reference_impl.wire.batches.batch_header import HEADER
 
 BOMB_BYTES = 160 << 20
 """Over the limit of decompression, so that it must be met before the memory is taken."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from reference_impl.wire.fields import Field, Struct, StructType
-from reference_impl.wire.schema import Definition
+from reference_impl.wire.codec.fields import Field, Struct, StructType
+from reference_impl.wire.codec.schema import Definition
 
 WIDTH = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 

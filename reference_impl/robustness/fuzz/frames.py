@@ -1,6 +1,6 @@
 """Requests, whole or with one piece broken.
 
-The pieces of a request carry their field paths (`wire/pieces.py`), so exactly one is dropped,
+The pieces of a request carry their field paths (`wire/codec/pieces.py`), so exactly one is dropped,
 doubled, resized, or cut through; everything around it stays as it should be.
 """
 
@@ -14,9 +14,9 @@ from random import Random
 from reference_impl.robustness.fuzz import chance
 from reference_impl.robustness.fuzz.values import Values
 from reference_impl.wire import Malformed, Struct, encode_request_header, request_definition
-from reference_impl.wire.pieces import Piece, pieces
-from reference_impl.wire.primitives import uvarint
-from reference_impl.wire.schema import Definition
+from reference_impl.wire.codec.pieces import Piece, pieces
+from reference_impl.wire.codec.primitives import uvarint
+from reference_impl.wire.codec.schema import Definition
 
 CLIENT_IDS = ("fuzz", "fuzz-client", "", None, "x" * 300)
 LENGTHS = (-1, -2, -(2**31), 0, 1, 2, 127, 128, 1000, 0x7FFF, 0x8000, 10**6, 2**31 - 1)

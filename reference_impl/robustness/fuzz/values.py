@@ -16,7 +16,7 @@ from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.robustness.fuzz.batches import Batches
 from reference_impl.robustness.fuzz.chance import BY_CHANCE
 from reference_impl.wire import ZERO_UUID, Struct, definition
-from reference_impl.wire.fields import Field, StructType
+from reference_impl.wire.codec.fields import Field, StructType
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 TOPICS = tuple(f"fuzz-{number}" for number in range(8))

@@ -23,7 +23,7 @@ from reference_impl.wire import (
     patched,
     request_definition,
 )
-from reference_impl.wire.records import encode_records
+from reference_impl.wire.batches.records import encode_records
 
 CROWD = 20
 PIPELINED_BYTES = 256 * 1024

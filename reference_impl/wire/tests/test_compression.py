@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference_impl.wire.compression import Compression, compress, decompress, expand
+from reference_impl.wire.batches.compression import Compression, compress, decompress, expand
 from reference_impl.wire.malformed import CorruptRecord
 from reference_impl.wire.tests.memory import peak_memory
 

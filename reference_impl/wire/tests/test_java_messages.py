@@ -12,7 +12,7 @@ import pytest
 
 from reference_impl.robustness.fuzz import chance
 from reference_impl.wire import messages
-from reference_impl.wire.fields import Field, Struct, StructType
+from reference_impl.wire.codec.fields import Field, Struct, StructType
 from reference_impl.wire.tests import java_oracle
 
 ROUNDS = 3

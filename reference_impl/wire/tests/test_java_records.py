@@ -6,10 +6,9 @@ from random import Random
 
 import pytest
 
-from reference_impl.wire.batch_header import read_header
-from reference_impl.wire.compression import Compression
-from reference_impl.wire.malformed import CorruptRecord
-from reference_impl.wire.records import (
+from reference_impl.wire.batches.batch_header import read_header
+from reference_impl.wire.batches.compression import Compression
+from reference_impl.wire.batches.records import (
     NO_TIMESTAMP,
     ControlRecordType,
     Record,
@@ -17,6 +16,7 @@ from reference_impl.wire.records import (
     end_txn_marker,
     patched,
 )
+from reference_impl.wire.malformed import CorruptRecord
 from reference_impl.wire.tests import java_oracle
 
 pytestmark = pytest.mark.needs("jdk", "kafka-jars")

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference_impl.wire.compression import Compression
-from reference_impl.wire.malformed import CorruptRecord, Malformed
-from reference_impl.wire.records import (
+from reference_impl.wire.batches.compression import Compression
+from reference_impl.wire.batches.records import (
     NO_TIMESTAMP,
     ControlRecordType,
     Record,
@@ -28,6 +27,7 @@ from reference_impl.wire.records import (
     set_timestamps,
     varint,
 )
+from reference_impl.wire.malformed import CorruptRecord, Malformed
 
 # Written down by hand from the documentation of the record batch.
 AFTER_THE_CRC = bytes.fromhex(

@@ -9,9 +9,9 @@ import pytest
 
 from reference_impl.robustness.fuzz import chance
 from reference_impl.wire import Malformed, definition
+from reference_impl.wire.codec.pieces import pieces
+from reference_impl.wire.codec.primitives import read_uvarint, uvarint
 from reference_impl.wire.messages import KAFKA_VERSIONS, names
-from reference_impl.wire.pieces import pieces
-from reference_impl.wire.primitives import read_uvarint, uvarint
 
 PRODUCE = definition("ProduceRequest")
 FETCH_RESPONSE = definition("FetchResponse")

@@ -8,8 +8,8 @@ import pytest
 
 from reference_impl.wire import messages, schemas
 from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, valid_versions
+from reference_impl.wire.codec.fields import snake_case
 from reference_impl.wire.errors import DEFINITE, ERRORS, MESSAGES, RETRIABLE, ErrorCode, error_name
-from reference_impl.wire.fields import snake_case
 from reference_impl.wire.frames import request_header_version, response_header_version
 from reference_impl.wire.schemas.derive import derive, main, render
 from reference_impl.wire.tests import java_oracle

@@ -9,7 +9,7 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES, append
 from reference_impl.core.storage import Storage
-from reference_impl.wire.records import Record, RecordBatch
+from reference_impl.wire.batches.records import Record, RecordBatch
 
 COMPACT = LogConfig(
     cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.01, delete_retention_ms=1000

@@ -10,7 +10,13 @@ from reference_impl.core.log.partition_log import AppendResult, PartitionLog
 from reference_impl.core.log.recovery import RecoverySteps
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage, Storage
-from reference_impl.wire.records import BatchHeader, Record, RecordBatch, batches, read_header
+from reference_impl.wire.batches.records import (
+    BatchHeader,
+    Record,
+    RecordBatch,
+    batches,
+    read_header,
+)
 
 RULES = Rules()
 TOPIC_ID = uuid.UUID(int=7)

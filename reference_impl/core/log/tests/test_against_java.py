@@ -14,8 +14,8 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import append, batch, open_log, values
 from reference_impl.host.disk import Disk
-from reference_impl.wire.batch_header import TRANSACTIONAL_BIT
-from reference_impl.wire.records import Compression, ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.batch_header import TRANSACTIONAL_BIT
+from reference_impl.wire.batches.records import Compression, ControlRecordType, end_txn_marker
 from reference_impl.wire.tests.java_oracle import launch
 
 pytestmark = pytest.mark.needs("java", "kafka-jars")

@@ -20,8 +20,8 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.cleaning import COMPACT, KeyValue, batches_of, left, put
 from reference_impl.core.log.tests.dying import Died, DyingStorage
 from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append
-from reference_impl.wire.batch_header import TRANSACTIONAL_BIT
-from reference_impl.wire.records import ControlRecordType, RecordBatch, end_txn_marker
+from reference_impl.wire.batches.batch_header import TRANSACTIONAL_BIT
+from reference_impl.wire.batches.records import ControlRecordType, RecordBatch, end_txn_marker
 
 CONFIG = replace(
     COMPACT,

@@ -15,7 +15,7 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append, batch, header_of, values
 from reference_impl.core.storage import MemoryStorage, Storage
 from reference_impl.host.disk import Disk
-from reference_impl.wire.records import Compression
+from reference_impl.wire.batches.records import Compression
 
 CONFIG = LogConfig(internal_segment_bytes=700, index_interval_bytes=150)
 PRODUCER = 9

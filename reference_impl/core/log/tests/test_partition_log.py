@@ -17,8 +17,8 @@ from reference_impl.core.log.tests.helpers import (
     values,
 )
 from reference_impl.core.storage import MemoryStorage, StorageError
-from reference_impl.wire.batch_header import LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT
-from reference_impl.wire.records import (
+from reference_impl.wire.batches.batch_header import LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT
+from reference_impl.wire.batches.records import (
     Compression,
     ControlRecordType,
     RecordBatch,

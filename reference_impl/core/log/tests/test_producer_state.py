@@ -21,8 +21,8 @@ from reference_impl.core.log.producer_state import (
 from reference_impl.core.log.tests.helpers import batch, header_of
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire import ErrorCode
-from reference_impl.wire.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
-from reference_impl.wire.records import (
+from reference_impl.wire.batches.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
+from reference_impl.wire.batches.records import (
     BatchHeader,
     ControlRecordType,
     Record,

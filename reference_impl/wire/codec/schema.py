@@ -10,16 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reference_impl.wire.fields import Field, Struct, StructType, parse_versions, struct_type
-from reference_impl.wire.malformed import (
-    READ_ERRORS,
-    WRITE_ERRORS,
-    Budget,
-    Malformed,
-    unreadable,
-    unwritable,
-)
-from reference_impl.wire.primitives import (
+from reference_impl.wire.codec.fields import Field, Struct, StructType, parse_versions, struct_type
+from reference_impl.wire.codec.primitives import (
     FIXED,
     Codec,
     Reader,
@@ -32,7 +24,15 @@ from reference_impl.wire.primitives import (
     string,
     uvarint,
 )
-from reference_impl.wire.straight import make_reader, make_writer
+from reference_impl.wire.codec.straight import make_reader, make_writer
+from reference_impl.wire.malformed import (
+    READ_ERRORS,
+    WRITE_ERRORS,
+    Budget,
+    Malformed,
+    unreadable,
+    unwritable,
+)
 
 __all__ = ["Definition", "Malformed", "Struct", "compile_field", "compile_struct"]
 

@@ -13,7 +13,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Self
 
-from reference_impl.wire.batch_header import (
+from reference_impl.wire.batches.batch_header import (
     CONTROL_BIT,
     HEADER,
     LOG_APPEND_TIME_BIT,
@@ -30,7 +30,7 @@ from reference_impl.wire.batch_header import (
     set_timestamps,
     with_header,
 )
-from reference_impl.wire.compression import (
+from reference_impl.wire.batches.compression import (
     UNCOMPRESSED_BYTES_MAX,
     Compression,
     compress,

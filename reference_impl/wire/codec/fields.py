@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from reference_impl.wire.primitives import ZERO_UUID
-from reference_impl.wire.straight import make_init
+from reference_impl.wire.codec.primitives import ZERO_UUID
+from reference_impl.wire.codec.straight import make_init
 
 VERSION_MAX = 0x7FFF
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from reference_impl.wire.fields import Field, Struct, StructType
-from reference_impl.wire.primitives import FIXED, length_codec, uvarint
-from reference_impl.wire.schema import Definition, compile_field
-from reference_impl.wire.straight import TAGS
+from reference_impl.wire.codec.fields import Field, Struct, StructType
+from reference_impl.wire.codec.primitives import FIXED, length_codec, uvarint
+from reference_impl.wire.codec.schema import Definition, compile_field
+from reference_impl.wire.codec.straight import TAGS
 
 
 @dataclass(frozen=True, slots=True)

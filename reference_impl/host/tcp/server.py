@@ -16,13 +16,13 @@ from typing import cast
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.security.listeners import Listener
-from reference_impl.host.connection import Connection
-from reference_impl.host.departures import departures
 from reference_impl.host.disk import files_open_max
-from reference_impl.host.garbage import GarbageCollection
-from reference_impl.host.intake import Intake
 from reference_impl.host.node import NodeHost
-from reference_impl.host.turns import Turns
+from reference_impl.host.tcp.connection import Connection
+from reference_impl.host.tcp.departures import departures
+from reference_impl.host.tcp.garbage import GarbageCollection
+from reference_impl.host.tcp.intake import Intake
+from reference_impl.host.tcp.turns import Turns
 
 SWEEPS_PER_IDLE_PERIOD = 4
 SWEEP_S_MAX = 1.0

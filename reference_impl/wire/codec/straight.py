@@ -14,8 +14,8 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
+from reference_impl.wire.codec.primitives import Codec, Reader, Writer
 from reference_impl.wire.malformed import READ_ERRORS, WRITE_ERRORS, unreadable, unwritable
-from reference_impl.wire.primitives import Codec, Reader, Writer
 
 TAGS = "tagged_fields"  # what a path calls the section of KIP-482
 Constants = Sequence[tuple[str, Any]]

@@ -17,11 +17,11 @@ from typing import Protocol, TypeVar, cast
 from reference_impl.core.events import Request
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.security.listeners import Listener
-from reference_impl.host.departures import Departure
-from reference_impl.host.intake import Intake
 from reference_impl.host.node import ELEMENTS_AT_ONCE, NodeHost, Parts
-from reference_impl.host.sendfile import Direct, Encrypted, FileAnswer
-from reference_impl.host.turns import Turns
+from reference_impl.host.tcp.departures import Departure
+from reference_impl.host.tcp.intake import Intake
+from reference_impl.host.tcp.sendfile import Direct, Encrypted, FileAnswer
+from reference_impl.host.tcp.turns import Turns
 from reference_impl.wire import (
     API_NAMES,
     ApiKey,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from reference_impl.wire.compression import Compression
+from reference_impl.wire.batches.compression import Compression
 from reference_impl.wire.malformed import CorruptRecord
 
 Buffer = bytes | bytearray | memoryview
