@@ -1,5 +1,10 @@
 """Probes: the proof that each fault takes effect on each backend, and heals. One literal table.
 
+What is between nodes is proved on three small nodes that only dial and answer, behind the same
+layout and links as Apache Kafka's; those marked nightly run on Apache Kafka itself. Applying is
+timed against what is promised (kill, pause and clock 10 ms; links, stalls and other faults of disks
+50 ms; loss of power 1 s): a busy machine may be slower, which is shown and is no failure.
+
 To add one: a function over a Site (frame.py shows how), and a line here.
 """
 

@@ -2,7 +2,8 @@
 frequent, of topics, brokers and clients.
 
 Each is drawn for some runs only, so that the usual settings are run, too. The settings of the
-workload or the scenario override those drawn.
+workload or the scenario override those drawn; run.json keeps what was drawn, under `drawn`. Targets
+that are not ours are not varied.
 """
 
 from __future__ import annotations

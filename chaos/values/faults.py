@@ -168,7 +168,8 @@ class NarrowLinks(Fault):
 @dataclass(frozen=True)
 class ResetConnections(Fault):
     """End connections instead of answering, after_ms later, new ones by a reset (TCP RST): the
-    request was executed, but the client does not learn that."""
+    request was executed, but the client does not learn that. Toxiproxy resets those that are opened
+    after it was asked to; those that are open then are closed."""
 
     node: Node
     after_ms: int = 0

@@ -2,6 +2,11 @@
 
 They are the proof that the judges work: each says what it breaks and what must catch it
 (`touchstone bugs` runs them all).
+
+Some misdeeds are not planted, since nobody promises otherwise: a leader that drops batches sent
+with acks=0 (DUR-1); a tombstone that stays longer than `delete.retention.ms`, which goes with some
+later cleaning; a log start that goes back when a broker is killed, which Apache Kafka writes down
+once a minute.
 """
 
 from __future__ import annotations
