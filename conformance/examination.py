@@ -160,6 +160,14 @@ class Examined:
         self.cluster.perform(Heal())
         self.cluster.restart()
 
+    def start_again(self, broker_id: int) -> None:
+        """Start one node that was killed, and leave the others as they are."""
+        cluster = self._local_cluster()
+        number = cluster.number_of(broker_id)
+        for member in cluster.members():
+            if member.number == number:
+                member.start()
+
     def stop_and_restart(self) -> None:
         """Send SIGTERM, so that the target can shut down cleanly; then start again on the same
         data."""
