@@ -44,3 +44,7 @@ def disk_errors_refused() -> Iterator[None]:
         yield
     except StorageError as error:
         raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+
+
+TIMED_OUT = Refused(ErrorCode.REQUEST_TIMED_OUT, None)
+"""The answer to a request that leaves the controller no time (timeout_ms 0 or below)."""

@@ -121,7 +121,8 @@ def tombstones(rules: type[Rules]) -> object:
 
 def cleaned_in_a_transaction(rules: type[Rules]) -> object:
     world = transactional_world(QUICK, rules=rules)
-    world.call(ApiKey.DELETE_TOPICS, 5, topic_names=["t"])  # to be made anew, compacted
+    # It is deleted to be made again, compacted.
+    world.call(ApiKey.DELETE_TOPICS, 5, topic_names=["t"], timeout_ms=1_000)
     world.create_topic("t", **COMPACTED)
     put(world, "k", "committed")
     producer = Producer(world)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.topic_changes import grow_topic, plan_growth
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import TIMED_OUT, Refused
 from reference_impl.core.requests.giving_way import counted, for_each
 from reference_impl.core.security.permissions import ALTER_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -19,6 +20,12 @@ RESPONSE = definition("CreatePartitionsResponse")
 def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
     """Give topics more partitions; existing data stays where it is."""
     times = yield from counted(request, (topic.name for topic in request.body.topics))
+    if request.body.timeout_ms <= 0:
+        asked = partial(is_asked, broker, request, times)
+        if any((yield from for_each(request, request.body.topics, asked))):
+            # Kafka's controller gives up before it begins (KafkaEventQueue.java, deadlines).
+            yield Respond(request, timed_out(request.body))
+            return
     rows = []
     for wanted in {topic.name: topic for topic in request.body.topics}.values():
         yield GiveWay(request)
@@ -30,6 +37,25 @@ def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effec
             row.error_code, row.error_message = refused.code, refused.message
     # RESPOND
     yield Respond(request, RESPONSE.new(results=rows))
+
+
+def is_asked(broker: Broker, request: Request, times: Mapping[str, int], wanted: Struct) -> bool:
+    """Return whether the controller is asked for this topic: named once, and permitted."""
+    return times[wanted.name] == 1 and broker.access.may(request, ALTER_TOPIC, wanted.name)
+
+
+def timed_out(body: Struct) -> Struct:
+    """Answer REQUEST_TIMED_OUT for each topic of a request that leaves no time."""
+    rows = [
+        RESPONSE.struct(
+            "CreatePartitionsTopicResult",
+            name=topic.name,
+            error_code=TIMED_OUT.code,
+            error_message=TIMED_OUT.message,
+        )
+        for topic in body.topics
+    ]
+    return RESPONSE.new(results=rows)
 
 
 def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> Iterator[Effect]:

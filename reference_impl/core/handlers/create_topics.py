@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 
 from reference_impl.core.broker import Broker
@@ -17,7 +17,7 @@ from reference_impl.core.controller.topic_changes import (
 )
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import TIMED_OUT, Refused
 from reference_impl.core.requests.giving_way import counted, for_each
 from reference_impl.core.security.permissions import (
     CREATE_IN_CLUSTER,
@@ -33,6 +33,13 @@ def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
     """Create the topics that can be created; each gets its own result."""
     body = RESPONSE.new()
     times = yield from counted(request, (topic.name for topic in request.body.topics))
+    if request.body.timeout_ms <= 0:
+        asked = partial(is_asked, broker, request, times)
+        if any((yield from for_each(request, request.body.topics, asked))):
+            # Kafka's controller gives up before it begins (KafkaEventQueue.java, deadlines).
+            body.topics = [refusal(topic.name, TIMED_OUT) for topic in request.body.topics]
+            yield Respond(request, body)
+            return
     partitions = yield from for_each(request, request.body.topics, partial(partitions_in, broker))
     too_many = refused_number(sum(partitions))
     answered = set()
@@ -50,6 +57,14 @@ def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
             body.topics.append(refusal(wanted.name, refused))
     # RESPOND
     yield Respond(request, body)
+
+
+def is_asked(broker: Broker, request: Request, times: Mapping[str, int], wanted: Struct) -> bool:
+    """Return whether the controller is asked for this topic: named once, and permitted."""
+    return times[wanted.name] == 1 and (
+        broker.access.may(request, CREATE_IN_CLUSTER)
+        or broker.access.may(request, CREATE_TOPIC, wanted.name)
+    )
 
 
 def partitions_in(broker: Broker, wanted: Struct) -> int:

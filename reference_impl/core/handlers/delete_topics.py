@@ -3,14 +3,16 @@ KIP-516 (topic ids since v6)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from functools import partial
+from uuid import UUID
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import delete_topic
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import TIMED_OUT, Refused
 from reference_impl.core.requests.giving_way import counted, for_each
 from reference_impl.core.security.permissions import (
     DELETE_IN_CLUSTER,
@@ -30,6 +32,13 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
     body = RESPONSE.new()
     wanted_topics = yield from wanted_in(request)
     times = yield from counted(request, ((row.name, row.topic_id) for row in wanted_topics))
+    if request.body.timeout_ms <= 0 and broker.config.flag("delete.topic.enable"):
+        asked = partial(is_asked, times)
+        if any((yield from for_each(request, wanted_topics, asked))):
+            # Kafka's controller gives up before it begins (KafkaEventQueue.java, deadlines).
+            body.responses = [timed_out(wanted) for wanted in wanted_topics]
+            yield Respond(request, body)
+            return
     answered = set()
     for wanted in wanted_topics:
         yield GiveWay(request)
@@ -51,6 +60,23 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
         body.responses.append(answer)
     # RESPOND
     yield Respond(request, body)
+
+
+def is_asked(times: Mapping[tuple[str | None, UUID], int], wanted: Struct) -> bool:
+    """Return whether the controller is asked for this topic: by a name or by an id, and once."""
+    by_id = wanted.topic_id != ZERO_UUID
+    return by_id == (wanted.name is None) and times[wanted.name, wanted.topic_id] == 1
+
+
+def timed_out(wanted: Struct) -> Struct:
+    """Return the row of a topic for which the request leaves no time."""
+    return RESPONSE.struct(
+        "DeletableTopicResult",
+        name=wanted.name,
+        topic_id=wanted.topic_id,
+        error_code=TIMED_OUT.code,
+        error_message=TIMED_OUT.message,
+    )
 
 
 def wanted_in(request: Request) -> Generator[Effect, None, list[Struct]]:

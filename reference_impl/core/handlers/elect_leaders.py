@@ -12,14 +12,13 @@ from functools import partial
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import TIMED_OUT, Refused
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("ElectLeadersResponse")
 PREFERRED, UNCLEAN = 0, 1
-TIMED_OUT = Refused(ErrorCode.REQUEST_TIMED_OUT, None)
 
 
 def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:

@@ -141,7 +141,7 @@ def test_topics_and_partitions_that_come_later_are_assigned(world: World) -> Non
     topic = request_definition(ApiKey.CREATE_PARTITIONS).struct(
         "CreatePartitionsTopic", name="later", count=5, assignments=None
     )
-    answer = world.call(ApiKey.CREATE_PARTITIONS, 3, topics=[topic])
+    answer = world.call(ApiKey.CREATE_PARTITIONS, 3, topics=[topic], timeout_ms=1_000)
     assert answer.results[0].error_code == ErrorCode.NONE
     one.settle()
     assert len(one.owned) == 9
@@ -154,7 +154,12 @@ def test_a_topic_that_is_deleted_is_taken_away(world: World) -> None:
     one.settle()
     gone = topic_id(world, "b")
     state = request_definition(ApiKey.DELETE_TOPICS).struct("DeleteTopicState", name="b")
-    assert world.call(ApiKey.DELETE_TOPICS, 6, topics=[state]).responses[0].error_code == 0
+    assert (
+        world.call(ApiKey.DELETE_TOPICS, 6, topics=[state], timeout_ms=1_000)
+        .responses[0]
+        .error_code
+        == 0
+    )
     one.settle()
     assert {topic for topic, _ in one.owned} == {topic_id(world, "a")}
     assert gone not in {topic for topic, _ in group_in(world).owners}

@@ -120,7 +120,7 @@ class Groups(RuleBasedStateMachine):
                 count=len(topic.partitions) + 1,
                 assignments=None,
             )
-            self.world.call(ApiKey.CREATE_PARTITIONS, 3, topics=[row])
+            self.world.call(ApiKey.CREATE_PARTITIONS, 3, topics=[row], timeout_ms=1_000)
 
     def check(self, code: int) -> None:
         assert code in FINE, ErrorCode(code)

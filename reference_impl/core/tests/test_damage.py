@@ -62,7 +62,12 @@ def test_a_damaged_partition_can_be_deleted() -> None:
     world, _, _ = damaged_world()
     world.kill()
     topic = request_definition(ApiKey.DELETE_TOPICS).struct("DeleteTopicState", name="bad")
-    assert world.call(ApiKey.DELETE_TOPICS, 6, topics=[topic]).responses[0].error_code == 0
+    assert (
+        world.call(ApiKey.DELETE_TOPICS, 6, topics=[topic], timeout_ms=1_000)
+        .responses[0]
+        .error_code
+        == 0
+    )
     world.create_topic("bad")
     assert world.produce("bad", "new").base_offset == 0
     assert world.read_all("bad") == ["new"]

@@ -60,7 +60,7 @@ def test_a_fetch_of_a_client_that_left_is_forgotten(world: World) -> None:
 
 def test_deleting_the_topic_completes_a_fetch_with_an_error(world: World) -> None:
     number = world.send(FETCH, 12, world.fetch_body("t", max_wait_ms=500), client=2)
-    world.call(ApiKey.DELETE_TOPICS, 3, topic_names=["t"])
+    world.call(ApiKey.DELETE_TOPICS, 3, topic_names=["t"], timeout_ms=1_000)
     answer = world.answer_to(number)
     assert answer is not None
     code = answer.responses[0].partitions[0].error_code

@@ -125,7 +125,12 @@ def test_files_of_deleted_segments_and_topics_go_after_a_delay() -> None:
     world.wait(600)
     world.produce("t", "young")
     topic = request_definition(ApiKey.DELETE_TOPICS).struct("DeleteTopicState", name="gone")
-    assert world.call(ApiKey.DELETE_TOPICS, 6, topics=[topic]).responses[0].error_code == 0
+    assert (
+        world.call(ApiKey.DELETE_TOPICS, 6, topics=[topic], timeout_ms=1_000)
+        .responses[0]
+        .error_code
+        == 0
+    )
     world.wait(600)
 
     def doomed() -> set[str]:

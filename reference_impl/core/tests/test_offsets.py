@@ -65,7 +65,7 @@ def test_too_much_metadata_is_refused(world: World) -> None:
 
 def test_commits_end_with_their_topic(world: World) -> None:
     Client(world, 9).commit(3)
-    world.call(ApiKey.DELETE_TOPICS, 3, topic_names=["t"])
+    world.call(ApiKey.DELETE_TOPICS, 3, topic_names=["t"], timeout_ms=1_000)
     assert committed(world) == -1
     world.create_topic("t", 2)
     world.kill()

@@ -124,7 +124,7 @@ def test_a_deleted_topic_is_gone_and_its_name_begins_anew() -> None:
     world = World()
     first = world.create_topic("t")
     world.produce("t", "a")
-    world.call(ApiKey.DELETE_TOPICS, 3, topic_names=["t"])
+    world.call(ApiKey.DELETE_TOPICS, 3, topic_names=["t"], timeout_ms=1_000)
     assert metadata(world, allow_auto_topic_creation=False).error_code == (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     )
@@ -135,13 +135,49 @@ def test_a_deleted_topic_is_gone_and_its_name_begins_anew() -> None:
     assert world.node.broker.image.topics["t"].topic_id == second
 
 
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_a_request_without_time_changes_nothing(timeout_ms: int) -> None:
+    """Seen on Apache Kafka 4.3.1: each row times out, wrong and repeated ones, too; but where no
+    row is left for the controller each has its own error."""
+    world = World()
+    world.create_topic("t")
+    deletion = request_definition(ApiKey.DELETE_TOPICS)
+    growth = request_definition(ApiKey.CREATE_PARTITIONS)
+
+    def codes(*names: str) -> list[list[int]]:
+        made = [CREATE.struct("CreatableTopic", name=name, num_partitions=1) for name in names]
+        gone = [deletion.struct("DeleteTopicState", name=name) for name in names]
+        grown = [growth.struct("CreatePartitionsTopic", name=name, count=3) for name in names]
+        fields: dict[str, Any] = {"timeout_ms": timeout_ms}
+        return [
+            [
+                t.error_code
+                for t in world.call(ApiKey.CREATE_TOPICS, 7, topics=made, **fields).topics
+            ],
+            [
+                t.error_code
+                for t in world.call(ApiKey.DELETE_TOPICS, 6, topics=gone, **fields).responses
+            ],
+            [
+                t.error_code
+                for t in world.call(ApiKey.CREATE_PARTITIONS, 3, topics=grown, **fields).results
+            ],
+        ]
+
+    assert codes("t", "a b", "a b", "new") == [[ErrorCode.REQUEST_TIMED_OUT] * 4] * 3
+    assert codes("t", "t") == [[ErrorCode.INVALID_REQUEST]] * 3
+    assert codes() == [[]] * 3
+    assert list(world.node.broker.image.topics) == ["t"]
+    assert len(metadata(world).partitions) == 1
+
+
 def test_a_topic_grows_and_keeps_its_data() -> None:
     world = World()
     world.create_topic("t")
     world.produce("t", "a")
     of = request_definition(ApiKey.CREATE_PARTITIONS)
     row = of.struct("CreatePartitionsTopic", name="t", count=3, assignments=None)
-    answer = world.call(ApiKey.CREATE_PARTITIONS, 3, topics=[row])
+    answer = world.call(ApiKey.CREATE_PARTITIONS, 3, topics=[row], timeout_ms=1_000)
     assert answer.results[0].error_code == 0
     assert len(metadata(world).partitions) == 3
     assert world.read_all("t") == ["a"]

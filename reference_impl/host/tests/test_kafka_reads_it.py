@@ -26,7 +26,7 @@ def live_a_little(broker: BrokerProcess) -> None:
         )
         topic = of.struct("OffsetCommitRequestTopic", name="t", partitions=[row])
         client.call(ApiKey.OFFSET_COMMIT, 9, group_id="g", topics=[topic])
-        client.call(ApiKey.DELETE_TOPICS, 5, topic_names=["t"])
+        client.call(ApiKey.DELETE_TOPICS, 5, topic_names=["t"], timeout_ms=1_000)
 
 
 @pytest.mark.needs("java", "kafka-jars")
