@@ -167,6 +167,7 @@ class ShareMember:
         answer = (connection or self.leader).call("ShareFetch", version, **(fields | changed))
         if answer.error_code == ErrorCode.NONE:
             self.session_epoch += 1
+            self.lock_ms = answer.acquisition_lock_timeout_ms
         return answer
 
     def fetch(self, **changed: Any) -> Fetched:
@@ -210,6 +211,8 @@ class ShareMember:
         answer = self.leader.call("ShareAcknowledge", version, **(fields | changed))
         if answer.error_code == ErrorCode.NONE:
             self.session_epoch += 1
+            if version >= 2:
+                expect(answer.acquisition_lock_timeout_ms, self.lock_ms, "time of the lock")
         return answer
 
     def acknowledge(self, *acks: Struct, error: ErrorCode = ErrorCode.NONE) -> None:

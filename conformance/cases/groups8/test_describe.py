@@ -58,6 +58,26 @@ def test_a_member_is_described_with_its_assignment(wire: Wire, version: int) -> 
 
 
 @case("GRP8-27", "ConsumerGroupDescribe", spec=SPEC, priority="P1")
+def test_a_member_is_described_with_nothing_that_it_did_not_say(wire: Wire, version: int) -> None:
+    """A member without an instance id and a rack is shown with null for both; a subscription by
+    pattern shows the pattern and no topics, and one without a pattern null or the empty one."""
+    beats, topic = wire.version("ConsumerGroupHeartbeat", 1), wire.create_topic()
+    plain = ConsumerMember.stable(wire, topic)
+    pattern = f"{topic.name[:-1]}.?"
+    by_pattern = ConsumerMember.of(wire, topic, version=beats, regex=pattern)
+    by_pattern.join(subscribed_topic_names=None)
+    told: list[tuple[ConsumerMember, set[str | None], list[str]]] = [
+        (plain, {None, ""}, [topic.name]),
+        (by_pattern, {pattern}, []),
+    ]
+    for member, patterns, names in told:
+        shown = member.described(version).members[0]
+        expect((shown.instance_id, shown.rack_id), (None, None), "(instance, rack)")
+        expect(shown.subscribed_topic_regex, patterns, "pattern")
+        expect(list(shown.subscribed_topic_names), names, "subscribed topics")
+
+
+@case("GRP8-27", "ConsumerGroupDescribe", spec=SPEC, priority="P1")
 def test_what_is_no_consumer_group_is_not_found(wire: Wire, version: int) -> None:
     """An unknown group and a group of the classic protocol get GROUP_ID_NOT_FOUND (69), beside a
     group that is described."""

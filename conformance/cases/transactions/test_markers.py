@@ -32,7 +32,8 @@ def test_a_marker_for_an_unknown_partition_is_refused(wire: Wire, version: int) 
 )
 def test_a_former_coordinator_writes_no_marker(wire: Wire, version: int) -> None:
     """Once a coordinator of a later epoch has written a marker, one of an earlier epoch gets
-    TRANSACTION_COORDINATOR_FENCED (52), and nothing is appended."""
+    TRANSACTION_COORDINATOR_FENCED (52), and nothing is appended; DescribeProducers tells the later
+    epoch."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, b"a")
     name = (producer.producer_id, producer.epoch)
@@ -41,6 +42,7 @@ def test_a_former_coordinator_writes_no_marker(wire: Wire, version: int) -> None
     code = write_marker(wire, topic, *name, version, coordinator_epoch=8)
     expect(code, ErrorCode.TRANSACTION_COORDINATOR_FENCED, "error, epoch 8")
     expect(wire.end_offset(topic), end, "end offset afterwards")
+    expect(state_of(wire, topic, producer).coordinator_epoch, 9, "coordinator epoch told")
 
 
 @case(
