@@ -176,7 +176,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
         "(topic rows), its own and those which its brokers give it: cleanup.policy, "
         "retention.ms, retention.bytes, delete.retention.ms; "
         "segment.ms; log.retention.check.interval.ms and "
-        "log.initial.task.delay.ms of its brokers; a client's own: "
+        "log.initial.task.delay.ms of its brokers; message.timestamp.type; a client's own: "
         "session.timeout.ms, max.poll.interval.ms (subscribe), group.protocol (subscribe, owned), "
         "transaction.timeout.ms "
         "(init_producer)",

@@ -27,6 +27,7 @@ CLAIMS = {
     "(Compaction leaves gaps, control records take offsets; records that were never below the high "
     "watermark may be truncated and their offsets used again.)",
     "REC-1": "A record batch is protected by a CRC-32C over all but its first fields.",
+    "REC-3": "A bit of each batch tells whether its timestamps are the sender's or the broker's.",
     "RET-1": "Retention removes whole segments of the log's beginning. (An active segment that has "
     "expired is rolled, and goes too.)",
     "RET-2": "retention.ms=-1 keeps records for ever; whichever limit, time or size, is reached "
@@ -89,6 +90,7 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "replica_agreement": ("another record", ("REP-3", "EPO-1")),
     "compaction": ("the last value", ("CMP-1", "CMP-3")),
     "retention": ("too early", ("RET-1", "RET-2")),
+    "timestamp_types": ("not stamped by the broker", ("REC-3",)),
     "stale_reads": ("nothing returned for an hour", ("FET-1", "REP-1")),
     "group_liveness": ("no member takes over from one that crashed", ("GRP-2",)),
     "delivery_semantics": ("exactly once, twice", ("SEM-1", "SEM-2", "SEM-3")),

@@ -33,6 +33,7 @@ from linearizability.checkers.producer_order import ProducerOrder
 from linearizability.checkers.replica_agreement import ReplicaAgreement
 from linearizability.checkers.retention import Retention
 from linearizability.checkers.stale_reads import StaleReads
+from linearizability.checkers.timestamp_types import TimestampTypes
 from linearizability.checkers.torn_transactions import TornTransactions
 from linearizability.checkers.unseen_writes import UnseenWrites
 from linearizability.checkers.write_cycles import WriteCycles
@@ -70,6 +71,7 @@ CHECKERS: Mapping[str, Checker] = {
         ReplicaAgreement(),
         Compaction(),
         Retention(),
+        TimestampTypes(),
         StaleReads(),
         GroupLiveness(),
         DeliverySemantics(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.hand_written.rows import DELETES, LOG, RAW, SAYS, TOPIC, WHOLE, Row, S
+from linearizability.hand_written.rows import DELETES, LOG, RAW, SAYS, TOPIC, WHOLE, P, Row, S
 
 K: Row = {"key": "k"}
 J: Row = {"key": "j"}
@@ -25,7 +25,25 @@ def _at(second: int) -> Row:
     return {"t_invoke_ns": second * SECOND_NS, "t_complete_ns": second * SECOND_NS}
 
 
+CREATED: Row = {"timestamp_type": "create"}
+APPENDED: Row = {"timestamp_type": "append"}
+BY_BROKER = '{"message.timestamp.type": "LogAppendTime"}'
+BY_SENDER = '{"message.timestamp.type": "CreateTime"}'
+
 VALID: dict[str, dict[str, list[Row]]] = {
+    "timestamp_types": {
+        "the broker's": [TOPIC(BY_BROKER), P(1, 0, **APPENDED)],
+        "the sender's": [TOPIC(BY_SENDER), P(1, 0, **CREATED)],
+        "nobody recorded it": [TOPIC(BY_BROKER), P(1, 0)],
+        "the setting is not told": [TOPIC(), P(1, 0, **APPENDED)],
+        "the setting was changed": [TOPIC(BY_BROKER), TOPIC(BY_SENDER), P(1, 0, **CREATED)],
+        "a marker": [TOPIC(BY_BROKER), RAW(None, 0, control="commit", **CREATED)],
+        "above a follower's high watermark": [
+            TOPIC(BY_BROKER),
+            RAW(1, 3, replica=2, high_watermark=1, **CREATED),
+        ],
+        "another partition": [TOPIC(BY_BROKER), P(1, 0, partition=1, **CREATED)],
+    },
     "replica_agreement": {
         "the same": [*LOG(1, 2), *LOG(1, 2, replica=2), *LOG(1, 2, replica=3)],
         "a follower knows of less": [*LOG(1, 2), *LOG(1, replica=2)],
@@ -175,6 +193,20 @@ VALID: dict[str, dict[str, list[Row]]] = {
 }
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
+    "timestamp_types": {
+        "not stamped by the broker": (
+            [TOPIC(BY_BROKER), P(1, 0, **APPENDED), P(2, 1, **CREATED), P(3, 2, **CREATED)],
+            [("wrong-timestamp-type", (0, 2))],
+        ),
+        "the sender's time is lost": (
+            [TOPIC(BY_SENDER), P(1, 0, **APPENDED)],
+            [("wrong-timestamp-type", (0, 1))],
+        ),
+        "on a follower": (
+            [TOPIC(BY_BROKER), RAW(1, 0, replica=2, high_watermark=1, **CREATED)],
+            [("wrong-timestamp-type", (0, 1000))],
+        ),
+    },
     "replica_agreement": {
         "a record is missing": (
             [*LOG(1, 2, 3), *LOG(1, None, 3, replica=2)],

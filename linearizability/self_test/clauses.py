@@ -318,6 +318,11 @@ CLAUSES: Mapping[str, Mapping[str, Clause]] = {
             "deleted-below-size", late_mutators.delete_below_size
         ),
     },
+    "timestamp_types": {
+        "a record's timestamp is not of the type that message.timestamp.type names": _by(
+            "wrong-timestamp-type", record_mutators.stamp_as_the_sender_did
+        )
+    },
     "stale_reads": {
         "a polling reader does not receive a readable record within the bound": _by(
             "stale-read", service_mutators.keep_waiting

@@ -30,6 +30,7 @@ MEANINGS: Mapping[str, tuple[Family, str]] = {
     "compaction": (Family.LOSS, "removed or moved by compaction, though the last of their keys"),
     "inconsistent_offsets": (Family.ALTERED, "different content at the same offset"),
     "phantom_records": (Family.ALTERED, "read, but not what was sent there"),
+    "timestamp_types": (Family.ALTERED, "the timestamp is not of the type that the topic asks for"),
     "replica_agreement": (Family.ALTERED, "replicas hold different logs"),
     "duplicates": (Family.DUPLICATE, "sent once, stored more than once"),
     "delivery_semantics": (Family.DUPLICATE, "read less or more often than promised"),

@@ -434,8 +434,28 @@ def _deleted_below_size(rows: list[Row]) -> Found:
     return found
 
 
+def timestamp_types(rows: list[Row]) -> Found:
+    wrong: dict[Any, list[tuple[int, int]]] = {}
+    for row in rows:
+        told = _told(rows, row["place"])
+        named = {settings.get("message.timestamp.type") for settings, _ in told}
+        is_read = is_data(row) and is_proof(row) and row["timestamp_type"] is not None
+        other = {"CreateTime": "append", "LogAppendTime": "create"}.get(str(min(named, key=str)))
+        if is_read and len(named) == 1 and row["timestamp_type"] == other:
+            wrong.setdefault(row["place"], []).append((row["offset"], row["op_id"]))
+    return {
+        (
+            "wrong-timestamp-type",
+            tuple(sorted({min(r["op_id"] for _, r in _told(rows, place)), min(found)[1]})),
+            place,
+        )
+        for place, found in wrong.items()
+    }
+
+
 ORACLES_OF_KEPT_LOGS: Mapping[str, Callable[[list[Row]], Found]] = {
     "replica_agreement": replica_agreement,
     "compaction": compaction,
     "retention": retention,
+    "timestamp_types": timestamp_types,
 }
