@@ -2,33 +2,64 @@
 
 A broker deletes old segments, and aborts old transactions, when it looks for them. A node that was
 killed looks again some time after it is back, and one that was paused looks later. So what is
-overdue proves something only if no fault was under way since it began.
+overdue proves something only if no fault was under way since it began, or none lately: once the
+brokers have had the time that they need after the last fault, they are late by themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import polars as pl
 
-from linearizability.faults import NEVER, disturbed, faults_of
+from linearizability.checkers import retention
+from linearizability.faults import NEVER, disturbed, faults_of, is_heal, name_of
 from linearizability.plans import collect
+from linearizability.time_outs import SWEEP_NS, longest_of, time_outs_in
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
-OVERDUE: Mapping[tuple[str, str], int] = {
-    ("retention", "kept-too-long"): 0,
-    ("hanging_transactions", "committed-too-late"): 0,
+RECOVERED_NS = 60 * 1_000_000_000
+"""More than brokers take after a heal to elect, to load what they had written, and to look."""
+
+
+class Excuse(NamedTuple):
+    """How long before an anomaly began a fault may have been the reason, and how long after the end
+    of a fault it is one; None: for ever."""
+
+    before_ns: int = 0
+    after_ns: Callable[[pl.LazyFrame], int | None] = lambda _history: None
+
+
+def _after_a_time_out(history: pl.LazyFrame) -> int | None:
+    """Return how long after a fault the longest transaction of a run may still be open, though its
+    time-out began anew."""
+    timeout_ns = longest_of(time_outs_in(history))
+    return None if timeout_ns is None else timeout_ns + SWEEP_NS + RECOVERED_NS
+
+
+def _after_a_look(history: pl.LazyFrame) -> int | None:
+    """Return how long after a fault segments may stay that were due."""
+    looked_ns = retention.longest_ns(history)
+    return None if looked_ns is None else looked_ns + RECOVERED_NS
+
+
+OVERDUE: Mapping[tuple[str, str], Excuse] = {
+    ("retention", "kept-too-long"): Excuse(after_ns=_after_a_look),
+    ("hanging_transactions", "committed-too-late"): Excuse(after_ns=_after_a_time_out),
     # A coordinator that is one no longer, and has not heard of it, knows of no new transaction.
-    ("committed_offsets", "told-while-undecided"): 60 * 1_000_000_000,
-    ("committed_offsets", "undecided-for-ever"): 60 * 1_000_000_000,
+    ("committed_offsets", "told-while-undecided"): Excuse(RECOVERED_NS, lambda _: RECOVERED_NS),
+    ("committed_offsets", "undecided-for-ever"): Excuse(RECOVERED_NS, _after_a_time_out),
     # A loss of power may take the end of a log that was as long as retention.bytes.
-    ("retention", "deleted-below-size"): NEVER,
+    ("retention", "deleted-below-size"): Excuse(NEVER),
     # A replica that was away while a tombstone came and went keeps what it removed, and may lead.
-    ("compaction", "key-resurrected"): 0,
+    ("compaction", "key-resurrected"): Excuse(),
 }
-"""Checker and kind of what is found only because a broker did not act in time, or did not know; and
-how long before it began a fault may have been the reason."""
+"""Checker and kind of what is found only because a broker did not act in time, or did not know, and
+the faults that excuse it."""
+UNTOUCHED = frozenset({"CutClients"})
+"""Faults that keep no broker from acting: what is overdue is a broker's to do."""
 REASON = "faults kept a broker from acting in time"
 
 
@@ -38,8 +69,23 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
     found = list(opinions)
     if not any(map(_overdue_in, found)):
         return found
-    loud = disturbed(collect(faults_of(history)))
+    faults = collect(faults_of(history))
+    striking = pl.Series(_strike_brokers(faults["detail"]), dtype=pl.Boolean)
+    loud = disturbed(faults.filter(striking))
     return [_without(one, history, loud) for one in found]
+
+
+def _strike_brokers(details: Iterable[str | None]) -> Iterator[bool]:
+    """Yield of each fault and heal whether it keeps brokers from acting, or ends what does."""
+    untouched = struck = False
+    for detail in details:
+        if is_heal(detail):
+            yield struck or not untouched
+            untouched = struck = False
+        else:
+            strikes = name_of(detail) not in UNTOUCHED
+            untouched, struck = untouched or not strikes, struck or strikes
+            yield strikes
 
 
 def _overdue_in(opinion: CheckerVerdict) -> list[Anomaly]:
@@ -71,13 +117,19 @@ def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> Ch
 
 
 def _meets(
-    anomaly: Anomaly, history: pl.LazyFrame, loud: list[tuple[int, int]], before_ns: int
+    anomaly: Anomaly, history: pl.LazyFrame, loud: list[tuple[int, int]], excuse: Excuse
 ) -> bool:
-    """Return whether a fault was under way between the first operation and the last."""
+    """Return whether a fault was under way between the first operation and the last, or ended not
+    long enough before the last."""
     span = collect(
         history.filter(pl.col("op_id").is_in(list(anomaly.operations))).select(
             pl.col("t_invoke_ns").min().alias("begun"), pl.col("t_invoke_ns").max().alias("asked")
         )
     )
     begun_ns, asked_ns = span.row(0)
-    return any(start < asked_ns and begun_ns - before_ns < end for start, end in loud)
+    since_ns = begun_ns - excuse.before_ns
+    met = [end for start, end in loud if start < asked_ns and since_ns < end]
+    if not met:
+        return False
+    after_ns = excuse.after_ns(history)
+    return after_ns is None or asked_ns <= max(met) + after_ns

@@ -10,6 +10,7 @@ from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scop
 from linearizability.history import F, Type
 from linearizability.inferred_log import ACKNOWLEDGED
 from linearizability.ingest import COMMITTED, IS_OK, KEY, PLAIN
+from linearizability.plans import collect
 from linearizability.removals import IS_TOPIC, setting
 
 TOO_EARLY, KEPT = "deleted-too-early", "deleted-though-kept"
@@ -135,12 +136,7 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
     retention_bytes = _number("retention.bytes")
     by_size = deletes & (retention_bytes >= 0).fill_null(False)
-    parts_ms = (by_time, _number("segment.ms"), _number("log.retention.check.interval.ms"))
-    delay_ms = _number("log.initial.task.delay.ms").fill_null(INITIAL_DELAY_MS)
-    alone = setting("cleanup.policy") == "delete"  # compacted ones are looked at by the cleaner
-    late_ms = pl.when(alone & (by_time >= 0)).then(
-        sum((part.clip(0, LONGEST_MS) for part in parts_ms), start=pl.lit(PATIENCE_MS))
-    )
+    delay_ms, late_ms = _delay_and_late_ms()
     made_ms = pl.col("t_complete_ns") // 1_000_000
     return (
         events.filter(IS_TOPIC)
@@ -154,6 +150,26 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
             clock_ms=(pl.col("timestamp_ms") - pl.col("t_invoke_ns") // 1_000_000).min(),
         )
     )
+
+
+def _delay_and_late_ms() -> tuple[pl.Expr, pl.Expr]:
+    """Return, of topic rows, how long a broker that has started waits before it looks, and how long
+    after a record its segment goes at the latest, null unless told."""
+    by_time = _number("retention.ms").fill_null(RETENTION_MS)
+    parts_ms = (by_time, _number("segment.ms"), _number("log.retention.check.interval.ms"))
+    alone = setting("cleanup.policy") == "delete"  # compacted ones are looked at by the cleaner
+    late_ms = pl.when(alone & (by_time >= 0)).then(
+        sum((part.clip(0, LONGEST_MS) for part in parts_ms), start=pl.lit(PATIENCE_MS))
+    )
+    return _number("log.initial.task.delay.ms").fill_null(INITIAL_DELAY_MS), late_ms
+
+
+def longest_ns(history: pl.LazyFrame) -> int | None:
+    """Return how long after its start any broker deletes what is due then; null unless told."""
+    delay_ms, late_ms = _delay_and_late_ms()
+    both_ms = delay_ms.clip(0, LONGEST_MS) + late_ms
+    found = collect(history.filter(IS_TOPIC).select(both_ms.max())).item()
+    return found * 1_000_000 if isinstance(found, int) and found < LONGEST_MS else None
 
 
 def _number(name: str) -> pl.Expr:

@@ -6,6 +6,9 @@ from linearizability.history import F
 from linearizability.self_test.partition import Partition
 from linearizability.self_test.world import TOPIC, Row, World
 
+EXPIRED_NS = 10 * 1_000_000
+"""Longer than `retention.ms` of any topic of the model whose records expire."""
+
 
 def tell_settings(world: World) -> None:
     """Record the creation of the topic; sometimes leave out its settings."""
@@ -19,6 +22,8 @@ def tell_settings(world: World) -> None:
 def delete_beginnings(world: World) -> None:
     """Delete the first records of logs, by time or size or on request."""
     process = next(world.processes)
+    if world.cleaner.deletes:
+        world.now_ns += EXPIRED_NS
     for partition in world.partitions:
         operation = world.invoke(process)
         partition.start = world.rng.randint(0, min(3, partition.last_stable_offset))

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from linearizability.hand_written.kept_logs import BY_SIZE, SECOND_NS, TIMED
-from linearizability.hand_written.rows import SAYS, TOPIC, WHOLE, Row, S
+from linearizability.hand_written.kept_logs import BRIEF, BY_SIZE, SECOND_NS, TIMED
+from linearizability.hand_written.rows import LOG, SAYS, TOPIC, WHOLE, Row, S
 from linearizability.history import F, frame
 from linearizability.judging import check_frame
 from linearizability.verdict import CheckerVerdict, Validity
@@ -56,6 +56,62 @@ def test_a_log_is_short_where_a_fault_may_have_taken_its_end(has_fault: bool) ->
     rows = [TOPIC(BY_SIZE), S(1, 0, **at(1)), *faults, read]
     verdict = check_frame(frame(rows)).checkers["retention"]
     assert verdict.validity is (Validity.VALID if has_fault else Validity.INVALID)
+
+
+@pytest.mark.parametrize(("asked", "is_excused"), [(117, True), (230, False)])
+def test_a_fault_excuses_it_no_longer_than_brokers_need_afterwards(
+    asked: int, is_excused: bool
+) -> None:
+    """Segments stay 60 + 10 + 1 + 5 s by these settings, and a broker looks 1 s after its start; a
+    minute is left to recover: 137 s after the heal at second 50."""
+    faults = fault("Kill", 45), fault("Heal", 50)
+    verdict = said(*faults, SAYS(1, log_start=0, **at(asked)))
+    assert verdict.validity is (Validity.VALID if is_excused else Validity.INVALID)
+
+
+def test_what_cuts_clients_off_keeps_no_broker_from_deleting() -> None:
+    faults = fault("CutClients", 20), fault("Heal", 30)
+    assert said(*faults, OVERDUE).validity is Validity.INVALID
+
+
+LATE_COMMIT = [
+    {"f": F.INIT_PRODUCER.value, "process": 0, "settings": '{"transaction.timeout.ms": "10000"}'},
+    {"f": F.BEGIN.value, "txn": 1},
+    S(1, 0, txn=1),
+]
+
+
+@pytest.mark.parametrize(
+    ("faults", "asked", "is_excused"),
+    [
+        ((), 40, False),
+        ((fault("Kill", 10), fault("Heal", 20)), 40, True),
+        ((fault("Kill", 10), fault("Heal", 20)), 99, True),
+        ((fault("Kill", 10), fault("Heal", 20)), 101, False),
+        ((fault("Kill", 10),), 101, True),
+    ],
+    ids=["none", "just now", "still", "long ago", "not healed"],
+)
+def test_a_transaction_times_out_some_time_after_a_fault(
+    faults: tuple[Row, ...], asked: int, is_excused: bool
+) -> None:
+    begun = [row | at(1 + n) for n, row in enumerate(LATE_COMMIT)]
+    rows = [*begun, *faults, {"f": F.COMMIT.value, "txn": 1} | at(asked)]
+    opinion = check_frame(frame(rows)).checkers["hanging_transactions"]
+    assert opinion.validity is (Validity.VALID if is_excused else Validity.INVALID)
+
+
+def test_a_key_is_back_where_a_replica_was_away() -> None:
+    kept = TOPIC(BRIEF)
+    key: Row = {"key": "k"}
+    rows = [kept, S(1, 0, **key, **at(1)), S(2, 1, tombstone=True, **key, **at(2))]
+    read = LOG(1, None, **key, **at(90))
+    for faults, validity in (
+        ([], Validity.INVALID),
+        ([fault("Kill", 20), fault("Heal", 30)], Validity.VALID),
+    ):
+        opinion = check_frame(frame([*rows, *faults, *read])).checkers["compaction"]
+        assert opinion.validity is validity
 
 
 def test_what_else_was_found_stays() -> None:

@@ -440,7 +440,9 @@ def timestamp_types(rows: list[Row]) -> Found:
         told = _told(rows, row["place"])
         named = {settings.get("message.timestamp.type") for settings, _ in told}
         is_read = is_data(row) and is_proof(row) and row["timestamp_type"] is not None
-        other = {"CreateTime": "append", "LogAppendTime": "create"}.get(str(min(named, key=str)))
+        other = {"CreateTime": "append", "LogAppendTime": "create"}.get(
+            str(max(named, key=str, default=None))
+        )
         if is_read and len(named) == 1 and row["timestamp_type"] == other:
             wrong.setdefault(row["place"], []).append((row["offset"], row["op_id"]))
     return {
