@@ -58,7 +58,7 @@ class Collected:
     `line` says where a row stands in the file.
     """
 
-    FS = (F.POLL.value, F.ASSIGN.value, F.READ_ALL.value, F.NEMESIS.value)
+    FS = (F.POLL.value, F.ASSIGN.value, F.READ_ALL.value, F.NEMESIS.value, F.POSITION.value)
 
     def __init__(self) -> None:
         self.operations = Columns(
@@ -76,6 +76,6 @@ class Collected:
         self.sends = Columns("operation", "record_index", "transaction", "place", "value", "offset")
         self.batches = Columns("operation", "first", "count", "session", "place")
         self.pairs: array[int] = array("q")
-        self.others = Columns("operation", "record_index", "f", "place")
+        self.others = Columns("operation", "record_index", "f", "place", "session")
         self.details: dict[int, str] = {}
         """JSON of the operations that are faults."""

@@ -12,7 +12,8 @@ the polling operation. - Positions are kept from one ok operation of a process t
 key they start again when assign or subscribe drops the key; for all when the process crashes or
 seeks to the beginning, or polls and it is not known what. A failed operation must be rewound: it
 leaves positions as they were. Between the operations of a subscriber the group may rebalance at any
-time; within one, a key of its rebalance-log did. - All processes that ever subscribed form one
+time; within one, a key of its rebalance-log did. - A process that was assigned keys and sought the
+beginning reads from offset 0 on. - All processes that ever subscribed form one
 group; `member_id` stands on what they read while they were subscribed. - What the nemesis did are
 faults (`nemesis.py`). - Events with `final` true are the final read. Where there is none the whole
 file counts as complete: each partition is said to have been read to its end after the last event.
@@ -69,7 +70,7 @@ SUFFIXES = (".edn", ".jsonl", ".ndjson", ".json")
 NEMESIS = -1
 FILES_OF_A_RUN = ("history.edn", "history.jsonl")
 _TYPES = {"ok": OK, "fail": FAIL, "info": INFO}
-_POLL, _ASSIGN, _READ_ALL, _NEMESIS = range(len(Collected.FS))
+_POLL, _ASSIGN, _READ_ALL, _NEMESIS, _POSITION = range(len(Collected.FS))
 
 
 def is_jepsen(path: Path) -> bool:
@@ -248,7 +249,7 @@ class Import:
             columns.transactions.add((number, last.number, records))
         unknown = operation.type == "info" and self.sessions.subscribed(process)
         if not micro and not unknown:  # else `_add_unknown_delivery` has said all
-            columns.others.add((number, 0, _POLL, NONE))
+            columns.others.add((number, 0, _POLL, NONE, 0))
 
     def _refuse_pairs(self, pairs: Sequence[int], line: int) -> None:
         offsets, values = pairs[::2], pairs[1::2]
@@ -272,7 +273,7 @@ class Import:
         subscribes to the topics that its keys are in, and which others are in them is not told."""
         number = self._begin(operation, process)
         for taken, place in enumerate([*self.sessions.subscribed(process), NONE]):
-            self.columns.others.add((number, INT32_MAX - taken, _POLL, place))
+            self.columns.others.add((number, INT32_MAX - taken, _POLL, place, 0))
 
     def _add_assignment(self, operation: Operation, process: int) -> None:
         invoked, last = operation.invoked, operation.last
@@ -290,17 +291,22 @@ class Import:
         if is_subscription:
             self.members.add(process)
         self.sessions.assign(process, places, subscribed=is_subscription)
-        if says(operation, "seek-to-beginning?") or operation.type == "fail":
+        is_sought = says(operation, "seek-to-beginning?")
+        if is_sought or operation.type == "fail":
             self.sessions.reset(process)
         number = self._begin(operation, process)
         for index, place in enumerate(places):
-            self.columns.others.add((number, index, _ASSIGN, place))
+            self.columns.others.add((number, index, _ASSIGN, place, 0))
+        if is_sought and operation.type == "ok" and not is_subscription:
+            for index, place in enumerate(places, len(places)):
+                session = self.sessions.begin(process, place)
+                self.columns.others.add((number, index, _POSITION, place, session))
 
     def _add_fault(self, event: Event, detail: str) -> None:
         at = event.time_ns
         number = len(self.columns.operations)
         self.columns.operations.add((event.number, NEMESIS, INFO, 0, 0, NONE, at, at, event.line))
-        self.columns.others.add((number, 0, _NEMESIS, NONE))
+        self.columns.others.add((number, 0, _NEMESIS, NONE, 0))
         self.columns.details[number] = detail
 
     def _add_end(self, last: Event) -> None:
@@ -313,7 +319,7 @@ class Import:
         )
         named = self.places.named
         for index, place in enumerate(sorted(self.recorded, key=lambda place: str(named[place]))):
-            self.columns.others.add((number, index, _READ_ALL, place))
+            self.columns.others.add((number, index, _READ_ALL, place, 0))
 
     def _line_of(self, operation: int) -> int:
         line: int = self.columns.operations.frame()["line"][operation]

@@ -219,7 +219,10 @@ class Rows:
     def _others(self, low: int, beyond: int) -> pl.DataFrame:
         rows = self._of(self.others, low, beyond)
         told = [self.details.get(number) for number in rows["operation"]] if self.details else None
+        is_position = pl.col("f") == Collected.FS.index(F.POSITION.value)
         return rows.with_columns(
+            asked=pl.when(is_position).then(pl.lit("earliest")),
+            offset=pl.when(is_position).then(pl.lit(0, pl.Int64)),
             f=pl.col("f").replace_strict(dict(enumerate(Collected.FS)), return_dtype=pl.String),
             detail=pl.Series(told, dtype=pl.String) if told else pl.lit(None, pl.String),
         )

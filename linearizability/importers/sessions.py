@@ -20,6 +20,11 @@ class Sessions:
     def reset(self, process: int) -> None:
         self._current.pop(process, None)
 
+    def begin(self, process: int, place: int) -> int:
+        """Return the session of a process that sets its position in a place."""
+        number = self._current[process][place] = self.next_number()
+        return number
+
     def is_subscribed(self, process: int) -> bool:
         return process in self._subscribed
 

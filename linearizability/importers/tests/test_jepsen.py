@@ -14,6 +14,9 @@ from linearizability.history import SCHEMA, HistoryError
 from linearizability.importers import edn, edn_lines, jepsen, nemesis
 from linearizability.importers.events import Event
 from linearizability.importers.formats import chosen_format, imported
+from linearizability.judging import check
+from linearizability.profiles import under_profile
+from linearizability.verdict import Validity
 
 INVOKE = {"index": 0, "time": 5, "process": 0, "type": "invoke", "f": "send"}
 INVOKE_SEND = INVOKE | {"value": [["send", 1, 42]]}
@@ -40,7 +43,8 @@ def operation(
 
 def sessions(directory: Path, *events: dict[str, Any]) -> list[int]:
     """Return the session of each record polled, in order."""
-    polls = jepsen.read(written(directory, *events)).filter(pl.col("offset").is_not_null())
+    is_record = (pl.col("f") == "poll") & pl.col("offset").is_not_null()
+    polls = jepsen.read(written(directory, *events)).filter(is_record)
     return polls["session"].to_list()
 
 
@@ -114,6 +118,29 @@ def test_positions_last_from_one_ok_operation_to_the_next(tmp_path: Path) -> Non
 def test_positions_begin_anew(tmp_path: Path, between: list[dict[str, Any]]) -> None:
     first, second = sessions(tmp_path, *poll(1, 0), *between, *poll(7, 1))
     assert first != second
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "kinds"),
+    [(SEEK, "ok", {"poll-skip"}), (SEEK, "info", set()), ({}, "ok", set())],
+    ids=["sought", "nobody knows", "not sought"],
+)
+def test_a_process_that_sought_the_beginning_reads_from_there(
+    tmp_path: Path, how: dict[str, Any], kind: str, kinds: set[str]
+) -> None:
+    file = written(
+        tmp_path,
+        *operation(1, "send", [["send", 1, [0, 0]]]),
+        *operation(3, "send", [["send", 1, [1, 1]]]),
+        *poll(5, 0, 1, process=1),
+        *operation(7, "assign", [1], kind, 2, **how),
+        *poll(9, 1, process=2),
+    )
+    verdict = check(file)
+    assert {anomaly.kind for _, anomaly in verdict.anomalies} == kinds
+    with imported(file) as same:
+        by_jepsen = under_profile(verdict, same, "jepsen")
+    assert by_jepsen.validity is Validity.VALID
 
 
 def test_a_key_that_stays_assigned_keeps_its_position(tmp_path: Path) -> None:
