@@ -34,7 +34,7 @@ class Excuse(NamedTuple):
 
 def _after_a_time_out(history: pl.LazyFrame) -> int | None:
     """Return how long after a fault the longest transaction of a run may still be open, though its
-    time-out began anew."""
+    time-out started again."""
     timeout_ns = longest_of(time_outs_in(history))
     return None if timeout_ns is None else timeout_ns + SWEEP_NS + RECOVERED_NS
 
