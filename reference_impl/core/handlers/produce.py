@@ -45,17 +45,19 @@ RETRIED_AS_NOT_ENOUGH_REPLICAS = (
 )
 """Older clients do not expect these from Produce; they do know how to retry the other
 (ReplicaManager.handleProduceAppend)."""
+Pauses = tuple[GiveWay, ...]
+"""The yields after each partition: one GiveWay, or none."""
 
 
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
     """Append the batches of one request to the partitions that this broker leads."""
     pending = PendingProduce(broker, request)
-    pause = pending.pause
-    refused_as_a_whole = yield from why_nothing_is_appended(broker, request, pause)
+    pauses = pending.pauses
+    refused_as_a_whole = yield from why_nothing_is_appended(broker, request, pauses)
     for topic in request.body.topic_data:
         answers = pending.add_topic(topic)
         if not topic.partition_data:
-            yield pause
+            yield from pauses
         # A partition that is named twice counts once, its last time (KafkaApis: a map).
         for wanted in {row.index: row for row in topic.partition_data}.values():
             try:
@@ -69,7 +71,7 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
                 answers.append(acceptance(wanted.index, appended))
                 pending.appended.append((partition, appended.last_offset))
                 broker.purgatory.note_change(partition.topic, partition.index)
-            yield pause
+            yield from pauses
     # RESPOND: never (acks=0), now, or when the ISR of every partition has its last record.
     throttle_ms = broker.throttles.produced.spend(request, request.size_bytes, broker.now_ms)
     pending.throttle(throttle_ms)
@@ -84,8 +86,16 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
             yield from broker.purgatory.ask(request.connection)
 
 
+def pauses_of(request: Request) -> Pauses:
+    """Return what to yield after each partition: a request of a single one needs no pause, since
+    a large batch pauses by itself."""
+    topics = request.body.topic_data
+    is_of_one = len(topics) == 1 and len(topics[0].partition_data) == 1
+    return () if is_of_one else (GiveWay(request),)
+
+
 def why_nothing_is_appended(
-    broker: Broker, request: Request, pause: GiveWay
+    broker: Broker, request: Request, pauses: Pauses
 ) -> Generator[Effect, None, Refused | None]:
     """Return the error of every partition if one of them begins with what cannot be a batch, or if
     the client writes in a transaction that is not its own (KafkaApis.handleProduceRequest and
@@ -95,9 +105,9 @@ def why_nothing_is_appended(
         for topic in request.body.topic_data:
             for wanted in topic.partition_data:
                 producers |= writers_in_transactions(wanted.records)
-                yield pause
+                yield from pauses
             if not topic.partition_data:
-                yield pause
+                yield from pauses
         if producers:
             transactional_id = request.body.transactional_id
             if transactional_id is None:
@@ -197,7 +207,7 @@ def check_transaction(
     """Raise Refused unless the partition is part of the transaction that the batch belongs to."""
     transactional_id = request.body.transactional_id
     # A batch of no producer belongs to nobody's transaction (Kafka appends it).
-    if not (header.is_transactional and header.has_producer_id) or transactional_id is None:
+    if transactional_id is None or not (header.is_transactional and header.has_producer_id):
         return
     writer = Writer(
         transactional_id,
@@ -231,7 +241,7 @@ class PendingProduce:
         self.refused: Refused | None = None
         self._rules = broker.rules
         self._body = RESPONSE.new()
-        self.pause = GiveWay(request)
+        self.pauses = pauses_of(request)
 
     def add_topic(self, topic: Struct) -> list[Struct]:
         """Begin the answer for a topic; return the list to which its partitions are added."""
@@ -257,7 +267,7 @@ class PendingProduce:
         for partition, last_offset in self.appended:
             if not self._rules.may_acknowledge(partition, acks, last_offset):
                 late.add((partition.topic, partition.topic_id, partition.index))
-            yield self.pause
+            yield from self.pauses
         if not late:
             return self._body
         if not expired:
