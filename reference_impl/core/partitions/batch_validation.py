@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from reference_impl.core.configs.keys import LONG_MAX
 from reference_impl.core.log.log_config import LogConfig
@@ -71,7 +71,8 @@ class SurveyedBatch(bytearray):
     survey: Survey
 
 
-class Survey(NamedTuple):
+@dataclass(slots=True)
+class Survey:
     """The result of looking at every record of a batch, under one configuration."""
 
     config: LogConfig
@@ -94,7 +95,7 @@ def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> V
     if isinstance(data, SurveyedBatch) and data.survey.config is config:
         found = data.survey
     else:
-        found = drained(survey(data, config, now_ms))
+        found = _sound_at_once(data, config, now_ms) or drained(survey(data, config, now_ms))
     header = found.header
     if found.rewritten is not None:
         data, header = found.rewritten, read_header(found.rewritten)
@@ -116,18 +117,28 @@ def survey(
     """
     header = _checked_header(data, config)
     codec = _codec(header)
-    if codec is Compression.NONE and header.records_count <= STEP_RECORDS:
-        walk = _walked_at_once(data, header)
-    else:
-        walk = yield from _walked(data, header, codec)
-    keyless = config.is_compacted and not walk.all_have_keys
-    if keyless or _may_be_out_of_range(header, walk, config, now_ms):
+    walk = yield from _walked(data, header, codec)
+    if _may_be_refused(header, walk, config, now_ms):
         yield from _refuse_records(data, header, config, now_ms)
     wanted = _CODECS.get(config.compression_type, codec)
     rewritten = None
     if wanted is not codec:
         rewritten = yield from _rewritten(data, codec, wanted, config)
     return Survey(config, header, walk, rewritten)
+
+
+def _sound_at_once(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> Survey | None:
+    """Return what `survey` finds of a batch that is neither compressed nor large nor wrong, or
+    None: nearly all small batches need no steps."""
+    header = _checked_header(data, config)
+    if header.attributes & COMPRESSION_BITS or header.records_count > STEP_RECORDS:
+        return None
+    if _CODECS.get(config.compression_type, Compression.NONE) is not Compression.NONE:
+        return None
+    walk = _walked_at_once(data, header)
+    if _may_be_refused(header, walk, config, now_ms):
+        return None
+    return Survey(config, header, walk, None)
 
 
 def drained(steps: Generator[None, None, Result]) -> Result:
@@ -253,8 +264,11 @@ def _refuse_records(
     raise Refused(code, reason, tuple(error for _, error in wrong))
 
 
-def _may_be_out_of_range(header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int) -> bool:
-    """Return whether one of the extremes is wrong, so that each record must be looked at."""
+def _may_be_refused(header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int) -> bool:
+    """Return whether a key is missing or one of the extremes is wrong, so that each record must be
+    looked at."""
+    if config.is_compacted and not walk.all_have_keys:
+        return True
     low, high = walk.timestamp_delta_min, walk.timestamp_delta_max
     if _timestamp_problem(header, low, config, now_ms):
         return True
