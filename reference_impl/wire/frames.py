@@ -57,9 +57,11 @@ class FrameReader:
         """Return the frames that these bytes complete. Raise for an impossible size, but only after
         every frame before it was returned: the frames in front of it are returned, and the next
         call raises, be it with no bytes at all."""
+        if not self._partial and len(data) >= 4 and self._size_at(data) == len(data) - 4:
+            frame = bytearray(data)
+            del frame[:4]  # bytearray drops from the front without copying
+            return [frame]  # one whole frame, as of nearly every client
         view = memoryview(data)
-        if not self._partial and len(view) >= 4 and self._size_at(view) == len(view) - 4:
-            return [bytearray(view[4:])]  # one whole frame, as of nearly every client
         frames: list[bytearray] = []
         if self._partial:
             taken = self._finish_partial(view, frames)
@@ -90,7 +92,7 @@ class FrameReader:
         self._partial += view[taken : taken + step]
         if step == missing:
             frame, self._partial = self._partial, bytearray()
-            del frame[:4]  # bytearray drops from the front without copying
+            del frame[:4]
             frames.append(frame)
         return taken + step
 
@@ -98,7 +100,7 @@ class FrameReader:
         size: int = _SIZE.unpack_from(buffer)[0]
         return 0 <= size <= self.max_size
 
-    def _size_at(self, buffer: memoryview | bytearray) -> int:
+    def _size_at(self, buffer: bytes | bytearray | memoryview) -> int:
         size: int = _SIZE.unpack_from(buffer)[0]
         if not 0 <= size <= self.max_size:
             raise Malformed(f"size {size} is not between 0 and {self.max_size}", "size", "frame")
@@ -212,7 +214,7 @@ def encode_request(
     """Return a request with its size and header, ready to send."""
     parts = _of_api("request", api_key, api_version, kafka_version).encode_parts(body, api_version)
     header = encode_request_header(api_key, api_version, correlation_id, client_id)
-    return _framed([header, *parts])
+    return b"".join(_with_size(header, parts))
 
 
 def encode_request_header(
@@ -268,7 +270,7 @@ def encode_response_parts(
     of = _of_api("response", api_key, api_version, kafka_version)
     parts = of.encode_parts(body, api_version, elements_max)
     tags = b"\0" if response_header_version(api_key, api_version) else b""
-    return _with_size([_CORRELATION_ID.pack(correlation_id) + tags, *parts])
+    return _with_size(_CORRELATION_ID.pack(correlation_id) + tags, parts)
 
 
 def decode_response_header(
@@ -319,9 +321,6 @@ def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None
     raise last or Malformed(f"api key {api_key} is unknown")
 
 
-def _framed(parts: list[Any]) -> bytes:
-    return b"".join(_with_size(parts))
-
-
-def _with_size(parts: list[Any]) -> list[Any]:
-    return [_SIZE.pack(sum(map(len, parts))), *parts]
+def _with_size(header: bytes, parts: list[Any]) -> list[Any]:
+    """Return the parts of a whole frame: the size and the header come first."""
+    return [_SIZE.pack(len(header) + sum(map(len, parts))) + header, *parts]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl.wire.codec.fields import Field, Struct, StructType
-from reference_impl.wire.codec.primitives import FIXED, length_codec, uvarint
+from reference_impl.wire.codec.primitives import FIXED, encoded_length, uvarint
 from reference_impl.wire.codec.schema import Definition, compile_field
 from reference_impl.wire.codec.straight import TAGS
 
@@ -90,6 +90,4 @@ def _one(
 
 
 def _length(kind: str, flexible: bool, value: Any) -> bytes:
-    out: list[bytes] = []
-    length_codec(kind, flexible).write(out, -1 if value is None else len(value))
-    return b"".join(out)
+    return encoded_length(kind, flexible, -1 if value is None else len(value))

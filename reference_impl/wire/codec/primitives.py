@@ -144,6 +144,13 @@ def length_codec(kind: str, flexible: bool) -> Codec:
     return FIXED["int16" if kind == "string" else "int32"]
 
 
+def encoded_length(kind: str, flexible: bool, length: int) -> bytes:
+    """Return a length as `length_codec` writes it; -1 stands for null."""
+    out: list[bytes] = []
+    length_codec(kind, flexible).write(out, length)
+    return out[0]
+
+
 def checked_length(length: int, kind: str, nullable: bool) -> None:
     """Check a negative length: -1 is null if null is allowed; everything else is an error."""
     if length != -1:
@@ -155,6 +162,7 @@ def checked_length(length: int, kind: str, nullable: bool) -> None:
 def string(flexible: bool, nullable: bool) -> Codec:
     """Return the codec of text: a length in bytes, then UTF-8."""
     read_length, write_length, length_size, _ = length_codec("string", flexible)
+    null = encoded_length("string", flexible, -1)
 
     def read(buffer: memoryview, position: int) -> tuple[str | None, int]:
         if flexible and (byte := buffer[position]) < 0x80:  # nearly always: it saves a call
@@ -173,8 +181,9 @@ def string(flexible: bool, nullable: bool) -> Codec:
 
     def write(out: list[Any], value: str | None) -> None:
         if value is None:
-            checked_length(-1, "string", nullable)
-            write_length(out, -1)
+            if not nullable:
+                checked_length(-1, "string", nullable)
+            out.append(null)
             return
         raw = value.encode()
         if len(raw) > STRING_BYTES_MAX:
@@ -234,6 +243,7 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     read_item, write_item, item_size, _ = item
     item_size = max(1, item_size)
+    null, empty = (encoded_length("array", flexible, length) for length in (-1, 0))
 
     def read(buffer: memoryview, position: int) -> tuple[list[Any] | None, int]:
         if flexible and (byte := buffer[position]) < 0x80:
@@ -256,12 +266,13 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
 
     def write(out: list[Any], items: list[Any] | None) -> None:
         if items is None:
-            checked_length(-1, "array", nullable)
-            write_count(out, -1)
+            if not nullable:
+                checked_length(-1, "array", nullable)
+            out.append(null)
             return
         count = len(items)
         if not count:
-            write_count(out, 0)
+            out.append(empty)
             return
         if budget is not None and count > 1:
             budget.spend(count)
