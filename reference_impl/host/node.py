@@ -97,7 +97,7 @@ class NodeHost:
         self.turn_is_over: Callable[[], bool] = never
         """Whether other connections wait for the event loop by now."""
         node.must_give_way = self._must_give_way
-        self._step_began_s = 0.0
+        self._step_ends_s = 0.0
         self._on_fatal = on_fatal
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
@@ -137,7 +137,7 @@ class NodeHost:
         self._deliver(TokenArrived(now_ms(), entropy(), connection, token), connection)
 
     def _deliver(self, event: Event, connection: int) -> None:
-        self._step_began_s = time.monotonic()
+        self._step_ends_s = time.monotonic() + STEP_S_MIN
         try:
             self._apply(self.node.step(event))
         except StorageError as error:
@@ -147,7 +147,7 @@ class NodeHost:
             self._close_connection(CloseConnection(connection, "internal error"))
 
     def _must_give_way(self) -> bool:
-        return time.monotonic() - self._step_began_s >= STEP_S_MIN and self.turn_is_over()
+        return time.monotonic() >= self._step_ends_s and self.turn_is_over()
 
     def connection_opened(self, connection: int, listener: str, client_port: int) -> None:
         """Tell the core that somebody has connected, from which port and to which listener."""
@@ -171,13 +171,15 @@ class NodeHost:
         if effect.throttle_ms:
             connection.mute(effect.throttle_ms)
         version = request.api_version if effect.version is None else effect.version
-        what = request.api_key, version, request.correlation_id, effect.body
+        api_key, number, body = request.api_key, request.correlation_id, effect.body
         try:
-            parts = encode_response_parts(*what, elements_max=ELEMENTS_AT_ONCE)
+            parts = encode_response_parts(
+                api_key, version, number, body, elements_max=ELEMENTS_AT_ONCE
+            )
         except TooManyElements:
-            connection.answer_aside(partial(encode_response_parts, *what))
+            connection.answer_aside(partial(encode_response_parts, api_key, version, number, body))
             return
-        if request.api_key == ApiKey.FETCH and Slice in map(type, parts):
+        if api_key == ApiKey.FETCH and Slice in map(type, parts):
             connection.answer_from_files(parts)
         else:
             connection.answer(b"".join(parts))

@@ -131,7 +131,10 @@ class PartitionLog(ReadableLog):
         # Kafka, too, notes the epoch first: an epoch without records does no harm.
         self.leader_epochs.assign(leader_epoch, base_offset)
         try:
-            self._segment_for(batch, last_offset).append(data, (batch,))
+            segment = self._segments.active
+            if segment.should_roll(batch, last_offset, self.config, now_ms):
+                segment = self.roll()
+            segment.append(data, (batch,))
         except BrokenSegment as error:
             self._flush_state.failure = error
             raise
@@ -157,13 +160,6 @@ class PartitionLog(ReadableLog):
             self._flush_state.lost_by_failure()
         ):  # the marker is in the log, and the index lacks it
             self._segments.note_aborted(entry)
-
-    def _segment_for(self, batch: BatchHeader, last_offset: int) -> Segment:
-        """Return the active segment, or roll a new one if this batch does not fit."""
-        active = self._segments.active
-        if active.should_roll(batch, last_offset, self.config, self._now_ms):
-            return self.roll()
-        return active
 
     def roll(self) -> Segment:
         """Close the active segment, durably, and begin the next one at the log end."""

@@ -134,22 +134,20 @@ class Segment:
             return True
         if self.offset_index.is_full or self.time_index.is_full:
             return True
-        waited_ms = self._waited_ms(now_ms, batch.max_timestamp)
-        return waited_ms > config.segment_max_ms - self._jitter_ms(config)
+        # The segment's age is told by the timestamps in its records, if they have one (KIP-33).
+        first = self.first_timestamp
+        waited_ms = batch.max_timestamp - first if first >= 0 else now_ms - self.created_ms
+        limit_ms = config.segment_max_ms
+        if config.segment_jitter_ms:
+            limit_ms -= self._jitter_ms(config)
+        return waited_ms > limit_ms
 
     def _jitter_ms(self, config: LogConfig) -> int:
         """Return how much earlier to roll, so that not all partitions of a topic roll at once.
 
         Kafka draws it at random; the core has no randomness, and the file's name spreads them too.
         """
-        if config.segment_jitter_ms == 0:
-            return 0
         return crc32(self.log.path.encode()) % min(config.segment_jitter_ms, config.segment_max_ms)
-
-    def _waited_ms(self, now_ms: int, timestamp: int) -> int:
-        """Return the segment's age, by the timestamps in its records if they have one (KIP-33)."""
-        first = self.first_timestamp
-        return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     @property
     def first_timestamp(self) -> int:
