@@ -21,6 +21,7 @@ from chaos.values.operations import (
     FetchPositions,
     Grow,
     Idle,
+    JoinAsStranger,
     LeaveOpen,
     Membership,
     RawSend,
@@ -320,6 +321,7 @@ MAKERS: dict[type[Operation], Maker] = {
     Supersede: lambda _, __: (0, {}),  # its row is what it tells
     CommitAsFormer: _one_row(F.COMMIT),
     RejoinAsFormer: lambda _, __: (0, {}),  # its row is what it tells
+    JoinAsStranger: lambda _, __: (0, {}),  # its rows are what it tells
     SendOldMarker: lambda _, __: (0, {}),  # the log shows what became of it
     SendOffsets: _send_offsets,
     AddOffsets: lambda _, __: (0, {}),  # its rows are what it tells

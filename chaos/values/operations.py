@@ -148,6 +148,15 @@ class RejoinAsFormer(Operation):
 
 
 @dataclass(frozen=True)
+class JoinAsStranger(Operation):
+    """InitProducerId with the producer id of another transactional id, and an epoch that this one
+    has left behind, though it is the own one's newest (KIP-360): to be refused."""
+
+    transactional_id: str
+    """The beginning of both names."""
+
+
+@dataclass(frozen=True)
 class SendOffsets(Operation):
     """Put positions of a group into the open transaction, as a member or as nobody."""
 

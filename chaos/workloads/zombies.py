@@ -10,6 +10,7 @@ from random import Random
 from chaos.values.operations import (
     CommitAsFormer,
     Idle,
+    JoinAsStranger,
     RawSend,
     RejoinAsFormer,
     SendOldMarker,
@@ -33,6 +34,8 @@ FENCED_SHARE, ABORT_SHARE, LATE_SHARE = 0.15, 0.15, 0.02
 REPEATED_SHARE = 0.3
 UNJOINED_SHARE = 0.1
 """Of transactions, in which a batch goes to a partition that has not joined."""
+STRANGER_SHARE = 0.02
+"""Of transactions, after which a request names the producer id of another transactional id."""
 JOINS_SHARE = 0.5
 """The share of fenced sends that ask the coordinator first; the others do not, since it knows."""
 BACK_MAX = 4
@@ -46,7 +49,8 @@ class Zombies(ByTransactions):
     transaction, to others, and at its end; and a batch of a partition that has not joined. Others
     ask for a commit when the coordinator has aborted for time. Acknowledged batches are sent again,
     which must not be written twice. A marker of the fenced epoch comes late, and the fenced
-    producer asks for a new epoch. Spec: KIP-98, "Transactional Guarantees"; KIP-360; KIP-890.
+    producer asks for a new epoch, as does one that names the producer id of another. Spec: KIP-98,
+    "Transactional Guarantees"; KIP-360; KIP-890.
     """
 
     name = topic = "zombies"
@@ -114,6 +118,8 @@ class Zombies(ByTransactions):
                 yield from _ended(chance, haunts, own)
             elif not completion.broken:
                 yield Abort()
+            if rng.random() < STRANGER_SHARE:
+                yield JoinAsStranger(f"{self.name}-stranger-{process}")
 
 
 def _ended(chance: float, haunts: Sequence[RawSend], own: RawSend) -> Steps:

@@ -191,7 +191,7 @@ BUGS: dict[str, Bug] = {
     "keep-times-of-compressed": Bug(
         KeepTimesOfCompressed,
         Kind.RECORD,
-        ("phantom_records",),
+        ("timestamp_types",),
         workload="appends-mixed",
         config={"log.message.timestamp.type": "LogAppendTime"},
     ),
@@ -250,14 +250,7 @@ BUGS: dict[str, Bug] = {
         workload="groups-consumer",
         seconds_min=75,
     ),
-    "greet-the-dead": Bug(
-        GreetTheDead,
-        Kind.LIVENESS,
-        ("group_liveness", "group_delivery"),
-        workload="groups",
-        seconds_min=75,
-        cases="test_a_stranger_may_not_sync",
-    ),
+    "greet-the-dead": Bug(GreetTheDead, Kind.LIVENESS, (), cases="test_a_stranger_may_not_sync"),
     "wait-for-the-gone": Bug(
         WaitForTheGone, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=75
     ),
@@ -362,7 +355,11 @@ BUGS: dict[str, Bug] = {
         cases="test_a_zombie_may_not_raise_its_epoch",
     ),
     "readmit-foreign-producers": Bug(
-        ReadmitForeignProducers, Kind.RARE, (), cases="test_a_zombie_may_not_raise_its_epoch"
+        ReadmitForeignProducers,
+        Kind.RARE,
+        ("fencing",),
+        workload="zombies",
+        cases="test_a_zombie_may_not_raise_its_epoch",
     ),
     "write-outside-transactions": Bug(
         WriteOutsideTransactions,

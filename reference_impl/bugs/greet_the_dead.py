@@ -11,10 +11,8 @@ class GreetTheDead(Rules):
     """Real-world kin: coordinators that look for the group of a heartbeat, and not for the member.
 
     Breaks: a member that was removed learns it from its next heartbeat, and joins again (KIP-62;
-    UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION). Caught by: workload groups, any nemesis or none,
-    checkers group_liveness (a living member has no part for ever) and group_delivery (it goes on
-    reading what others own); and the conformance cases of SyncGroup. Within: one run of 75 seconds:
-    judges allow for rebalance and session time-outs.
+    UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION). Caught by: the conformance cases of SyncGroup. A client
+    library commits soon, and learns by that. Within: one examination.
     """
 
     def __init__(self) -> None:

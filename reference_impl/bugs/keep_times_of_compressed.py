@@ -16,7 +16,7 @@ class KeepTimesOfCompressed(Rules):
     Breaks:     with message.timestamp.type=LogAppendTime a record has the time at which its leader
                 appended it, and says so (KIP-32).
     Caught by:  workload appends-mixed, any nemesis or none, config
-                log.message.timestamp.type=LogAppendTime, checker phantom_records.
+                log.message.timestamp.type=LogAppendTime, checker timestamp_types.
     Within:     one run of 20 seconds.
     """
 

@@ -11,8 +11,9 @@ class ReadmitForeignProducers(Rules):
 
     Breaks:     InitProducerId with a producer id that the transactional id does not have any more
                 is refused: PRODUCER_FENCED (KIP-360).
-    Caught by:  the conformance cases of InitProducerId.
-    Within:     one examination.
+    Caught by:  workload zombies, any nemesis or none, checker fencing; and the conformance cases of
+                InitProducerId.
+    Within:     one run of 20 seconds.
     """
 
     def check_returning_id(

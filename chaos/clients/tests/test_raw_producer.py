@@ -17,6 +17,7 @@ from chaos.values.operations import (
     AskEnds,
     CommitAsFormer,
     FetchPositions,
+    JoinAsStranger,
     LeaveOpen,
     RawSend,
     RejoinAsFormer,
@@ -159,4 +160,15 @@ def test_what_is_left_open_holds_up_readers_until_its_time_is_over(
     assert [row["transactional_id"] for row in left.told] == ["open"]
     ends = [operator.perform(AskEnds(topic, 0, looks_up)).columns for looks_up in (False, True)]
     assert [(each["high_watermark"], each["last_stable_offset"]) for each in ends] == [(1, 0)] * 2
+    operator.close()
+
+
+def test_in_a_transaction_nobody_goes_on_with_the_producer_id_of_another(cluster: Cluster) -> None:
+    operator = Operator(cluster.bootstrap, NONCE)
+    for _ in range(2):
+        asked = operator.perform(JoinAsStranger("stranger"))
+        assert (asked.outcome, asked.error) == (Outcome.FAIL, "PRODUCER_FENCED")
+        mine, first, theirs = asked.told
+        assert mine["producer_id"] != theirs["producer_id"] == first["producer_id"]
+        assert mine["producer_epoch"] < theirs["producer_epoch"]
     operator.close()

@@ -19,6 +19,7 @@ from chaos.clients.wire import group_offsets
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawClient
 from chaos.clients.wire.raw_producer import RawProducer
+from chaos.clients.wire.strangers import join_as_stranger
 from chaos.clients.wire.wire_link import WireCluster, WireError, insist, kafka_name
 from chaos.values.operations import (
     AskEnds,
@@ -28,6 +29,7 @@ from chaos.values.operations import (
     DeleteRecords,
     FetchPositions,
     Grow,
+    JoinAsStranger,
     LeaveOpen,
     ReadLatest,
     Recreate,
@@ -70,6 +72,7 @@ PERFORMED = (
     FetchPositions,
     Grow,
     LeaveOpen,
+    JoinAsStranger,
 )
 
 
@@ -100,6 +103,8 @@ class Operator:
                 return self._commit_in_transaction(operation)
             case LeaveOpen():
                 return self._leave_open(operation)
+            case JoinAsStranger():
+                return join_as_stranger(self._cluster, operation)
             case DeletePositions():
                 return group_offsets.delete(self._cluster, operation)
             case FetchPositions():

@@ -1,0 +1,59 @@
+"""InitProducerId of a transactional id that names the producer id of another (KIP-360).
+
+A producer that wants to go on after an error names the id and epoch that it has. The coordinator
+must know both: an epoch alone says nothing, since every producer id begins with epoch 0.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from chaos.clients.transaction_rows import init_producer_row
+from chaos.clients.wire.wire_link import WireCluster, WireError, check, kafka_name
+from chaos.values.operations import JoinAsStranger
+from chaos.values.protocols import ClientSettings, Completion, Outcome
+from reference_impl.wire import ApiKey, Struct
+
+TRANSACTION = 1  # FindCoordinatorRequest.json, field KeyType
+TIMEOUT_MS = 10_000
+
+
+def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Completion:
+    """Let two transactional ids get producers, then ask for the one with the producer id of the
+    other, and with an epoch that the other has left behind. Tell of an answer that names no
+    error."""
+    own, other = (f"{ask.transactional_id}-{name}" for name in ("own", "other"))
+    told = []
+    try:
+        for name in (own, other, other):
+            answer = _ask(cluster, name)
+            check(answer.error_code, f"InitProducerId {name}")
+            told.append(_row(name, answer.producer_id, answer.producer_epoch))
+        (mine, _, theirs), asked_ns = told, time.monotonic_ns()
+        named = theirs["producer_id"], mine["producer_epoch"]
+        answer = _ask(cluster, own, producer_id=named[0], producer_epoch=named[1])
+    except WireError as error:
+        return Completion(Outcome.INFO, (), type(error).__name__, str(error), told=told)
+    if answer.error_code:
+        return Completion(Outcome.FAIL, (), kafka_name(answer.error_code), told=told)
+    row = _row(own, named[0], answer.producer_epoch)
+    accepted = {**row, "asked": "epoch", "asked_offset": named[1], "t_invoke_ns": asked_ns}
+    return Completion(Outcome.OK, told=(*told, accepted))
+
+
+def _ask(cluster: WireCluster, transactional_id: str, **named: int) -> Struct:
+    found = cluster.ask_any(ApiKey.FIND_COORDINATOR, key=transactional_id, key_type=TRANSACTION)
+    check(found.error_code, f"FindCoordinator {transactional_id}")
+    return cluster.ask(
+        (found.host, found.port),
+        ApiKey.INIT_PRODUCER_ID,
+        transactional_id=transactional_id,
+        transaction_timeout_ms=TIMEOUT_MS,
+        **named,
+    )
+
+
+def _row(transactional_id: str, producer_id: int, epoch: int) -> dict[str, Any]:
+    settings = ClientSettings(transactional=True, transactional_id=transactional_id)
+    return {**init_producer_row(settings, producer_id, epoch)}
