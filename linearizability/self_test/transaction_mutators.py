@@ -105,7 +105,7 @@ def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
 def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: the transaction that consumed an input aborted, and the group goes on
     behind the input."""
-    if is_compacted(rows) or any(row.get("_given") and row.get("group") for row in rows):
+    if is_compacted(rows) or any(map(_may_have_been_given_anything, rows)):
         return None
     starts = log_starts(rows)
     ends = ends_told(rows)
@@ -133,6 +133,12 @@ def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     victim, txn = rng.choice(victims), rng.choice(aborted)
     return [row | {"txn": txn} if row in victim else row for row in rows]
+
+
+def _may_have_been_given_anything(row: Row) -> bool:
+    """Return whether the row is a member's poll of unknown result."""
+    is_lost = row["f"] == F.POLL.value and row["type"] == "info" and row.get("offset") is None
+    return is_lost and row.get("group") is not None
 
 
 def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
