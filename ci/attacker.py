@@ -17,10 +17,12 @@ from pathlib import Path
 from chaos.record.run_directory import Scenario
 from chaos.run.runner import run
 from chaos.values.protocols import TargetError
+from ci import plugins
 
 
 def main(asked: str, runs: str, result: str) -> None:
     """Run the process: make the run, and write where it is."""
+    plugins.load()
     threading.Thread(target=_end_with_input, daemon=True).start()
     told = attacked(Scenario(**json.loads(Path(asked).read_text())), Path(runs))
     unfinished = Path(f"{result}.unfinished")

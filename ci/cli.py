@@ -21,6 +21,7 @@ from ci.commands.judging import check, report, ui
 from ci.commands.nights import findings, nightly, scenarios
 from ci.commands.project import bench, demo, doctor, setup
 from ci.errors import explain
+from ci.plugins import load_and_tell
 
 
 class Group(TyperGroup):
@@ -28,6 +29,7 @@ class Group(TyperGroup):
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
+            load_and_tell()
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             raise typer.Exit(explain(interrupt)) from interrupt

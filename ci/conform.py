@@ -15,13 +15,14 @@ from typing import Any
 
 from chaos.run.interrupts import SIGNALS
 from ci.errors import UsageError
+from ci.plugins import case_files
 from conformance import cases
 from conformance.results import why_unwritable
 
 CASES = Path(cases.__file__).parent
 PYTEST_USAGE_ERROR = 4
 PYTEST_NOTHING_SELECTED = 5
-UNWANTED = ("cacheprovider", "xdist", "xdist.looponfail", "hypothesispytest")
+UNWANTED = ("cacheprovider", "xdist", "xdist.looponfail", "hypothesispytest", "touchstone")
 """Plugins that may be installed beside pytest, and take longer to load than the cases."""
 WITHOUT_THE_REST = (
     *(word for name in UNWANTED for word in ("-p", f"no:{name}")),
@@ -62,7 +63,9 @@ def examine(
                 "-m",
                 "pytest",
                 str(CASES),
+                *case_files(),
                 "-q",
+                *("-p", "ci.plugins"),
                 *WITHOUT_THE_REST,
                 "--rootdir",
                 str(CASES.parent.parent),

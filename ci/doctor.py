@@ -23,6 +23,7 @@ from rich.text import Text
 from chaos.means import disks
 from chaos.means.shim.control import library
 from ci import places
+from ci.plugins import Plugin
 from ci.tools import golang, jvm, node
 from linearizability.engine import connect
 from linearizability.engine.java import OLDEST, find_java
@@ -358,6 +359,20 @@ def render(all_components: Iterable[Component], width: int | None = None) -> str
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def of_plugins(plugins: Iterable[Plugin]) -> list[Component]:
+    """Return a line of the table for each plugin of another package."""
+    return [
+        Component(
+            f"{plugin.kind} {plugin.name}",
+            plugin.problem is None,
+            plugin.problem or plugin.package,
+            "what the package adds",
+            f"mend or uninstall the package {plugin.package}",
+        )
+        for plugin in plugins
+    ]
 
 
 MEND_LEFTOVERS = "touchstone doctor --mend"

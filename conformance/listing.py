@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
+from types import ModuleType
 from typing import Literal
 
 from conformance import cases as all_folders
@@ -42,6 +43,9 @@ AREAS = {
     "GUAR": "Guarantees that clients see",
 }
 """Area, the first part of a case's id -> what it is about; the order of the listing."""
+OF_PLUGINS = "Cases of a plugin"
+FOLDERS = [all_folders]
+"""Where cases are: our own, and those that plugins add."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +75,32 @@ class Listed:
 
 def all_cases() -> list[Listed]:
     """Return every case, by area, id and name."""
-    found = [listed for module in _modules() for listed in _cases_of(module)]
-    areas = list(AREAS)
-    return sorted(found, key=lambda c: (areas.index(c.area), c.case.id, c.case.function))
+    found = [listed for module in _modules() for listed in cases_of(module)]
+    areas = {area: place for place, area in enumerate(AREAS)}
+    return sorted(found, key=lambda c: (areas.get(c.area, len(areas)), c.case.id, c.case.function))
 
 
-def _modules() -> Iterator[str]:
-    for module in pkgutil.walk_packages(all_folders.__path__, f"{all_folders.__name__}."):
+def _modules() -> Iterator[ModuleType]:
+    for folder in FOLDERS:
+        yield from modules_of(folder)
+
+
+def modules_of(folder: ModuleType) -> Iterator[ModuleType]:
+    """Yield the modules of cases in a package, or the one module itself."""
+    if not hasattr(folder, "__path__"):
+        yield folder
+        return
+    for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
         if module.name.rpartition(".")[2].startswith("test_"):
-            yield module.name
+            yield importlib.import_module(module.name)
 
 
-def _cases_of(module_name: str) -> Iterator[Listed]:
-    module = importlib.import_module(module_name)
+def cases_of(module: ModuleType) -> Iterator[Listed]:
+    """Yield the cases that a module defines."""
     for value in vars(module).values():
         stated = case_of(value)
-        if stated is not None and value.__module__ == module_name:
-            yield Listed(stated, module_name.replace(".", "/") + ".py")
+        if stated is not None and value.__module__ == module.__name__:
+            yield Listed(stated, module.__name__.replace(".", "/") + ".py")
 
 
 def _valid_versions(api: str) -> range:
@@ -131,7 +144,7 @@ def _total(cases: Sequence[Listed]) -> str:
 def _as_text(cases: Sequence[Listed]) -> str:
     lines: list[str] = []
     for area, found in _by_area(cases).items():
-        lines += [f"{area}  {AREAS[area]}"]
+        lines += [f"{area}  {AREAS.get(area, OF_PLUGINS)}"]
         lines += [
             f"  {c.case.id:<9} {c.case.priority}  {c.case.api} {c.versions}: {c.sentence}"
             for c in found

@@ -46,7 +46,7 @@ class Sight(StrEnum):
     LATEST = "last records read"
 
 
-MUST_SHOW: Mapping[str, tuple[Sight, ...]] = {
+MUST_SHOW: dict[str, tuple[Sight, ...]] = {
     "appends": (Sight.READS,),
     "appends-mixed": (Sight.READS,),
     "appends-acks1": (Sight.READS,),

@@ -27,7 +27,8 @@ def check(
     engine: Annotated[str, typer.Option(help="auto, local (polars) or spark.")] = "auto",
     spark_master: SparkMasterOption = None,
     history_format: Annotated[
-        str, typer.Option("--format", help="touchstone, jepsen, or auto: by the suffix.")
+        str,
+        typer.Option("--format", help="touchstone, jepsen, a plugin's, or auto: by the suffix."),
     ] = "auto",
     profile: Annotated[
         str, typer.Option(help="By whose rules: touchstone, or jepsen (the rest is reported only).")
@@ -61,10 +62,10 @@ def check(
         raise UsageError("check: name a run directory or a history file, or ask for --self-test")
     check_judges(engine, spark_master)
     from ci.attack import explain_verdict, judge, judge_foreign, print_verdict
-    from linearizability.importers.formats import chosen_format
+    from linearizability.importers.formats import OURS, chosen_format
 
-    is_jepsens = chosen_format(path, history_format) == "jepsen"
-    judging = partial(judge_foreign, history_format="jepsen") if is_jepsens else judge
+    chosen = chosen_format(path, history_format)
+    judging = judge if chosen == OURS else partial(judge_foreign, history_format=chosen)
     outcome = judging(
         path, engine=engine, spark_master=spark_master, profile=profile, stale_after_s=stale_after
     )

@@ -22,10 +22,12 @@ def doctor(
     """
     from chaos.means import leftovers
     from ci import doctor as doctor_module
+    from ci import plugins
 
     if mend:
         leftovers.remove()
-    components, left = doctor_module.components(), leftovers.find()
+    left = leftovers.find()
+    components = [*doctor_module.components(), *doctor_module.of_plugins(plugins.load())]
     if as_json:
         print(doctor_module.as_json([*components, *doctor_module.left_behind(left)]))
     else:

@@ -35,6 +35,8 @@ MORE_FILES = (
     "requirements-node.lock",
 )
 """Files beside the packages which the program reads or a package index shows."""
+KIT = '"""Names for plugins."""\n\nfrom ci.plugins.kit import __getattr__\n'
+"""A module of the wheel alone."""
 IGNORED = ("__pycache__", "*.pyc", ".*_cache")
 _MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")
 """A text that is the whole name of a module, such as the argument of `python -m`."""
@@ -42,6 +44,7 @@ SET_UP_OF_CHECKOUT, SET_UP_OF_WHEEL = "make setup", "touchstone setup"
 """What messages tell a user to type where a tool is missing."""
 _SETTINGS = {
     'touchstone = "ci.cli:main"': f'touchstone = "{NAMESPACE}.ci.cli:main"',
+    'touchstone = "ci.plugins.fixtures"': f'touchstone = "{NAMESPACE}.ci.plugins.fixtures"',
     'include = ["reference_impl*", "linearizability*", "chaos*", "conformance*", "ci*"]': (
         f'include = ["{NAMESPACE}*"]'
     ),
@@ -104,6 +107,7 @@ def stage(folder: Path) -> None:
     for name in MORE_FILES:
         shutil.copy2(ROOT / name, package / name)
     (package / "__init__.py").write_text('"""Tells you whether a Kafka is a Kafka."""\n')
+    (package / "kit.py").write_text(KIT)
     for file in sorted(package.rglob("*.py")):
         shown = str(file.relative_to(package))
         source = file.read_text("utf-8").replace(SET_UP_OF_CHECKOUT, SET_UP_OF_WHEEL)

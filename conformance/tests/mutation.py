@@ -23,8 +23,8 @@ from _pytest.runner import runtestprotocol
 
 from conformance import connection
 from conformance.case import case_of
-from conformance.conftest import EXAMINED
 from conformance.connection import api_key, check_answer
+from conformance.session.examining import EXAMINED
 from conformance.tests.mutants import Mutant, judged, mutants_of
 from conformance.wire import eventually
 from reference_impl.wire import API_NAMES, Struct, decode_response

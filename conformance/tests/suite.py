@@ -44,7 +44,7 @@ class Suite:
 
     def run_plain(self, cases: str, *options: str) -> pytest.RunResult:
         self.pytester.makepyfile(test_cases=HEAD + cases)
-        plugins = ["-p", "conformance.conftest"]
+        plugins = ["-p", "conformance.session.examining"]
         for unwanted in ("cacheprovider", "xdist", "hypothesispytest"):  # 3 s faster per run
             plugins += ["-p", f"no:{unwanted}"]
         return self.pytester.runpytest_inprocess(*plugins, *options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 
 from linearizability.checkers.aborted_reads import AbortedReads
 from linearizability.checkers.append_order import AppendOrder
@@ -40,7 +41,23 @@ from linearizability.checkers.write_cycles import WriteCycles
 
 __all__ = ["CHECKERS", "Checker", "Cut", "Needs", "Scope", "markdown_table"]
 
-CHECKERS: Mapping[str, Checker] = {
+GROUP = "touchstone.guarantees"
+"""The entry points by which other packages add checkers."""
+
+
+class Table(dict[str, Checker]):
+    """Checkers by name. One that is not there is looked for among plugins: Spark's executors are
+    told names alone."""
+
+    def __missing__(self, name: str) -> Checker:
+        for point in entry_points(group=GROUP, name=name):
+            made = point.load()
+            self[name] = made() if isinstance(made, type) else made
+            return self[name]
+        raise KeyError(name)
+
+
+OURS: Mapping[str, Checker] = {
     checker.name: checker
     for checker in (
         LostWrites(),
@@ -78,6 +95,9 @@ CHECKERS: Mapping[str, Checker] = {
     )
 }
 
+CHECKERS = Table(OURS)
+"""Ours, and those that plugins add."""
+
 
 def markdown_table() -> str:
     """Return the table of the README: name, what must hold, scope, what a history must hold for it,
@@ -86,7 +106,7 @@ def markdown_table() -> str:
         "| checker | must hold | scope | applies to histories with | a large partition is |",
         "|---|---|---|---|---|",
     ]
-    for checker in CHECKERS.values():
+    for checker in OURS.values():
         needs = "; ".join(need.value for need in Needs if need in checker.needs) or "what it counts"
         scope = checker.scope.name.lower()
         cut = f"cut by {checker.cut.name.lower()}" if checker.cut else ""

@@ -18,13 +18,11 @@ NAME = "local (polars)"
 
 
 def run(
-    history: pl.LazyFrame,
-    checkers: Sequence[str] = tuple(CHECKERS),
-    bounds: Bounds = NOTHING_STATED,
+    history: pl.LazyFrame, checkers: Sequence[str] | None = None, bounds: Bounds = NOTHING_STATED
 ) -> list[CheckerVerdict]:
     """Return each checker's opinion on a history that fits into memory."""
     with for_rows(history.select(pl.len()).collect().item()):
-        return _run(history, checkers, bounds)
+        return _run(history, tuple(CHECKERS) if checkers is None else checkers, bounds)
 
 
 def _run(history: pl.LazyFrame, checkers: Sequence[str], bounds: Bounds) -> list[CheckerVerdict]:

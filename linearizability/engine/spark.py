@@ -64,10 +64,11 @@ def name(master: str | None) -> str:
 def run(
     path: Path,
     master: str | None = None,
-    checkers: Sequence[str] = tuple(CHECKERS),
+    checkers: Sequence[str] | None = None,
     bounds: Bounds = NOTHING_STATED,
 ) -> list[CheckerVerdict]:
     """Return each checker's opinion; a job that dies is UNKNOWN. Raise SparkError without Spark."""
+    checkers = tuple(CHECKERS) if checkers is None else checkers
     session = spark_session(master)
     file = history_file(path)
     buckets = tuned(session, file)

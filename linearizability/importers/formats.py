@@ -6,31 +6,58 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from linearizability import parquet
 from linearizability.history import HistoryError
 from linearizability.importers import jepsen
 
-FORMATS = ("auto", "touchstone", "jepsen")
+AUTO, OURS = "auto", "touchstone"
+
+
+class Importer(Protocol):
+    """A form in which others write histories."""
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether "auto" takes this for a history of the form."""
+        ...
+
+    def convert(self, path: Path, target: Path) -> None:
+        """Write the history of a file as a history of ours. Raise HistoryError."""
+        ...
+
+
+class Jepsen:
+    """Jepsen's Kafka histories."""
+
+    def recognises(self, path: Path) -> bool:
+        return jepsen.is_jepsen(path)
+
+    def convert(self, path: Path, target: Path) -> None:
+        jepsen.convert(path, target)
+
+
+IMPORTERS: dict[str, Importer] = {"jepsen": Jepsen()}
 
 
 def chosen_format(path: Path, history_format: str) -> str:
-    """Return what "auto" means here: "jepsen" by the suffix of a file, else "touchstone"."""
-    if history_format not in FORMATS:
-        raise HistoryError(f"format {history_format!r} is not one of {', '.join(FORMATS)}")
-    if history_format != "auto":
+    """Return what "auto" means here: the first importer that recognises the path, such as "jepsen"
+    by the suffix of a file, else "touchstone"."""
+    if history_format not in (known := (AUTO, OURS, *IMPORTERS)):
+        raise HistoryError(f"format {history_format!r} is not one of {', '.join(known)}")
+    if history_format != AUTO:
         return history_format
-    return "jepsen" if jepsen.is_jepsen(path) else "touchstone"
+    return next((name for name, each in IMPORTERS.items() if each.recognises(path)), OURS)
 
 
 @contextmanager
 def imported(path: Path, history_format: str = "auto") -> Iterator[Path]:
     """Provide the path of a history of ours: `path` itself, or a temporary file made from it."""
-    if chosen_format(path, history_format) == "touchstone":
+    if (chosen := chosen_format(path, history_format)) == OURS:
         yield path
         return
     with TemporaryDirectory(prefix="touchstone-") as directory:
         file = Path(directory) / "history.parquet"
-        jepsen.convert(path, file)
+        IMPORTERS[chosen].convert(path, file)
         parquet.trust_pages(file)
         yield file

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.case import Deviation, case, expect, expect_that
 from conformance.cases.framing.minimal_requests import REQUESTS, Subject, minimal_request
-from conformance.conftest import EXAMINED
+from conformance.session.examining import EXAMINED
 from conformance.wire import Wire, api_key, eventually
 from reference_impl.wire import (
     Malformed,

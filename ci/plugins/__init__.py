@@ -1,0 +1,187 @@
+"""Plugins: what other packages add to our tables of cases, workloads, nemeses, targets, guarantees
+and importers.
+
+A package names each as an entry point, for example of the group `touchstone.nemeses`
+(docs/plugins.md). They are added when a command begins; our own names cannot be replaced. A plugin
+that cannot be used is told in one sentence and left out, and the others go on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class PluginError(Exception):
+    """Why a plugin cannot be used."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """One entry point of another package. problem: why it is left out, or None."""
+
+    kind: str
+    name: str
+    package: str
+    problem: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Its kind, name and package, and why it is left out."""
+        told = f"the {self.kind} {self.name!r} of the package {self.package}"
+        if self.problem is None:
+            return told
+        return f"{told} is left out: {self.problem}; mend the package, or uninstall it"
+
+
+@cache
+def load() -> tuple[Plugin, ...]:
+    """Add all plugins to our tables, once in this process. Return them, with those left out."""
+    return tuple(_added(kind, point) for kind in KINDS for point in _points(kind))
+
+
+def load_and_tell() -> None:
+    """Add all plugins, and say on stderr which are left out."""
+    for plugin in load():
+        if plugin.problem is not None:
+            print(f"touchstone: {plugin.sentence}", file=sys.stderr)
+
+
+def pytest_addoption() -> None:
+    """Add all plugins to a pytest process of ours before it looks for a target (ci.conform)."""
+    load()
+
+
+def _points(kind: str) -> Iterator[EntryPoint]:
+    """Yield the entry points of a kind, each once, in an order that does not change."""
+    group = f"touchstone.{KINDS[kind].group}"
+    points = {(each.name, each.value): each for each in entry_points(group=group)}
+    yield from (points[key] for key in sorted(points))
+
+
+def _added(kind: str, point: EntryPoint) -> Plugin:
+    package = f"{point.dist.name} {point.dist.version}" if point.dist else "unknown"
+    try:
+        KINDS[kind].add(point.name, point.load())
+    except PluginError as error:
+        return Plugin(kind, point.name, package, str(error))
+    except (Exception, SystemExit) as error:  # whatever a foreign module does when imported
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        return Plugin(kind, point.name, package, f"{point.value} cannot be loaded ({why})")
+    return Plugin(kind, point.name, package)
+
+
+# --- one function for each kind: check it, then add it to the table ------------------------------
+
+
+def _made(name: str, given: Any, wanted: tuple[str, ...]) -> Any:
+    """Return the object, made where a class is given. Raise PluginError if it lacks something."""
+    made = given() if isinstance(given, type) else given
+    if lacking := [each for each in wanted if not hasattr(made, each)]:
+        raise PluginError(f"{type(made).__name__} lacks {', '.join(lacking)}")
+    if getattr(made, "name", name) != name:
+        raise PluginError(f"its name is {made.name!r}, and the entry point's must be the same")
+    return made
+
+
+def _add_to(table: Any, name: str, thing: Any) -> None:
+    if name in table:
+        raise PluginError(f"there is a {name!r} already; give it another name")
+    table[name] = thing
+
+
+def _add_guarantee(name: str, given: Any) -> None:
+    from linearizability.checkers import CHECKERS, Checker
+
+    made = given() if isinstance(given, type) else given
+    if not isinstance(made, Checker):
+        raise PluginError("it is no linearizability.checkers.Checker; derive it from that class")
+    _add_to(CHECKERS, name, _made(name, made, ("name", "title", "scope", "needs")))
+
+
+def _add_importer(name: str, given: Any) -> None:
+    from linearizability.importers.formats import IMPORTERS
+
+    _add_to(IMPORTERS, name, _made(name, given, ("recognises", "convert")))
+
+
+def _add_target(name: str, given: Any) -> None:
+    from chaos.targets import TARGETS
+
+    if not callable(given):
+        raise PluginError("it is no function of (what follows the colon, bug) that makes a target")
+    _add_to(TARGETS, name, given)
+
+
+def _add_nemesis(name: str, given: Any) -> None:
+    from chaos.nemeses import NEMESES
+
+    _add_to(NEMESES, name, _made(name, given, ("name", "faults", "nodes_min", "schedule")))
+
+
+WORKLOADS_HAVE = (
+    *("name", "judged_by", "processes", "nodes_min", "config"),
+    *("topics", "settings", "operations", "final_operations"),
+)
+
+
+def _add_workload(name: str, given: Any) -> None:
+    from chaos.record.shown import MUST_SHOW
+    from chaos.workloads import WORKLOADS
+    from linearizability.checkers import CHECKERS
+
+    made = _made(name, given, WORKLOADS_HAVE)
+    if unknown := [each for each in made.judged_by if each not in CHECKERS]:
+        raise PluginError(f"it is judged by {', '.join(unknown)}, which no checker is called")
+    _add_to(WORKLOADS, name, made)
+    MUST_SHOW.setdefault(name, tuple(getattr(made, "must_show", ())))
+
+
+_CASES: list[ModuleType] = []
+
+
+def _add_cases(name: str, given: Any) -> None:
+    from conformance import listing
+    from conformance.examination import CAMEL
+
+    if not isinstance(given, ModuleType) or given.__file__ is None:
+        raise PluginError("it is no module or package of cases")
+    for module in listing.modules_of(given):
+        for listed in listing.cases_of(module):
+            if listed.area in listing.AREAS:
+                raise PluginError(f"case {listed.case.id}: {listed.area} is an area of our own")
+            if listed.case.api not in CAMEL.values():
+                raise PluginError(f"case {listed.case.id}: no API is called {listed.case.api}")
+    listing.FOLDERS.append(given)
+    _CASES.append(given)
+
+
+def case_files() -> list[str]:
+    """Return the modules and folders of cases that plugins brought, as arguments of pytest."""
+    load()
+    files = [Path(module.__file__ or "") for module in _CASES]
+    return [str(file.parent if file.name == "__init__.py" else file) for file in files]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of plugin: the last word of its group, and what adds one."""
+
+    group: str
+    add: Callable[[str, Any], None]
+
+
+KINDS = {
+    "guarantee": Kind("guarantees", _add_guarantee),  # first: workloads name them
+    "importer": Kind("importers", _add_importer),
+    "target": Kind("targets", _add_target),
+    "nemesis": Kind("nemeses", _add_nemesis),
+    "workload": Kind("workloads", _add_workload),
+    "cases": Kind("cases", _add_cases),
+}

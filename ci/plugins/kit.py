@@ -1,0 +1,45 @@
+"""Names for plugins and tests of other projects: in the wheel, `from touchstone.kit import …`.
+
+These names stay while the modules behind them move. Each is imported when it is asked for, since
+the base is installed without what judges and chaos need.
+"""
+
+from importlib import import_module
+from typing import Any
+
+PLACES = {
+    **dict.fromkeys(("case", "each", "expect", "expect_that", "Unsupported"), "conformance.case"),
+    **dict.fromkeys(("Wire", "batch", "eventually", "request"), "conformance.wire"),
+    "ErrorCode": "reference_impl.wire",
+    **dict.fromkeys(
+        (
+            *("Abort", "Assign", "Begin", "ClientSettings", "Cluster", "Commit", "Completion"),
+            *("Nemesis", "Operation", "Outcome", "Poll", "ReadAll", "Send", "Target"),
+            *("TargetError", "TopicSpec", "Workload"),
+        ),
+        "chaos.values.protocols",
+    ),
+    **dict.fromkeys(
+        ("Fault", "Heal", "Isolate", "Kill", "Pause", "Shutdown", "Split"), "chaos.values.faults"
+    ),
+    "Sight": "chaos.record.shown",
+    "parse_target": "chaos.targets",
+    "Appends": "chaos.workloads.appends",
+    "Transactions": "chaos.workloads.transactions",
+    **dict.fromkeys(
+        ("Checker", "Cut", "Needs", "Scope", "count", "describe"), "linearizability.checkers.base"
+    ),
+    "HistoryError": "linearizability.errors",
+    "history": "linearizability",
+    "Validity": "linearizability.verdict",
+}
+"""Name -> the module that has it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PLACES:
+        raise AttributeError(f"the kit has no {name}; it has {', '.join(sorted(PLACES))}")
+    module = import_module(PLACES[name])
+    if not hasattr(module, name):
+        return import_module(f"{PLACES[name]}.{name}")
+    return getattr(module, name)

@@ -1,0 +1,298 @@
+"""pytest plugin of the examination: --target or --bootstrap, versions, three results, reports.
+
+`pytest conformance --bootstrap host:9092` examines any Kafka-compatible address;
+`--target apache:4.3.1` starts one first, and starts it again if a case kills it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.run.interrupts import Interrupts
+from chaos.values.protocols import TargetError
+from conformance.case import Case, Unsupported, case_of
+from conformance.connection import PATIENCE
+from conformance.evidence import Evidence
+from conformance.examination import Examined, chosen_versions
+from conformance.results import Results, reproduce_line, why_unwritable
+from conformance.session.ending import Ending
+from conformance.settings import require_auto_creation
+from conformance.wire import Wire
+
+CASES = Path(__file__).parent.parent / "cases"
+EXAMINED = pytest.StashKey[Examined]()
+RESULTS = pytest.StashKey[Results]()
+ENDING = pytest.StashKey[Ending]()
+INTERRUPTS = pytest.StashKey[Interrupts]()
+WITH_TRACEBACK = ("long", "short", "line", "native")
+"""What --tb takes from who wants to see Python's side of a failure."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("touchstone", "what is examined")
+    group.addoption("--target", help="start and test a cluster: reference, apache:4.3.1, kfake, …")
+    group.addoption("--bootstrap", help="test the cluster at host:port[,host:port…]")
+    group.addoption("--nodes", type=int, default=1, help="how many brokers --target starts")
+    group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
+    group.addoption("--priority", default="P2", help="run cases up to this priority: P0, P1 or P2")
+    group.addoption(
+        "--all-versions", action="store_true", help="every version, not only the first and last"
+    )
+    group.addoption("--max-time", type=float, help="stop after this many seconds")
+    group.addoption("--max-failures", type=int, help="stop after this many failed cases")
+    group.addoption("--results-json", type=Path, help="write the results here")
+    group.addoption("--results-junit", type=Path, help="write the results here as JUnit XML")
+    group.addoption("--target-directory", type=Path, help="where the target keeps its data")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
+    _refuse_impossible(config, target, bootstrap)
+    if (target or bootstrap) and not config.option.collectonly:
+        try:
+            config.stash[EXAMINED] = Examined.start(
+                target,
+                bootstrap,
+                config.getoption("--bug"),
+                config.getoption("--target-directory"),
+                nodes=config.getoption("--nodes"),
+            )
+        except TargetError as error:
+            raise pytest.UsageError(str(error)) from error
+        config.stash[RESULTS] = Results(
+            config.stash[EXAMINED].name,
+            config.getoption("--results-json"),
+            config.getoption("--results-junit"),
+        )
+        PATIENCE.forget()
+        config.stash[INTERRUPTS] = Interrupts()
+        config.stash[INTERRUPTS].__enter__()
+        config.stash[ENDING] = Ending(
+            config.getoption("--max-failures"), config.getoption("--max-time")
+        )
+
+
+def _refuse_impossible(config: pytest.Config, target: str | None, bootstrap: str | None) -> None:
+    if target and bootstrap:
+        raise pytest.UsageError("conformance: give --target or --bootstrap, not both")
+    if config.getoption("--bug") and not target:
+        raise pytest.UsageError("conformance: --bug needs --target reference")
+    if config.getoption("--nodes") != 1 and not target:
+        raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
+    if config.getoption("--priority") not in ("P0", "P1", "P2"):
+        raise pytest.UsageError("conformance: --priority takes P0, P1 or P2")
+    for option in ("--max-time", "--max-failures"):
+        limit = config.getoption(option)
+        if limit is not None and not limit > 0:
+            raise pytest.UsageError(f"conformance: {option} {limit:g}: say a number above zero")
+    if (target or bootstrap) and config.getoption("numprocesses", None) not in (None, 0):
+        raise pytest.UsageError(
+            "conformance: one process examines a target; leave out -n, or give each process a "
+            "target of its own"
+        )
+    for option in ("--results-json", "--results-junit"):
+        path = config.getoption(option)
+        if path is not None and (why := why_unwritable(path)):
+            raise pytest.UsageError(f"conformance: {option} {path}: {why}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if ENDING in config.stash:
+        config.stash[ENDING].stop()
+        config.stash[INTERRUPTS].shield()
+    if EXAMINED in config.stash:
+        config.stash[EXAMINED].stop()
+    if INTERRUPTS in config.stash:
+        config.stash[INTERRUPTS].__exit__()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a case with versions on the first and last that it and the target share."""
+    stated = case_of(metafunc.function)
+    if stated is None or "version" not in metafunc.fixturenames:
+        return
+    examined = metafunc.config.stash.get(EXAMINED, None)
+    versions = chosen_versions(
+        stated, examined, all_versions=metafunc.config.getoption("--all-versions")
+    )
+    metafunc.parametrize("version", versions, ids=[f"{stated.api}-v{v}" for v in versions])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    wanted = ("P0", "P1", "P2").index(config.getoption("--priority"))
+    kept: list[pytest.Item] = []
+    dropped: list[pytest.Item] = []
+    cases = 0
+    for item in items:
+        stated = case_of(getattr(item, "function", None))
+        cases += stated is not None
+        far = stated is not None and int(stated.priority[1]) > wanted
+        (dropped if far else kept).append(item)
+    if cases and EXAMINED not in config.stash and not config.option.collectonly:
+        raise pytest.UsageError(
+            "conformance: nothing to examine; give --target NAME or --bootstrap host:port"
+        )
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+    # Cases with settings of their own come last, those with the same settings together.
+    items[:] = sorted(kept, key=_config_of)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if RESULTS in session.config.stash:
+        cases = [item for item in session.items if case_of(getattr(item, "function", None))]
+        session.config.stash[RESULTS].planned = len(cases)
+        session.config.stash[ENDING].begin()
+
+
+def _config_of(item: pytest.Item) -> tuple[tuple[str, str], ...]:
+    stated = case_of(getattr(item, "function", None))
+    return stated.config if stated is not None else ()
+
+
+@pytest.fixture
+def examined(request: pytest.FixtureRequest) -> Examined:
+    """Provide the target under examination, with the settings that the case asks for."""
+    return request.config.stash[EXAMINED].for_case(case_of(request.function))
+
+
+@pytest.fixture
+def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
+    """Provide the raw client of one case. Raise Unsupported if the target lacks what the case
+    needs."""
+    stated = case_of(request.function)
+    if stated is not None:
+        examined.require(stated)
+    client = Wire(examined.bootstrap, examined.advertised)
+    try:
+        if stated is not None and "auto-create" in stated.requires:
+            require_auto_creation(client)
+        yield client
+    finally:
+        client.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn Unsupported into its own result, and a failure into the lines people need."""
+    report = yield
+    stated = case_of(getattr(item, "function", None))
+    first = item.config.stash.get(EXAMINED, None)
+    if stated is None or first is None:
+        return report
+    examined, ending = first.running_for(stated), item.config.stash[ENDING]
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
+        return report
+    if isinstance(error, Unsupported):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, f"Unsupported: {error}")
+        report.unsupported = str(error)  # type: ignore[attr-defined]
+    if call.when == "call" and (died := _revived(examined, ending)):
+        report.outcome = "failed"
+        error = AssertionError(died)
+    if report.failed and error is not None:
+        _explain(report, stated, error, item, examined)
+    _remember(item, report, stated, error)
+    if ending.reason is not None:
+        item.session.shouldstop = ending.reason
+    return report
+
+
+def _revived(examined: Examined, ending: Ending) -> str | None:
+    """Return what became of a target that died under the case, or None if it lives. If it cannot be
+    brought back, the examination ends with this case."""
+    try:
+        died = examined.restart_if_dead()
+    except TargetError as error:
+        ending.end(f"the target is gone: {error}")
+        return f"the target died under this case and did not come back: {error}"
+    return f"the target died under this case and was restarted: {died}" if died else None
+
+
+def _explain(
+    report: pytest.TestReport,
+    stated: Case,
+    error: BaseException,
+    item: pytest.Item,
+    examined: Examined,
+) -> None:
+    expected, actual = Evidence.of(error, stated).sides()
+    lines = [
+        f"MUST:      {stated.requirement}",
+        f"case:      {stated.id} ({stated.priority})",
+        f"spec:      {stated.spec}",
+        f"expected:  {expected}",
+        f"actual:    {actual}",
+        f"target:    {examined.name}",
+        f"reproduce: {reproduce_line(item.nodeid, examined)}",
+    ]
+    if item.config.option.tbstyle in WITH_TRACEBACK:
+        report.sections.append(("Touchstone", "\n".join(lines)))
+    else:
+        report.longrepr = "\n".join(lines)
+
+
+def _remember(
+    item: pytest.Item, report: pytest.TestReport, stated: Case, error: BaseException | None
+) -> None:
+    unsupported = getattr(report, "unsupported", None)
+    if report.when == "call" or report.failed or unsupported is not None:
+        result = "unsupported" if unsupported is not None else report.outcome
+        version = getattr(item, "callspec", None) and item.callspec.params.get("version")  # type: ignore[attr-defined]
+        item.config.stash[RESULTS].add(
+            stated,
+            item.nodeid,
+            version,
+            result,
+            Evidence.of(error, stated),
+            report.duration,
+            reproduce_line(item.nodeid, item.config.stash[EXAMINED]),
+        )
+        item.config.stash[ENDING].note(result, error)
+        item.user_properties += [("case", stated.id), ("spec", stated.spec)]
+
+
+def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+    if getattr(report, "unsupported", None) is not None:
+        return "unsupported", "u", "UNSUPPORTED"
+    return None
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Save the results, whatever ended the session."""
+    results = session.config.stash.get(RESULTS, None)
+    if results is None:
+        return
+    ending = session.config.stash[ENDING]
+    if exitstatus == pytest.ExitCode.INTERRUPTED:
+        ending.end("interrupted")
+    elif exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+        ending.end("the examination itself failed; see the lines above")
+    ending.stop()
+    results.ended = ending.reason
+    for sentence in results.save():
+        print(f"conformance: {sentence}")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    results = config.stash.get(RESULTS, None)
+    if results is None:
+        return
+    if results.ended is not None:
+        terminalreporter.write_line(f"ended early: {results.ended}")
+    terminalreporter.write_sep("=", results.summary_line())
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    examined = config.stash.get(EXAMINED, None)
+    if examined is None:
+        return None
+    return f"examining: {examined.name} at {examined.bootstrap} (pid of this run: {os.getpid()})"

@@ -1,0 +1,1 @@
+"""Cases of conformance: one function each, in modules called test_…"""

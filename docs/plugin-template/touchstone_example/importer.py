@@ -1,0 +1,39 @@
+"""An importer: histories that something else recorded, as ours."""
+
+import csv
+from pathlib import Path
+
+from touchstone.kit import HistoryError, history
+
+COLUMNS = ("f", "process", "topic", "partition", "offset", "value")
+NUMBERS = ("process", "partition", "offset", "value")
+
+
+class Csv:
+    """A line for each record sent with acks=all, polled, or read at the end."""
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether this is such a file, going by its name."""
+        return path.suffix == ".csv"
+
+    def convert(self, path: Path, target: Path) -> None:
+        """Write the history. Raise HistoryError, in one sentence, for a file that is none."""
+        with path.open(newline="") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise HistoryError(f"{path}: the first line must be {','.join(COLUMNS)}")
+            rows = [self._row(path, reader.line_num, line) for line in reader]
+        history.write(target, history.frame(rows))
+
+    def _row(self, path: Path, number: int, line: dict[str, str]) -> dict[str, object]:
+        try:
+            numbers = {name: int(line[name]) for name in NUMBERS if line[name]}
+        except (TypeError, ValueError):
+            raise HistoryError(f"{path}: line {number}: write whole numbers") from None
+        row = {"f": line["f"], "topic": line["topic"], **numbers}
+        if row["f"] == "send":
+            row |= {"acks": -1}
+        if row["f"] == "read_all":
+            row |= {"final": True, "log_start": 0, "high_watermark": numbers["offset"]}
+            del row["offset"]
+        return row

@@ -1,0 +1,22 @@
+"""A nemesis: when which fault happens. How it is performed is the target's business."""
+
+from collections.abc import Iterator
+from random import Random
+
+from touchstone.kit import Fault, Heal, Kill
+
+
+class KillTwice:
+    """Kill some node twice in a row, the second time just after it came back."""
+
+    name = "kill-twice"
+    faults = frozenset({Kill, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Yield seconds to wait, then the fault. The run cuts it off and heals at the end."""
+        while True:
+            yield rng.uniform(0.5, 1.5), Kill("random")
+            yield 0.3, Heal()
+            yield 0.1, Kill("random")
+            yield 0.3, Heal()
