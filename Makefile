@@ -9,7 +9,7 @@ BIN := .venv/bin
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench nightly docker lock clean
+.PHONY: help setup demo test check bench nightly docker docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ nightly: setup ## canaries, regressions, the matrix of scenarios; NIGHTLY_ARGS="
 
 docker: setup ## nodes in containers, by a private daemon and stand-in images (as root; ci/airgap)
 	@$(BIN)/python -m ci.airgap prove
+
+docs: setup ## the documentation site, into site/ (MkDocs in an environment of its own)
+	@$(BIN)/python -m ci.docs
 
 lock: setup ## pin requirements*.in and the jars anew, with hashes (developers)
 	@$(BIN)/python -m ci.tools.lock

@@ -12,7 +12,7 @@ from ci import places
 from ci.tools import jvm
 from ci.tools.step import StepFailed, run_logged
 
-LOCKS = ("requirements", "requirements-go", "requirements-java")
+LOCKS = ("requirements", "requirements-docs", "requirements-go", "requirements-java")
 UV_HOME = places.CACHE / "uv"
 COMPILE = [
     *("pip", "compile", "--universal", "--python-version", "3.11", "--generate-hashes"),

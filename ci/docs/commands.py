@@ -1,0 +1,117 @@
+"""The commands in the documents: each can be parsed, and each block of a guide says who runs it.
+
+`<!-- run -->` above a block: a test types it. `<!-- run nightly: exit status 1 -->`: the long tests
+do, and so it must end. `<!-- not run: why -->`: its options are checked and nothing is started.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from ci import places
+from ci.cli import app
+from ci.docs.site import DOCS
+
+GUIDES = ("start", "extend")
+"""Folders of docs in which each block of commands is marked."""
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>(?:not )?run[^>]*?) -->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+INLINE = re.compile(r"(?<!`)`(touchstone [^`\n]+)`(?!`)")
+STATUS = re.compile(r"exit status (\d)")
+COMMENT = re.compile(r"\s{3,}\S.*$|\s+#.*$")
+"""Behind a command: what it is for."""
+PROGRAM = "touchstone"
+
+
+@dataclass(frozen=True)
+class Block:
+    """The commands of one block. mark: who runs it; "" if the document does not say."""
+
+    source: str
+    line: int
+    mark: str
+    commands: tuple[str, ...]
+
+    @property
+    def is_run(self) -> bool:
+        return self.mark.startswith("run")
+
+    @property
+    def is_long(self) -> bool:
+        return self.mark.startswith("run nightly")
+
+    @property
+    def exit_status(self) -> int:
+        """Return the status in which its last command must end."""
+        found = STATUS.search(self.mark)
+        return int(found[1]) if found else 0
+
+
+def documents() -> list[Path]:
+    """Return every document that a reader may copy a command from."""
+    inside = [places.ROOT / f"{folder}/README.md" for folder in ("chaos", "conformance")]
+    return [places.ROOT / "README.md", *inside, *sorted(DOCS.rglob("*.md"))]
+
+
+def blocks(file: Path) -> Iterator[Block]:
+    """Yield each block of a document that has a command of ours."""
+    text = file.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        if found["kind"] in ("", "sh", "bash", "console"):
+            lines = (
+                COMMENT.sub("", line).strip()
+                for line in found["body"].replace("\\\n", " ").splitlines()
+            )
+            commands = tuple(line for line in lines if line.startswith((f"{PROGRAM} ", "make ")))
+            if commands:
+                line = text.count("\n", 0, found.start()) + 1
+                yield Block(places.shown(file), line, found["mark"] or "", commands)
+
+
+def every_command(file: Path) -> Iterator[str]:
+    """Yield each command of ours in a document, those in the text included."""
+    for block in blocks(file):
+        yield from (line for line in block.commands if line.startswith(PROGRAM))
+    text = re.sub(
+        r"^```.*?^```", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    yield from INLINE.findall(text)
+
+
+def problem_of(command: str) -> str:
+    """Return what the command line would say against a command, or nothing. It is not run."""
+    line = command.partition(" | ")[0].partition(";")[0].replace("[--", "--").replace("]", "")
+    try:
+        words = [word for word in shlex.split(line)[1:] if word not in ("…", "...")]
+    except ValueError as error:
+        return f"{command}: {error}"
+    found: Any = get_command(app)
+    name = PROGRAM
+    while isinstance(found, TyperGroup) and words and not words[0].startswith("-"):
+        inner = found.commands.get(words[0])
+        if inner is None:
+            if found.invoke_without_command:
+                break
+            return f"{command}: there is no command {name} {words[0]}"
+        found, name, words = inner, f"{name} {words[0]}", words[1:]
+    known = {word for each in found.params for word in (*each.opts, *each.secondary_opts)}
+    known |= {"--help"}
+    for word in words:
+        option = word.partition("=")[0]
+        if option.startswith("-") and option not in known and not _is_number(option):
+            return f"{command}: {name} has no option {option}"
+    return ""
+
+
+def _is_number(word: str) -> bool:
+    return word.lstrip("-").replace(".", "", 1).isdigit()
