@@ -18,17 +18,17 @@ DIAGRAMS = {
     ),
     "consumer-group": (
         "reference_impl/README.md",
-        "reference_impl.core.groups.consumer.states:CONSUMER_GROUP",
+        "reference_impl.core.groups.consumer.model.states:CONSUMER_GROUP",
     ),
     "consumer-group-member": (
         "reference_impl/README.md",
-        "reference_impl.core.groups.consumer.states:CONSUMER_MEMBER",
+        "reference_impl.core.groups.consumer.model.states:CONSUMER_MEMBER",
     ),
     "transaction": (
         "reference_impl/README.md",
         "reference_impl.core.transactions.states:TRANSACTION",
     ),
-    "sasl": ("reference_impl/README.md", "reference_impl.core.security.sasl_states:SASL"),
+    "sasl": ("reference_impl/README.md", "reference_impl.core.security.sasl.states:SASL"),
     "producer": (
         "reference_impl/client/README.md",
         "reference_impl.client.producing.transactions.states:PRODUCER",

@@ -236,7 +236,7 @@ def test_a_function_between_aim_and_limit_is_advice_only(tmp_path: Path) -> None
 
 def test_a_root_of_eleven_loose_files_is_refused(tmp_path: Path) -> None:
     plant(tmp_path, {f"reference_impl/core/m{number}.py": "" for number in range(11)})
-    plant(tmp_path, {f"reference_impl/core/log/m{number}.py": "" for number in range(11)})
+    plant(tmp_path, {f"chaos/run/m{number}.py": "" for number in range(11)})
     (sentence,) = CHECKS["loose files"](tmp_path)
     assert sentence.startswith("reference_impl/core has 11 loose files; at most 10 may")
     (tmp_path / "reference_impl/core/m0.py").unlink()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.segment import Segment
+from reference_impl.core.log.segments.segment import Segment
 from reference_impl.core.rules import Rules
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reference_impl.core.log import OffsetOutOfRange
-from reference_impl.core.log.segment import Slice
+from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.cleaned_transactions import CleanedTransactions
+from reference_impl.core.log.cleaning.cleaned_transactions import CleanedTransactions
 from reference_impl.core.rules import Rules
 from reference_impl.wire.batches.records import BatchHeader
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.transaction_index import AbortedTransaction
+from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 

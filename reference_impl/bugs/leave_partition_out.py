@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from reference_impl.core.groups.consumer.assignors import Assignor, MemberSpec
-from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.grouping import Target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.groups.consumer.member import ConsumerMember
+from reference_impl.core.groups.consumer.model.member import ConsumerMember
 from reference_impl.core.rules import Rules
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 from reference_impl.core.rules import Rules
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.segment import Slice
+from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 from reference_impl.wire import read_header

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.producer_recovery import ProducerRecovery
+from reference_impl.core.log.producers.recovery import ProducerRecovery
 from reference_impl.core.rules import Rules
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.recovery import Loaded, Opening
-from reference_impl.core.log.segment import Segment
+from reference_impl.core.log.recovery.recovery import Loaded, Opening
+from reference_impl.core.log.segments.segment import Segment
 from reference_impl.core.rules import Rules
 
 

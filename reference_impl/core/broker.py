@@ -11,7 +11,7 @@ from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
-from reference_impl.core.controller.metadata_image import (
+from reference_impl.core.controller.image.metadata_image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     TOPIC_RESOURCE,
@@ -28,10 +28,10 @@ from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.groups.group_log import TOPIC as GROUPS_TOPIC
 from reference_impl.core.groups.group_log import GroupLog
 from reference_impl.core.groups.settings import GroupSettings
-from reference_impl.core.log import stray_directories
-from reference_impl.core.log.cleaner import Cleaner
-from reference_impl.core.log.data_directory import DataDirectory
-from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.log.cleaning.cleaner import Cleaner
+from reference_impl.core.log.directories import stray_directories
+from reference_impl.core.log.directories.data_directory import DataDirectory
+from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.fetch_sessions import FetchSessions
 from reference_impl.core.partitions.keyed_topic import KeyedTopic
@@ -41,12 +41,12 @@ from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.requests.api import Api
 from reference_impl.core.rules import Rules
-from reference_impl.core.security.access import Access
-from reference_impl.core.security.authentication import Authentication
+from reference_impl.core.security.authorization.access import Access
 from reference_impl.core.security.connection_listeners import ConnectionListeners
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.principals import Principals
-from reference_impl.core.security.tokens import Tokens
+from reference_impl.core.security.sasl.authentication import Authentication
+from reference_impl.core.security.sasl.tokens import Tokens
 from reference_impl.core.storage import Storage
 from reference_impl.core.telemetry import Telemetry
 from reference_impl.core.transactions.coordinator import TransactionCoordinator

@@ -30,8 +30,8 @@ from reference_impl.core.handlers import HANDLERS
 from reference_impl.core.partitions import purgatory
 from reference_impl.core.requests.api import Api
 from reference_impl.core.rules import Rules
-from reference_impl.core.security import authentication
 from reference_impl.core.security.listeners import Endpoint
+from reference_impl.core.security.sasl import authentication
 from reference_impl.core.storage import Storage
 from reference_impl.core.transactions import coordinator as transactions
 from reference_impl.wire import API_NAMES, ApiKey

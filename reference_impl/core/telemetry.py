@@ -28,9 +28,9 @@ from reference_impl.core.configs.client_metrics import (
     Subscription,
     subscription_of,
 )
-from reference_impl.core.controller.metadata_image import MetadataImage
+from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.events import Request
-from reference_impl.core.log.data_directory import uuid_text
+from reference_impl.core.log.directories.data_directory import uuid_text
 from reference_impl.core.moment import Moment
 from reference_impl.core.refused import Refused
 from reference_impl.wire import Compression, ErrorCode

@@ -42,7 +42,7 @@ from reference_impl.core.events import (
     TimerKey,
     TokenArrived,
 )
-from reference_impl.core.log.segment import Slice
+from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.node import Node, never
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import ApiKey, TooManyElements, encode_response_parts

@@ -23,8 +23,8 @@ from reference_impl.bugs import BUGS
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.batch_scan import CorruptLog
-from reference_impl.core.log.checkpoints import BadCheckpoint
-from reference_impl.core.log.data_directory import WrongDirectory
+from reference_impl.core.log.directories.checkpoints import BadCheckpoint
+from reference_impl.core.log.directories.data_directory import WrongDirectory
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint, Listener

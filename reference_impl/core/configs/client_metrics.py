@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list, table
-from reference_impl.core.groups.consumer.topic_regex import BadRegex, TopicRegex
+from reference_impl.core.groups.consumer.patterns.topic_regex import BadRegex, TopicRegex
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 

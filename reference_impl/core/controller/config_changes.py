@@ -17,14 +17,14 @@ from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
 from reference_impl.core.configs.group import check_group_configs
 from reference_impl.core.configs.keys import BadConfig, ConfigKey
 from reference_impl.core.configs.topic import TOPIC_CONFIGS, check_topic_configs
-from reference_impl.core.controller.metadata_image import (
+from reference_impl.core.controller.image.metadata_image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
+from reference_impl.core.controller.image.topic_names import problem_with
 from reference_impl.core.controller.records import config_record
-from reference_impl.core.controller.topic_names import problem_with
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from reference_impl.core.controller.metadata_image import MetadataImage
+from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.replaying import replaying
 from reference_impl.wire import (
     Record,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from reference_impl.core.controller.metadata_image import TOPIC_RESOURCE
+from reference_impl.core.controller.image.metadata_image import TOPIC_RESOURCE
 from reference_impl.wire import Struct, definition
 
 UNASSIGNED_DIRECTORY = UUID(int=0)

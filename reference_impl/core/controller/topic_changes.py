@@ -14,9 +14,9 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.configs.topic import check_topic_configs
 from reference_impl.core.controller import records
-from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.image.metadata_image import TopicImage
+from reference_impl.core.controller.image.topic_names import collision_key, problem_with
 from reference_impl.core.controller.metadata_log import TOPIC as METADATA_TOPIC
-from reference_impl.core.controller.topic_names import collision_key, problem_with
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 

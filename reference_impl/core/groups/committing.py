@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.configs.keys import LONG_MAX
-from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.image.metadata_image import TopicImage
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer import commits
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.offsets import CommittedOffset, Committer, TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules

@@ -15,15 +15,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from reference_impl.core.controller.metadata_image import MetadataImage
+from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.groups import group_log
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import Move
-from reference_impl.core.groups.consumer import records
-from reference_impl.core.groups.consumer.draft import Draft
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model import records
+from reference_impl.core.groups.consumer.model.draft import Draft
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.group_log import GroupLog, KeyValue
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.groups.settings import GroupSettings
@@ -32,7 +32,7 @@ from reference_impl.core.log.replaying import replaying
 from reference_impl.core.moment import Moment
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
-from reference_impl.core.security.access import Access
+from reference_impl.core.security.authorization.access import Access
 from reference_impl.wire import ErrorCode, Record
 
 Committed = tuple[TopicPartition, CommittedOffset]

@@ -13,7 +13,7 @@ from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.groups.classic.group import CONSUMER_PROTOCOL, ClassicGroup
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.classic.timers import TIMER
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.refused import Refused

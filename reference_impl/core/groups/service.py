@@ -12,8 +12,8 @@ from reference_impl.core.groups.classic import timers as classic_timers
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer import leaving, timers
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.consumer.states import MemberState
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.states import MemberState
 from reference_impl.core.groups.coordinator import GroupCoordinator
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.group import group_setting
 from reference_impl.core.configs.keys import split_list
-from reference_impl.core.controller.metadata_image import MetadataImage
+from reference_impl.core.controller.image.metadata_image import MetadataImage
 
 
 class GroupSettings:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from reference_impl.core.groups import group_log
 from reference_impl.core.groups.classic.group import ClassicGroup
-from reference_impl.core.groups.consumer import records
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model import records
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.offsets import Offsets, TopicPartition
 from reference_impl.core.groups.pending_offsets import Commit, PendingOffsets
 from reference_impl.core.rules import Rules

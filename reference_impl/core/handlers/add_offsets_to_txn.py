@@ -10,7 +10,10 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import READ_GROUP, WRITE_TRANSACTIONAL_ID
+from reference_impl.core.security.authorization.permissions import (
+    READ_GROUP,
+    WRITE_TRANSACTIONAL_ID,
+)
 from reference_impl.core.transactions.transaction import CLASSIC
 from reference_impl.wire import ErrorCode, definition
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.topic_names import is_internal
+from reference_impl.core.controller.image.topic_names import is_internal
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import (
+from reference_impl.core.security.authorization.permissions import (
     CLUSTER_ACTION,
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,

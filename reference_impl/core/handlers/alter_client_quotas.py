@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.client_quotas import (
+from reference_impl.core.controller.image.client_quotas import (
     CLIENT_ID,
     IP,
     USER,
@@ -23,7 +23,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.quotas.throttling import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.permissions import ALTER_CONFIGS_OF_CLUSTER
+from reference_impl.core.security.authorization.permissions import ALTER_CONFIGS_OF_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("AlterClientQuotasResponse")

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.scram_users import removal_record, set_record
+from reference_impl.core.controller.image.scram_users import removal_record, set_record
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import counted, for_each
-from reference_impl.core.security.permissions import ALTER_CLUSTER
-from reference_impl.core.security.scram import (
+from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER
+from reference_impl.core.security.sasl.scram import (
     BY_NUMBER,
     ITERATIONS_MAX,
     ITERATIONS_MIN,

@@ -10,12 +10,12 @@ from collections.abc import Callable, Generator, Mapping
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.config_changes import Configured, change_to, find_configured
-from reference_impl.core.controller.metadata_image import GROUP_RESOURCE, TOPIC_RESOURCE
+from reference_impl.core.controller.image.metadata_image import GROUP_RESOURCE, TOPIC_RESOURCE
 from reference_impl.core.effects import Effect, GiveWay
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import counted
-from reference_impl.core.security.permissions import (
+from reference_impl.core.security.authorization.permissions import (
     ALTER_CONFIGS_OF_CLUSTER,
     ALTER_CONFIGS_OF_GROUP,
     ALTER_CONFIGS_OF_TOPIC,

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.leaving import no_consumer_group
-from reference_impl.core.groups.consumer.member import ConsumerMember, TopicIdPartition
-from reference_impl.core.groups.consumer.records import by_topic
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import ConsumerMember, TopicIdPartition
+from reference_impl.core.groups.consumer.model.records import by_topic
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.repetitions import Repetitions
-from reference_impl.core.security.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from reference_impl.core.security.authorization.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType
 

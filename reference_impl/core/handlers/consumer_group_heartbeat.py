@@ -12,9 +12,13 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer.heartbeat import RESPONSE, heartbeat
-from reference_impl.core.groups.consumer.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from reference_impl.core.groups.consumer.model.member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+)
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import DESCRIBE_TOPIC, READ_GROUP
+from reference_impl.core.security.authorization.permissions import DESCRIBE_TOPIC, READ_GROUP
 from reference_impl.wire import ErrorCode
 
 OWN_MEMBER_ID_SINCE = 1

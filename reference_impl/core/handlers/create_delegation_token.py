@@ -9,7 +9,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import CREATE_TOKENS_FOR_USER
+from reference_impl.core.security.authorization.permissions import CREATE_TOKENS_FOR_USER
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("CreateDelegationTokenResponse")

@@ -19,7 +19,7 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import TIMED_OUT, Refused
 from reference_impl.core.requests.giving_way import counted, for_each
-from reference_impl.core.security.permissions import (
+from reference_impl.core.security.authorization.permissions import (
     CREATE_IN_CLUSTER,
     CREATE_TOPIC,
     DESCRIBE_CONFIGS_OF_TOPIC,

@@ -10,14 +10,14 @@ from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respon
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.acl_changes import (
+from reference_impl.core.security.authorization.acl_changes import (
     check_enabled,
     delete_acls,
     found,
     names_unknown,
 )
-from reference_impl.core.security.acls import Acl, AclFilter
-from reference_impl.core.security.permissions import ALTER_CLUSTER
+from reference_impl.core.security.authorization.acls import Acl, AclFilter
+from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DeleteAclsResponse")

@@ -8,7 +8,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import DELETE_GROUP
+from reference_impl.core.security.authorization.permissions import DELETE_GROUP
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("DeleteGroupsResponse")

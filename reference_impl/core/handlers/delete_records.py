@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.topic_names import is_internal
+from reference_impl.core.controller.image.topic_names import is_internal
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.refused import Refused, disk_errors_refused
-from reference_impl.core.security.permissions import DELETE_TOPIC
+from reference_impl.core.security.authorization.permissions import DELETE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DeleteRecordsResponse")

@@ -8,13 +8,13 @@ from functools import partial
 from uuid import UUID
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.image.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import delete_topic
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import TIMED_OUT, Refused
 from reference_impl.core.requests.giving_way import counted, for_each
-from reference_impl.core.security.permissions import (
+from reference_impl.core.security.authorization.permissions import (
     DELETE_IN_CLUSTER,
     DELETE_TOPIC,
     DESCRIBE_TOPIC,

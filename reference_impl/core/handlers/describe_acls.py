@@ -8,9 +8,9 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.acl_changes import check_enabled, names_unknown
-from reference_impl.core.security.acls import Acl, AclFilter
-from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
+from reference_impl.core.security.authorization.acl_changes import check_enabled, names_unknown
+from reference_impl.core.security.authorization.acls import Acl, AclFilter
+from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import Struct, definition
 from reference_impl.wire.acls import PatternType, ResourceType
 

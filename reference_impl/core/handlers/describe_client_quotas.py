@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.client_quotas import CLIENT_ID, IP, USER, Entity
+from reference_impl.core.controller.image.client_quotas import CLIENT_ID, IP, USER, Entity
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
+from reference_impl.core.security.authorization.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeClientQuotasResponse")

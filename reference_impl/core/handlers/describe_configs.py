@@ -19,7 +19,7 @@ from reference_impl.core.configs.entries import (
     topic_entries,
 )
 from reference_impl.core.controller.config_changes import find_configured
-from reference_impl.core.controller.metadata_image import (
+from reference_impl.core.controller.image.metadata_image import (
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
@@ -28,7 +28,7 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.repetitions import Repetitions
-from reference_impl.core.security.permissions import (
+from reference_impl.core.security.authorization.permissions import (
     DESCRIBE_CONFIGS_OF_CLUSTER,
     DESCRIBE_CONFIGS_OF_GROUP,
     DESCRIBE_CONFIGS_OF_TOPIC,

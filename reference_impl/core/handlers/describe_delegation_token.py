@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.delegation_tokens import DelegationToken
+from reference_impl.core.controller.image.delegation_tokens import DelegationToken
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import (
+from reference_impl.core.security.authorization.permissions import (
     DESCRIBE_DELEGATION_TOKEN,
     DESCRIBE_TOKENS_OF_USER,
 )

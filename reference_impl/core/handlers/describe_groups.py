@@ -12,7 +12,7 @@ from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.repetitions import Repetitions
-from reference_impl.core.security.permissions import DESCRIBE_GROUP
+from reference_impl.core.security.authorization.permissions import DESCRIBE_GROUP
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType
 

@@ -12,7 +12,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
+from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeLogDirsResponse")

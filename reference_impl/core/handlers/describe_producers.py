@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.topic_names import problem_with
+from reference_impl.core.controller.image.topic_names import problem_with
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.log.producer_state import ProducerEntry
+from reference_impl.core.log.producers.state import ProducerEntry
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.requests.repetitions import Repetitions
-from reference_impl.core.security.permissions import READ_TOPIC
+from reference_impl.core.security.authorization.permissions import READ_TOPIC
 from reference_impl.wire import ERRORS, ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeProducersResponse")

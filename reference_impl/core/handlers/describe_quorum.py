@@ -13,7 +13,7 @@ from reference_impl.core.controller.metadata_log import TOPIC
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
+from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeQuorumResponse")

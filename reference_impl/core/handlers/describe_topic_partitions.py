@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import compress
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.metadata_image import TopicImage
-from reference_impl.core.controller.topic_names import is_internal, problem_with
+from reference_impl.core.controller.image.metadata_image import TopicImage
+from reference_impl.core.controller.image.topic_names import is_internal, problem_with
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.permissions import DESCRIBE_TOPIC
+from reference_impl.core.security.authorization.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType
 

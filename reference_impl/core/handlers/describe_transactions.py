@@ -12,7 +12,10 @@ from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.requests.repetitions import Repetitions
-from reference_impl.core.security.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
+from reference_impl.core.security.authorization.permissions import (
+    DESCRIBE_TOPIC,
+    DESCRIBE_TRANSACTIONAL_ID,
+)
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeTransactionsResponse")

@@ -9,7 +9,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import counted, for_each
-from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
+from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeUserScramCredentialsResponse")

@@ -14,7 +14,7 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import TIMED_OUT, Refused
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.permissions import ALTER_CLUSTER
+from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("ElectLeadersResponse")

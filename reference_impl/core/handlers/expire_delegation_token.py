@@ -8,7 +8,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.tokens import time_beside
+from reference_impl.core.security.sasl.tokens import time_beside
 from reference_impl.wire import definition
 
 RESPONSE = definition("ExpireDelegationTokenResponse")

@@ -13,7 +13,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.log.partition_log import OffsetOutOfRange
-from reference_impl.core.log.segment import Slice
+from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.partitions.fetch_sessions import (
     NO_SESSION,
     TOPIC_IDS_SINCE,
@@ -26,7 +26,7 @@ from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import PartitionKey, answered
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import READ_COMMITTED, Rules
-from reference_impl.core.security.permissions import CLUSTER_ACTION, READ_TOPIC
+from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION, READ_TOPIC
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import ErrorCode, Struct, batches, definition
 

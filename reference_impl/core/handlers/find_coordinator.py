@@ -19,7 +19,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.permissions import (
+from reference_impl.core.security.authorization.permissions import (
     CLUSTER_ACTION,
     DESCRIBE_GROUP,
     DESCRIBE_TRANSACTIONAL_ID,

@@ -9,7 +9,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic.syncing import heartbeat, is_rebalancing
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import READ_GROUP
+from reference_impl.core.security.authorization.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("HeartbeatResponse")

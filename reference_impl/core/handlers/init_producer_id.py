@@ -12,7 +12,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import (
+from reference_impl.core.security.authorization.permissions import (
     IDEMPOTENT_WRITE,
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,

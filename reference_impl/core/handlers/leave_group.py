@@ -9,12 +9,12 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic.leaving import leave
-from reference_impl.core.groups.consumer import classic_members
-from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.leaving import remove
-from reference_impl.core.groups.consumer.member import ConsumerMember
+from reference_impl.core.groups.consumer.migration import classic_members
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import ConsumerMember
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import READ_GROUP
+from reference_impl.core.security.authorization.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode, Struct, definition
 
 REQUEST = definition("LeaveGroupRequest")

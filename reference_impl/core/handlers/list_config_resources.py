@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.metadata_image import (
+from reference_impl.core.controller.image.metadata_image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
@@ -16,7 +16,7 @@ from reference_impl.core.controller.metadata_image import (
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
+from reference_impl.core.security.authorization.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("ListConfigResourcesResponse")

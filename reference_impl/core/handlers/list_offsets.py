@@ -12,7 +12,7 @@ from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.requests.giving_way import counted
 from reference_impl.core.rules import Rules
-from reference_impl.core.security.permissions import DESCRIBE_TOPIC
+from reference_impl.core.security.authorization.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("ListOffsetsResponse")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
+from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("ListPartitionReassignmentsResponse")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.consumer.topic_regex import BadRegex, TopicRegex
-from reference_impl.core.security.permissions import DESCRIBE_TRANSACTIONAL_ID
+from reference_impl.core.groups.consumer.patterns.topic_regex import BadRegex, TopicRegex
+from reference_impl.core.security.authorization.permissions import DESCRIBE_TRANSACTIONAL_ID
 from reference_impl.core.transactions.states import State
 from reference_impl.core.transactions.transaction import Transaction
 from reference_impl.wire import ErrorCode, Struct, definition

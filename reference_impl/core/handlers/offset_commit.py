@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from functools import partial
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.image.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic import timers
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.committing import Wanted, check_commit, commits_of
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.group_log import encoded_commit
 from reference_impl.core.groups.offsets import Committer
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.permissions import READ_GROUP, READ_TOPIC
+from reference_impl.core.security.authorization.permissions import READ_GROUP, READ_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("OffsetCommitResponse")

@@ -12,7 +12,7 @@ from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.offsets import TopicPartition
 from reference_impl.core.groups.state import Group
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import DELETE_GROUP, READ_TOPIC
+from reference_impl.core.security.authorization.permissions import DELETE_GROUP, READ_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("OffsetDeleteResponse")

@@ -8,16 +8,16 @@ from functools import partial
 from typing import Any
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.image.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer.commits import check_fetch
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.requests.repetitions import Repetitions
-from reference_impl.core.security.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from reference_impl.core.security.authorization.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.codec.primitives import ZERO_UUID
 

@@ -8,7 +8,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
+from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("OffsetForLeaderEpochResponse")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.topic_names import is_internal
+from reference_impl.core.controller.image.topic_names import is_internal
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Release
 from reference_impl.core.events import Request
 from reference_impl.core.log import AppendResult
@@ -20,7 +20,10 @@ from reference_impl.core.partitions.batch_validation import SurveyedBatch, is_la
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import PartitionKey, answered
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
+from reference_impl.core.security.authorization.permissions import (
+    WRITE_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
 from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
 from reference_impl.wire import BatchHeader, ErrorCode, Struct, definition, read_header

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Report, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.log.data_directory import uuid_text
+from reference_impl.core.log.directories.data_directory import uuid_text
 from reference_impl.core.refused import Refused
 from reference_impl.wire import definition
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.security.mechanisms import Denied
+from reference_impl.core.security.sasl.mechanisms import Denied
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("SaslAuthenticateResponse")

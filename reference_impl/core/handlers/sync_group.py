@@ -11,7 +11,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.groups.classic import answers
 from reference_impl.core.groups.classic.syncing import sync
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.permissions import READ_GROUP
+from reference_impl.core.security.authorization.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode
 
 PROTOCOL_SINCE = 5

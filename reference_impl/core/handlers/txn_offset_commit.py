@@ -16,7 +16,11 @@ from reference_impl.core.groups.offsets import Committer
 from reference_impl.core.groups.state import Group
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
+from reference_impl.core.security.authorization.permissions import (
+    READ_GROUP,
+    READ_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
 from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
 from reference_impl.wire import ErrorCode, Struct, definition
 

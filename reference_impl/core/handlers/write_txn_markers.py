@@ -9,7 +9,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused, disk_errors_refused
-from reference_impl.core.security.permissions import ALTER_CLUSTER, CLUSTER_ACTION
+from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from reference_impl.core.transactions.transaction import Marker
 from reference_impl.wire import ErrorCode, Struct, definition
 

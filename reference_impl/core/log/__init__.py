@@ -3,22 +3,22 @@ rest of the broker uses.
 """
 
 from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import (
     AppendResult,
     OffsetOutOfRange,
     PartitionLog,
     ReadResult,
 )
-from reference_impl.core.log.producer_state import (
+from reference_impl.core.log.producers.state import (
     BatchMetadata,
     ProducerEntry,
     ProducerStateManager,
     check_sequence,
     duplicate_of,
 )
-from reference_impl.core.log.segment import Slice, TimestampOffset
+from reference_impl.core.log.segments.segment import Slice, TimestampOffset
 
 __all__ = [
     "AppendResult",

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from reference_impl.core.log.checkpoints import LEADER_EPOCH_FILE, decode_lines, encode_lines
+from reference_impl.core.log.directories.checkpoints import (
+    LEADER_EPOCH_FILE,
+    decode_lines,
+    encode_lines,
+)
 from reference_impl.core.storage import Storage
 
 UNDEFINED_EPOCH = -1

@@ -15,21 +15,24 @@ from __future__ import annotations
 import posixpath
 import uuid
 
-from reference_impl.core.log import segment_swap
-from reference_impl.core.log.checkpoints import TopicPartition
+from reference_impl.core.log.directories.checkpoints import TopicPartition
+from reference_impl.core.log.directories.partition_directory import (
+    claim_directory,
+    deleted_directory,
+)
 from reference_impl.core.log.flush_state import FlushState
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.partition_directory import claim_directory, deleted_directory
-from reference_impl.core.log.producer_recovery import ProducerRecovery
-from reference_impl.core.log.producer_snapshot import Snapshots
-from reference_impl.core.log.producer_state import CompletedTransaction, ProducerStateManager
+from reference_impl.core.log.producers.recovery import ProducerRecovery
+from reference_impl.core.log.producers.snapshot import Snapshots
+from reference_impl.core.log.producers.state import CompletedTransaction, ProducerStateManager
 from reference_impl.core.log.readable_log import ReadableLog
-from reference_impl.core.log.recovery import Loaded, Opening, RecoverySteps, load
+from reference_impl.core.log.recovery.recovery import Loaded, Opening, RecoverySteps, load
 from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
-from reference_impl.core.log.retired_segments import RetiredSegments
-from reference_impl.core.log.segment import BrokenSegment, Segment
-from reference_impl.core.log.segments import Segments
-from reference_impl.core.log.transaction_index import AbortedTransaction
+from reference_impl.core.log.segments import segment_swap
+from reference_impl.core.log.segments.retired_segments import RetiredSegments
+from reference_impl.core.log.segments.segment import BrokenSegment, Segment
+from reference_impl.core.log.segments.segments import Segments
+from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.core.storage import Storage
 from reference_impl.wire.batches.records import NO_TIMESTAMP, BatchHeader, assign_offset_and_epoch
 
@@ -206,7 +209,7 @@ class PartitionLog(ReadableLog):
 
     def replace_segments(self, old: list[Segment], base_offset: int) -> None:
         """Let the cleaned segment, whose files lie ready, take the place of others
-        (segment_swap.py).
+        (segments/segment_swap.py).
         """
         for segment in old:
             segment.close()

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.log.leader_epochs import LeaderEpochs
-from reference_impl.core.log.producer_state import ProducerStateManager
+from reference_impl.core.log.producers.state import ProducerStateManager
 from reference_impl.core.log.results import OffsetOutOfRange, ReadResult
-from reference_impl.core.log.segment import Slice, TimestampOffset
-from reference_impl.core.log.segments import Segments
-from reference_impl.core.log.transaction_index import AbortedTransaction
+from reference_impl.core.log.segments.segment import Slice, TimestampOffset
+from reference_impl.core.log.segments.segments import Segments
+from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 
 _NOTHING = ReadResult(b"", -1)
 
@@ -78,7 +78,7 @@ class ReadableLog:
 
     @property
     def segments(self) -> Segments:
-        """The segments, for code that deletes or cleans old ones (retention.py, compaction.py)."""
+        """The segments, for code that deletes or cleans old ones (retention.py, cleaning/)."""
         return self._segments
 
     @property

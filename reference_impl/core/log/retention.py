@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.log.segment import Segment
+from reference_impl.core.log.segments.segment import Segment
 
 
 class Limits(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_impl.core.controller.metadata_image import MetadataImage
+from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import Purgatory

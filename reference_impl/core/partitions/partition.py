@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from reference_impl.core.controller.metadata_image import PartitionImage
+from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import AppendResult, PartitionLog
 from reference_impl.core.partitions.batch_validation import ValidatedBatch

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
-from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
+from reference_impl.core.controller.image.metadata_image import MetadataImage, TopicImage
+from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused

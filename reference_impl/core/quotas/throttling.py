@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import INT_MAX
-from reference_impl.core.controller.client_quotas import (
+from reference_impl.core.controller.image.client_quotas import (
     CLIENT_ID,
     USER,
     ClientQuotas,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.batch_filter import horizon_has_passed, moved
-from reference_impl.core.log.cleaned_transactions import CleanedTransactions
+from reference_impl.core.log.cleaning.batch_filter import horizon_has_passed, moved
+from reference_impl.core.log.cleaning.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.readable_log import ReadableLog
-from reference_impl.core.log.segment import Segment
+from reference_impl.core.log.segments.segment import Segment
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.wire.batches.records import BatchHeader, Record
 

@@ -8,14 +8,14 @@ from uuid import UUID
 
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.consumer.assignors import Assignor, MemberSpec
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.consumer.member import (
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import (
     JOIN_EPOCH,
     ConsumerMember,
     TopicIdPartition,
     is_subset,
 )
-from reference_impl.core.groups.consumer.states import MemberState
+from reference_impl.core.groups.consumer.model.states import MemberState
 from reference_impl.core.groups.consumer.timers import REVOCATION
 from reference_impl.core.groups.group_log import Entry, GroupLog
 from reference_impl.core.groups.offsets import CommittedOffset, Committer, Offsets, TopicPartition

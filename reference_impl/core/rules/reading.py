@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
-from reference_impl.core.log.segment import Slice, TimestampOffset
-from reference_impl.core.log.transaction_index import AbortedTransaction
+from reference_impl.core.log.segments.segment import Slice, TimestampOffset
+from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.core.partitions.fetch_sessions import Wanted
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.wire import Struct

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from reference_impl.core.log.batch_scan import check_whole
 from reference_impl.core.log.flush_state import FlushState
-from reference_impl.core.log.producer_recovery import ProducerRecovery
-from reference_impl.core.log.recovery import Loaded, Opening, recover_segment
-from reference_impl.core.log.segment import Segment
+from reference_impl.core.log.producers.recovery import ProducerRecovery
+from reference_impl.core.log.recovery.recovery import Loaded, Opening, recover_segment
+from reference_impl.core.log.segments.segment import Segment
 from reference_impl.core.storage import StorageError
 
 

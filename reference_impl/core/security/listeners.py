@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list, table
-from reference_impl.core.security import jaas
-from reference_impl.core.security.plain import PLAIN
-from reference_impl.core.security.scram import SCRAM_MECHANISMS
+from reference_impl.core.security.sasl import jaas
+from reference_impl.core.security.sasl.plain import PLAIN
+from reference_impl.core.security.sasl.scram import SCRAM_MECHANISMS
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.security.authorizer import Authorizer
+from reference_impl.core.security.authorization.authorizer import Authorizer
 from reference_impl.core.tests.test_acls import ADMIN, ALICE, BOB, controlled, create, entry
 from reference_impl.core.tests.world import World
 from reference_impl.wire import TRANSACTIONAL_BIT, ApiKey, ErrorCode, Struct, request_definition

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from reference_impl.core.security.acls import Acl, Acls, covers
-from reference_impl.core.security.authorizer import Authorizer
+from reference_impl.core.security.authorization.acls import Acl, Acls, covers
+from reference_impl.core.security.authorization.authorizer import Authorizer
 from reference_impl.wire.acls import AclOperation, AclPermissionType, PatternType, ResourceType
 
 ALICE, HOST = "User:alice", "10.0.0.1"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.consumer.states import GroupState, MemberState
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.states import GroupState, MemberState
 from reference_impl.core.storage import StorageError
 from reference_impl.core.tests.consumer_client import (
     REBALANCE_MS,

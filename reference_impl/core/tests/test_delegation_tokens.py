@@ -11,8 +11,8 @@ from conformance.sasl import Scram, plain
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.events import ConnectionOpened
-from reference_impl.core.security import tokens
 from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE
+from reference_impl.core.security.sasl import tokens
 from reference_impl.core.tests.world import START_MS, World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.groups.consumer.states import GroupState
+from reference_impl.core.groups.consumer.model.states import GroupState
 from reference_impl.core.tests.consumer_client import Consumer, group_in, new_world
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition

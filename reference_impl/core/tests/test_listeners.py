@@ -6,8 +6,8 @@ import pytest
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
-from reference_impl.core.security import jaas
 from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE, Endpoint
+from reference_impl.core.security.sasl import jaas
 
 PLAIN = f'{PLAIN_MODULE} required user_ann="a, \\"b\\"; c=d" user_bob=secret;'
 SASL = {

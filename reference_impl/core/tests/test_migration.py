@@ -8,8 +8,8 @@ import pytest
 
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import State
-from reference_impl.core.groups.consumer.conversion import ASSIGNMENT, SUBSCRIPTION
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.migration.conversion import ASSIGNMENT, SUBSCRIPTION
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.tests.consumer_client import (
     Consumer,
     group_in,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.groups.consumer.conversion import SUBSCRIPTION
+from reference_impl.core.groups.consumer.migration.conversion import SUBSCRIPTION
 from reference_impl.core.tests import consumer_client, group_client
 from reference_impl.core.tests.consumer_client import Consumer, topic_id
 from reference_impl.core.tests.group_client import Client, committed

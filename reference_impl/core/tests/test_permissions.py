@@ -12,7 +12,7 @@ import pytest
 
 from reference_impl.core import handlers
 from reference_impl.core.handlers import HANDLERS
-from reference_impl.core.security.permissions import PERMISSIONS, REFUSALS, Permission
+from reference_impl.core.security.authorization.permissions import PERMISSIONS, REFUSALS, Permission
 from reference_impl.wire import ApiKey
 
 

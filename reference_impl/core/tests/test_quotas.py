@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_impl.core.controller.client_quotas import CLIENT_ID, USER, ClientQuotas, quota_record
+from reference_impl.core.controller.image.client_quotas import (
+    CLIENT_ID,
+    USER,
+    ClientQuotas,
+    quota_record,
+)
 from reference_impl.core.events import Request
 from reference_impl.core.quotas.rate import Rate
 from reference_impl.core.quotas.throttling import ACCOUNTS_MAX, Throttle, candidates

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.sasl import Scram, salted
-from reference_impl.core.security.mechanisms import Denied
-from reference_impl.core.security.scram import (
+from reference_impl.core.security.sasl.mechanisms import Denied
+from reference_impl.core.security.sasl.scram import (
     SCRAM_MECHANISMS,
     Credential,
     ScramExchange,

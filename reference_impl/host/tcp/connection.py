@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol, TypeVar, cast
 
 from reference_impl.core.events import Request
-from reference_impl.core.log.segment import Slice
+from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.node import ELEMENTS_AT_ONCE, NodeHost, Parts
 from reference_impl.host.tcp.departures import Departure

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import cast
 
-from reference_impl.core.log.segment import Slice
+from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.storage import StorageError
 from reference_impl.host.disk import DiskFile
 

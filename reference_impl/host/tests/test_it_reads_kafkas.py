@@ -12,9 +12,9 @@ from conformance.cases.offsets.offsets import commit
 from conformance.examination import advertised_versions
 from conformance.transactions import Producer, committed_values, wait_until_ended
 from conformance.wire import Wire, batch
-from reference_impl.core.log.checkpoints import read_topic_id
+from reference_impl.core.log.directories.checkpoints import read_topic_id
+from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES
 from reference_impl.host.disk import Disk

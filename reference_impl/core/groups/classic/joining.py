@@ -17,8 +17,8 @@ from reference_impl.core.groups.classic.join_requests import (
     rebalance_timeout_of,
 )
 from reference_impl.core.groups.classic.states import State
-from reference_impl.core.groups.consumer import classic_members
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.migration import classic_members
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode

@@ -12,8 +12,8 @@ from reference_impl.core.events import Request
 from reference_impl.core.groups.classic import answers, timers
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.classic.states import Move, State
-from reference_impl.core.groups.consumer import classic_members
-from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.migration import classic_members
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 from reference_impl.core.groups.offsets import Committer
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules

@@ -11,21 +11,16 @@ from dataclasses import replace
 
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.consumer import (
-    leaving,
-    membership,
-    records,
-    regexes,
-    targets,
-    timers,
-)
-from reference_impl.core.groups.consumer.draft import Draft
-from reference_impl.core.groups.consumer.member import (
+from reference_impl.core.groups.consumer import leaving, membership, targets, timers
+from reference_impl.core.groups.consumer.model import records
+from reference_impl.core.groups.consumer.model.draft import Draft
+from reference_impl.core.groups.consumer.model.member import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
     ConsumerMember,
 )
+from reference_impl.core.groups.consumer.patterns import regexes
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.wire import Struct, definition
 

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from reference_impl.core.effects import Effect, Report, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.consumer import conversion, records, timers
-from reference_impl.core.groups.consumer.draft import Draft
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.consumer.member import LEAVE_STATIC_EPOCH, ConsumerMember
+from reference_impl.core.groups.consumer import timers
+from reference_impl.core.groups.consumer.migration import conversion
+from reference_impl.core.groups.consumer.model import records
+from reference_impl.core.groups.consumer.model.draft import Draft
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import LEAVE_STATIC_EPOCH, ConsumerMember
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, definition

@@ -13,11 +13,11 @@ from reference_impl.core.groups import group_log
 from reference_impl.core.groups.classic import timers
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import State
-from reference_impl.core.groups.consumer import records
-from reference_impl.core.groups.consumer.conversion import upgraded
-from reference_impl.core.groups.consumer.draft import Draft
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.consumer.member import (
+from reference_impl.core.groups.consumer.migration.conversion import upgraded
+from reference_impl.core.groups.consumer.model import records
+from reference_impl.core.groups.consumer.model.draft import Draft
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import (
     JOIN_EPOCH,
     LEAVE_STATIC_EPOCH,
     ConsumerMember,

@@ -18,8 +18,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from reference_impl.core.groups.consumer.member import ConsumerMember, Epochs, TopicIdPartition
-from reference_impl.core.groups.consumer.states import MemberMove, MemberState, next_member_state
+from reference_impl.core.groups.consumer.model.member import (
+    ConsumerMember,
+    Epochs,
+    TopicIdPartition,
+)
+from reference_impl.core.groups.consumer.model.states import (
+    MemberMove,
+    MemberState,
+    next_member_state,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ maybeReconcile), TargetAssignmentBuilder.java; KIP-848, Rebalance Process.
 
 from __future__ import annotations
 
-from reference_impl.core.groups.consumer import records, timers
+from reference_impl.core.groups.consumer import timers
 from reference_impl.core.groups.consumer.assignors import ASSIGNORS
-from reference_impl.core.groups.consumer.draft import Draft
-from reference_impl.core.groups.consumer.member import ConsumerMember, TopicIdPartition
+from reference_impl.core.groups.consumer.model import records
+from reference_impl.core.groups.consumer.model.draft import Draft
+from reference_impl.core.groups.consumer.model.member import ConsumerMember, TopicIdPartition
+from reference_impl.core.groups.consumer.model.states import MemberState
 from reference_impl.core.groups.consumer.reconciliation import Goal, reconciled
-from reference_impl.core.groups.consumer.states import MemberState
 from reference_impl.core.groups.coordinator import GroupCoordinator
 
 

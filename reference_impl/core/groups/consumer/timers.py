@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from reference_impl.core.effects import CancelTimer, Effect, SetTimer
 from reference_impl.core.groups.classic import timers
-from reference_impl.core.groups.consumer.group import ConsumerGroup
-from reference_impl.core.groups.consumer.member import ConsumerMember
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import ConsumerMember
 
 SESSION = timers.SESSION
 """The same as in the classic protocol, so that a group that changes its protocol takes it along."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference_impl.core.log.compaction import clean, cleanable
+from reference_impl.core.log.cleaning.compaction import clean, cleanable
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES, append

@@ -7,7 +7,7 @@ from typing import Any
 
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import AppendResult, PartitionLog
-from reference_impl.core.log.recovery import RecoverySteps
+from reference_impl.core.log.recovery.recovery import RecoverySteps
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage, Storage
 from reference_impl.wire.batches.records import (

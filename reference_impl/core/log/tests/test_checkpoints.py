@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from reference_impl.core.log.checkpoints import (
+from reference_impl.core.log.directories.checkpoints import (
     BadCheckpoint,
     decode_lines,
     read_offsets,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reference_impl.core.log.compaction import Interrupted, clean, cleanable, grouped
+from reference_impl.core.log.cleaning.compaction import Interrupted, clean, cleanable, grouped
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.cleaning import (
     COMPACT,
@@ -180,7 +180,7 @@ def test_cleaned_segments_are_joined_up_to_the_size_of_one() -> None:
 def test_cleaning_gives_up_when_the_log_has_changed_between_two_slices(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("reference_impl.core.log.compaction.SLICE_BYTES", 1)
+    monkeypatch.setattr("reference_impl.core.log.cleaning.compaction.SLICE_BYTES", 1)
     storage = MemoryStorage()
     log = compacted(storage)
     for _ in range(5):

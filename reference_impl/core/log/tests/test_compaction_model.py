@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference_impl.core.log.cleaner import Cleaner
-from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.log.cleaning.cleaner import Cleaner
+from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.cleaning import COMPACT, KeyValue, batches_of, left, put
 from reference_impl.core.log.tests.dying import Died, DyingStorage
@@ -179,7 +179,7 @@ WORK = st.lists(
 def test_cleaning_changes_nothing_that_a_reader_relies_on(
     work: list[tuple[list[tuple[list[KeyValue], End]], bool, tuple[int, Stop | None]]],
 ) -> None:
-    with patch("reference_impl.core.log.compaction.SLICE_BYTES", 150):
+    with patch("reference_impl.core.log.cleaning.compaction.SLICE_BYTES", 150):
         model = Model()
         for writes, rolls, (pause_ms, stop) in work:
             for pairs, end in writes:

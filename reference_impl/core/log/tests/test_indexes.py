@@ -2,8 +2,8 @@
 
 import pytest
 
-from reference_impl.core.log.offset_index import OffsetIndex
-from reference_impl.core.log.time_index import TimeIndex
+from reference_impl.core.log.segments.offset_index import OffsetIndex
+from reference_impl.core.log.segments.time_index import TimeIndex
 from reference_impl.core.storage import MemoryStorage
 
 INDEX_BYTES = 10_485_760

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reference_impl.core.log.checkpoints import BadCheckpoint
+from reference_impl.core.log.directories.checkpoints import BadCheckpoint
+from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append, batch, values
 from reference_impl.core.storage import MemoryStorage

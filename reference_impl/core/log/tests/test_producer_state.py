@@ -4,13 +4,13 @@ byte.
 
 import pytest
 
-from reference_impl.core.log.producer_snapshot import (
+from reference_impl.core.log.producers.snapshot import (
     BadSnapshot,
     Snapshots,
     decode_snapshot,
     encode_snapshot,
 )
-from reference_impl.core.log.producer_state import (
+from reference_impl.core.log.producers.state import (
     SEQUENCE_MAX,
     BatchMetadata,
     ProducerEntry,

@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.log.segments.transaction_index import AbortedTransaction, TransactionIndex
 from reference_impl.core.log.tests.helpers import DIRECTORY, append, batch, open_log, small_segments
-from reference_impl.core.log.transaction_index import AbortedTransaction, TransactionIndex
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire.batches.batch_header import TRANSACTIONAL_BIT
 from reference_impl.wire.batches.records import ControlRecordType, end_txn_marker

@@ -15,7 +15,7 @@ from reference_impl.core.groups.consumer.assignors.spec import (
     MemberSpec,
     subscribers_of,
 )
-from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 
 NAME = "range"
 

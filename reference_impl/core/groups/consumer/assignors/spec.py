@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 
 
 @dataclass(frozen=True, slots=True)

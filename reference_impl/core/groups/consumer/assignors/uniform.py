@@ -12,7 +12,7 @@ from uuid import UUID
 
 from reference_impl.core.groups.consumer.assignors import uniform_mixed
 from reference_impl.core.groups.consumer.assignors.spec import Assignment, MemberSpec, by_member_id
-from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 
 NAME = "uniform"
 

@@ -17,7 +17,7 @@ from reference_impl.core.groups.consumer.assignors.spec import (
     by_member_id,
     subscribers_of,
 )
-from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 
 ROUNDS_MAX = 16
 """Each round about halves what is out of balance (MAX_ITERATION_COUNT)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.groups.consumer.states import (
+from reference_impl.core.groups.consumer.model.states import (
     CONSUMER_GROUP,
     GroupState,
     MemberMove,

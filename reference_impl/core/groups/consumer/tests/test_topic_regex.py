@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference_impl.core.groups.consumer.topic_regex import BadRegex, TopicRegex
+from reference_impl.core.groups.consumer.patterns.topic_regex import BadRegex, TopicRegex
 
 ATOMS = st.sampled_from(
     ["a", "b", "-", "\\.", ".", "[ab]", "[^a]", "\\d", "[b-d_]", "\\w", "^", "$"]

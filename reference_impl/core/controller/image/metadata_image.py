@@ -1,0 +1,157 @@
+"""The cluster as the metadata log describes it: replay the records, and this is what they say.
+
+Source: KIP-631; the record definitions TopicRecord, PartitionRecord, PartitionChangeRecord,
+ConfigRecord, RemoveTopicRecord, ProducerIdsRecord, AccessControlEntryRecord; Java classes
+TopicsImage, PartitionRegistration (merge). Nothing here decides anything: the controller writes
+records, every broker applies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from reference_impl.core.controller.image.client_quotas import ClientQuotas
+from reference_impl.core.controller.image.delegation_tokens import DelegationTokens
+from reference_impl.core.controller.image.scram_users import ScramUsers
+from reference_impl.core.controller.image.topic_names import collision_key
+from reference_impl.core.security.authorization.acls import Acl, Acls
+from reference_impl.wire import Struct
+
+TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
+"""ConfigResource.Type, as ConfigRecord has it."""
+NO_LEADER_CHANGE = -2
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionImage:
+    """The replicas and leader of a partition. `leader_epoch` counts leaderships, `partition_epoch`
+    every change."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+
+
+@dataclass(slots=True)
+class TopicImage:
+    """One topic. A topic that is deleted and made again has another id (KIP-516)."""
+
+    name: str
+    topic_id: UUID
+    partitions: dict[int, PartitionImage] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
+    """The configuration overrides of this topic."""
+
+
+class MetadataImage:
+    """All topics, the next free producer id, and who may do what."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, TopicImage] = {}
+        self.topics_by_id: dict[UUID, TopicImage] = {}
+        self.names_by_collision_key: dict[str, str] = {}
+        """The names of all topics, by what no two of them may have in common."""
+        self.next_producer_id = 0
+        self._broker_configs: dict[str, dict[str, str]] = {}
+        self.group_configs: dict[str, dict[str, str]] = {}
+        """The configurations set for single groups, which need not exist."""
+        self.client_metrics: dict[str, dict[str, str]] = {}
+        """Subscriptions to clients' metrics, by name (KIP-714)."""
+        self.acls = Acls()
+        self.scram_users = ScramUsers()
+        self.delegation_tokens = DelegationTokens()
+        self.client_quotas = ClientQuotas()
+
+    def apply(self, record: Struct) -> None:
+        """Take one record of the metadata log into account, whatever order things came in."""
+        action = _ACTIONS.get(type(record).__name__)
+        if action is not None:
+            action(self, record)
+
+    def topic_of(self, name: str | None, topic_id: UUID) -> TopicImage | None:
+        """Return a topic by its name, or by its id where there is no name."""
+        return self.topics.get(name) if name else self.topics_by_id.get(topic_id)
+
+    def configs_of_broker(self, name: str) -> Mapping[str, str]:
+        """Return the configurations that were set at run time for a broker (its id), or for all of
+        them ("")."""
+        return self._broker_configs.get(name, {})
+
+    def _topic(self, record: Struct) -> None:
+        topic = TopicImage(record.name, record.topic_id)
+        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        self.names_by_collision_key[collision_key(topic.name)] = topic.name
+
+    def _partition(self, record: Struct) -> None:
+        self.topics_by_id[record.topic_id].partitions[record.partition_id] = PartitionImage(
+            tuple(record.replicas),
+            tuple(record.isr),
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+        )
+
+    def _partition_change(self, record: Struct) -> None:
+        partitions = self.topics_by_id[record.topic_id].partitions
+        old = partitions[record.partition_id]
+        new = replace(old, partition_epoch=old.partition_epoch + 1)
+        if record.isr is not None:
+            new = replace(new, isr=tuple(record.isr))
+        if record.replicas is not None:
+            new = replace(new, replicas=tuple(record.replicas))
+        if record.leader != NO_LEADER_CHANGE:
+            # Also when the leader stays the same node: each leadership has an epoch of its own.
+            new = replace(new, leader=record.leader, leader_epoch=old.leader_epoch + 1)
+        partitions[record.partition_id] = new
+
+    def _config(self, record: Struct) -> None:
+        if record.resource_type == TOPIC_RESOURCE:
+            topic = self.topics.get(record.resource_name)
+            configs = {} if topic is None else topic.configs
+        elif record.resource_type == BROKER_RESOURCE:
+            configs = self._broker_configs.setdefault(record.resource_name, {})
+        elif record.resource_type == GROUP_RESOURCE:
+            configs = self.group_configs.setdefault(record.resource_name, {})
+        elif record.resource_type == CLIENT_METRICS_RESOURCE:
+            configs = self.client_metrics.setdefault(record.resource_name, {})
+        else:
+            return
+        if record.value is None:
+            configs.pop(record.name, None)
+        else:
+            configs[record.name] = record.value
+
+    def _remove_topic(self, record: Struct) -> None:
+        topic = self.topics_by_id.pop(record.topic_id)
+        del self.topics[topic.name]
+        self.names_by_collision_key.pop(collision_key(topic.name), None)
+
+    def _access_control_entry(self, record: Struct) -> None:
+        self.acls.add(record.id, Acl.from_record(record))
+
+    def _remove_access_control_entry(self, record: Struct) -> None:
+        self.acls.remove(record.id)
+
+    def _producer_ids(self, record: Struct) -> None:
+        self.next_producer_id = record.next_producer_id
+
+
+_ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
+    "TopicRecord": MetadataImage._topic,
+    "PartitionRecord": MetadataImage._partition,
+    "PartitionChangeRecord": MetadataImage._partition_change,
+    "ConfigRecord": MetadataImage._config,
+    "RemoveTopicRecord": MetadataImage._remove_topic,
+    "ProducerIdsRecord": MetadataImage._producer_ids,
+    "AccessControlEntryRecord": MetadataImage._access_control_entry,
+    "RemoveAccessControlEntryRecord": MetadataImage._remove_access_control_entry,
+    "UserScramCredentialRecord": lambda image, record: image.scram_users.set(record),
+    "RemoveUserScramCredentialRecord": lambda image, record: image.scram_users.remove(record),
+    "DelegationTokenRecord": lambda image, record: image.delegation_tokens.set(record),
+    "RemoveDelegationTokenRecord": lambda image, record: image.delegation_tokens.remove(record),
+    "ClientQuotaRecord": lambda image, record: image.client_quotas.apply(record),
+}

@@ -1,0 +1,40 @@
+"""A change of a consumer group that is being worked out.
+
+Each record takes effect on a copy of the group at once, so what is decided next can rely on it.
+Written as a whole or not at all: a request that is refused half way, or a disk that fails, leaves
+the group as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reference_impl.core.effects import Effect
+from reference_impl.core.groups.consumer.model import records
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.records import KeyValue
+
+
+class Draft:
+    """The group as it will be, the records that make it so, and what follows once they are in."""
+
+    def __init__(self, group: ConsumerGroup, before: Iterable[KeyValue] = ()) -> None:
+        self.group = group.draft()
+        self.records = list(before)
+        """`before`: records that end what the group was until now."""
+        self.effects: list[Iterable[Effect]] = []
+
+    def write(self, *changes: KeyValue) -> None:
+        """Let these records be part of the change."""
+        for key, value in changes:
+            records.apply(self.group, key, value)
+            self.records.append((key, value))
+
+    def then(self, effects: Iterable[Effect]) -> None:
+        """Do this once the records are in the log, and not at all if they cannot be written."""
+        self.effects.append(effects)
+
+    def consequences(self) -> Iterator[Effect]:
+        """Yield the effects that `then` was given, in order."""
+        for effects in self.effects:
+            yield from effects

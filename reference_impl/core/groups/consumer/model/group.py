@@ -1,0 +1,223 @@
+"""A consumer group (KIP-848): its members, their target, and the three epochs.
+
+Source: ConsumerGroup.java, ModernGroup.java. This is state and pure questions about it. Every
+change is a record of the log that is applied (`records.apply`), by the broker that wrote it as by
+one that reads it after a restart; so what the log says and what is in memory cannot differ.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import UUID
+
+from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.groups.consumer.assignors import MemberSpec
+from reference_impl.core.groups.consumer.model.member import ConsumerMember, TopicIdPartition
+from reference_impl.core.groups.consumer.model.states import GroupState
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+FIRST_EPOCH = 1
+"""The epoch of a new group, and of its empty target (TargetAssignmentMetadata)."""
+NEVER_HASHED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRegex:
+    """The topics which a regular expression described at some moment."""
+
+    topics: frozenset[str]
+    version: int
+    """The version of the metadata at that moment: the end of the metadata log."""
+    timestamp_ms: int
+
+
+class ConsumerGroup:
+    """One group that the new protocol coordinates."""
+
+    kind: ClassVar[str] = "consumer"
+    """As ListGroups calls it."""
+    protocol_type: ClassVar[str] = "consumer"
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        """The hash of the subscribed topics when the epoch was last bumped."""
+        self.assignment_epoch = FIRST_EPOCH
+        self.assignment_timestamp_ms = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}
+        """group.instance.id -> member id."""
+        self.target: dict[str, frozenset[TopicIdPartition]] = {}
+        self.owners: dict[TopicIdPartition, str] = {}
+        """The member that may be reading a partition now: it has it, or has not reported yet that
+        it stopped."""
+        self.regexes: dict[str, ResolvedRegex] = {}
+        self.has_partition_metadata = False
+        """The log has a record of the type which Kafka wrote before 4.1; it is to be ended."""
+        self.hashed_at_version = NEVER_HASHED
+        """Not in the log: the metadata with which `metadata_hash` was compared last."""
+        self.awaited_joins: set[str] = set()
+        """Classic members that were asked to join again; not in the log."""
+
+    def draft(self) -> ConsumerGroup:
+        """Return a copy to try changes on; members and assignments are values, so they are
+        shared."""
+        twin = copy.copy(self)
+        for name in ("members", "static_members", "target", "owners", "regexes"):
+            setattr(twin, name, dict(getattr(self, name)))
+        twin.awaited_joins = set(self.awaited_joins)
+        return twin
+
+    @property
+    def state(self) -> GroupState:
+        """Return the state that follows from the epochs (ConsumerGroup.maybeUpdateGroupState)."""
+        if not self.members:
+            return GroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        if all(member.has_arrived_at(self.assignment_epoch) for member in self.members.values()):
+            return GroupState.STABLE
+        return GroupState.RECONCILING
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the group has no members, so that it may be deleted."""
+        return not self.members
+
+    # --- members, as the log says -------------------------------------------------------------
+
+    def put(self, member: ConsumerMember) -> None:
+        """Take a new version of a member into account."""
+        self._release(member.member_id)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        for partition in member.owned:
+            self.owners[partition] = member.member_id
+
+    def remove(self, member_id: str) -> None:
+        """Remove a member and release its partitions."""
+        self._release(member_id)
+        member = self.members.pop(member_id, None)
+        # A replacement with the same instance id may be there already.
+        instance_id = member.instance_id if member is not None else None
+        if instance_id is not None and self.static_members.get(instance_id) == member_id:
+            del self.static_members[instance_id]
+
+    def _release(self, member_id: str) -> None:
+        member = self.members.get(member_id)
+        for partition in member.owned if member is not None else ():
+            if self.owners.get(partition) == member_id:
+                del self.owners[partition]
+
+    # --- questions ----------------------------------------------------------------------------
+
+    def member(self, member_id: str) -> ConsumerMember:
+        """Return a known member, or raise Refused."""
+        found = self.members.get(member_id)
+        if found is None:
+            raise Refused(
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"Member {member_id} is not a member of group {self.group_id}.",
+            )
+        return found
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """Return the member that has this group.instance.id now, or None."""
+        member_id = self.static_members.get(instance_id or "")
+        return self.members.get(member_id) if member_id is not None else None
+
+    def speaking_member(self, member_id: str, instance_id: str | None) -> ConsumerMember:
+        """Return the member that sent the request. Raise Refused if it is unknown or was replaced
+        (KIP-345)."""
+        if instance_id is None:
+            return self.member(member_id)
+        member = self.static_member(instance_id)
+        if member is None:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.member_id != member_id:
+            raise Refused(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member"
+                f" {member.member_id}.",
+            )
+        return member
+
+    def part_of(self, member_id: str) -> frozenset[TopicIdPartition]:
+        """Return the target assignment of one member."""
+        return self.target.get(member_id, frozenset())
+
+    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+        """Return a member's topics, by name and by pattern; a pattern that is not resolved yet
+        matches none."""
+        resolved = self.regexes.get(member.topic_regex)
+        return member.topic_names | (resolved.topics if resolved is not None else frozenset())
+
+    def topic_ids_of(self, member: ConsumerMember, image: MetadataImage) -> frozenset[UUID]:
+        """Return the ids of the subscribed topics that exist."""
+        names = self.topics_of(member)
+        return frozenset(image.topics[name].topic_id for name in names if name in image.topics)
+
+    def subscribed_topics(self) -> set[str]:
+        """Return the topics that any member subscribes to."""
+        return set[str]().union(*(self.topics_of(member) for member in self.members.values()))
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Return whether a member may be reading the topic."""
+        return topic in self.subscribed_topics()
+
+    def subscribers_of_regex(self, regex: str) -> int:
+        """Return how many members use a pattern."""
+        return sum(member.topic_regex == regex for member in self.members.values())
+
+    def preferred_assignor(self, assignors: Sequence[str]) -> str:
+        """Return the assignor that most members ask for; of several, the first in the broker's
+        order. (Kafka takes the first in the order of a HashMap, which is uniform.)"""
+        votes = Counter(member.server_assignor for member in self.members.values())
+        return max(assignors, key=lambda name: votes[name])
+
+    def specs(self, image: MetadataImage) -> list[MemberSpec]:
+        """Return the members in the form that an assignor takes."""
+        return [
+            MemberSpec(
+                member.member_id,
+                member.instance_id,
+                self.topic_ids_of(member, image),
+                self.part_of(member.member_id),
+            )
+            for member in self.members.values()
+        ]
+
+    def is_waiting_for_others(self, member: ConsumerMember) -> bool:
+        """Return whether another member still holds a partition of this member's target."""
+        missing = self.part_of(member.member_id) - member.assigned.keys()
+        return any(self.owners.get(key, member.member_id) != member.member_id for key in missing)
+
+    def supports_protocols(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
+        """Return whether a classic member with these protocols can live beside the other classic
+        ones."""
+        if protocol_type != "consumer" or not protocols:
+            return False
+        others = [member.classic for member in self.members.values() if member.classic is not None]
+        return any(all(name in dict(other.protocols) for other in others) for name in protocols)
+
+    def hash_of_metadata(self, image: MetadataImage) -> int:
+        """Return a hash that changes with the subscribed topics: ids, names, partitions. Kafka
+        hashes the same facts by XXH3 (Utils.computeGroupHash). Nobody but the group's own
+        coordinator looks at the number, and another one would cost one rebalance."""
+        facts = [
+            (name, image.topics[name].topic_id.hex, len(image.topics[name].partitions))
+            for name in sorted(self.subscribed_topics())
+            if name in image.topics
+        ]
+        if not facts:
+            return 0
+        digest = hashlib.blake2b(repr(facts).encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,173 @@
+"""Choose what the cleaner keeps of one batch.
+
+Source: Cleaner.java (shouldRetainRecord, checkBatchRetention), MemoryRecords.java (filterTo,
+filterBatch); KIP-534 (delete horizon). A batch that loses records keeps its base offset, its last
+offset and its sequence, so readers and producers notice nothing. The last batch of a producer stays
+even without records: its sequence is what the next one is checked against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from reference_impl.core.log.cleaning.cleaned_transactions import CleanedTransactions
+from reference_impl.core.log.producers.state import ProducerEntry
+from reference_impl.core.log.readable_log import ReadableLog
+from reference_impl.wire.batches.batch_header import (
+    COMPRESSION_BITS,
+    DELETE_HORIZON_BIT,
+    BatchHeader,
+    Buffer,
+)
+from reference_impl.wire.batches.records import NO_TIMESTAMP, Record, RecordBatch
+
+
+@dataclass
+class LastOfProducer:
+    """Up to where the log must remember a producer; `offset` is None where only a marker is
+    known.
+    """
+
+    epoch: int
+    offset: int | None
+
+    @classmethod
+    def of(cls, entry: ProducerEntry) -> LastOfProducer:
+        """Return the producer's last batch, from its entry in the producer state."""
+        offset = entry.batches[-1].last_offset if entry.batches else None
+        return cls(entry.producer_epoch, offset)
+
+    def is_in(self, header: BatchHeader) -> bool:
+        """Return whether this is the last batch of its producer, which must not vanish."""
+        if self.offset is not None:
+            return header.last_offset == self.offset
+        return header.is_control and header.producer_epoch == self.epoch
+
+
+def moved(record: Record, moved_ms: int) -> Record:
+    """Return the record as a batch has it whose base timestamp is `moved_ms` lower."""
+    return replace(record, timestamp_delta=record.timestamp_delta + moved_ms)
+
+
+def horizon_has_passed(header: BatchHeader, now_ms: int) -> bool:
+    """Return whether the batch's delete horizon (KIP-534), stored in its base timestamp, has
+    passed."""
+    return bool(header.attributes & DELETE_HORIZON_BIT) and header.base_timestamp <= now_ms
+
+
+class CleaningSteps(Protocol):
+    """The steps that the cleaner takes as the rules say: `core/rules/deleting.py` has their
+    sources."""
+
+    def cleanable_end(self, log: ReadableLog) -> int:
+        """Return the offset from which on nothing may be cleaned."""
+
+    def replaces_older(self, header: BatchHeader, transactions: CleanedTransactions) -> bool:
+        """Return whether the records of a batch replace older ones of the same key."""
+
+    def is_replaced(self, offset: int, newest: int) -> bool:
+        """Return whether the newest record of a key takes the one at this offset away."""
+
+    def tombstone_may_go(self, header: BatchHeader, now_ms: int) -> bool:
+        """Return whether a tombstone of this batch goes."""
+
+    def cleaned(self, record: Record, moved_ms: int) -> Record:
+        """Return a record that stays, as the batch with its new base timestamp has it."""
+
+
+@dataclass
+class BatchFilter:
+    """Decides batch by batch, in the order of the log."""
+
+    newest: Mapping[bytes, int]
+    """The newest offset of each key in the section that is cleaned."""
+    end_offset: int
+    """Batches from here on are not judged."""
+    transactions: CleanedTransactions
+    producers: Mapping[int, LastOfProducer]
+    now_ms: int
+    delete_retention_ms: int
+    steps: CleaningSteps
+
+    def kept(self, header: BatchHeader, data: Buffer) -> Buffer | None:
+        """Return the part of a batch that stays: all of it, fewer records, or None."""
+        batch = None
+        if header.is_control:
+            batch, _ = RecordBatch.decode(data)
+            is_useless = self.transactions.is_useless_marker(header, batch)
+            drops_all = is_useless and horizon_has_passed(header, self.now_ms)
+        else:
+            is_useless = drops_all = self.transactions.is_aborted(header)
+        if drops_all:
+            return self._emptied(header)
+        batch = batch or RecordBatch.decode(data)[0]
+        records = [
+            record
+            for offset, record in batch.offsets()
+            if header.is_control or self._stays(header, offset, record)
+        ]
+        if not records:
+            return self._emptied(header)
+        needs_horizon = not header.attributes & DELETE_HORIZON_BIT and (
+            is_useless if header.is_control else any(record.value is None for record in records)
+        )
+        if len(records) == header.records_count and not needs_horizon:
+            return data
+        horizon_ms = self.now_ms + self.delete_retention_ms if needs_horizon else None
+        return _rewritten(batch, records, horizon_ms, self.steps)
+
+    def _stays(self, header: BatchHeader, offset: int, record: Record) -> bool:
+        if offset >= self.end_offset:
+            return True
+        if record.key is None:
+            return False
+        if self.steps.is_replaced(offset, self.newest.get(record.key, -1)):
+            return False
+        return record.value is not None or not self.steps.tombstone_may_go(header, self.now_ms)
+
+    def _emptied(self, header: BatchHeader) -> bytes | None:
+        """Return a header without records for a producer's last batch, and None for others."""
+        last = self.producers.get(header.producer_id)
+        if not header.has_producer_id or last is None or not last.is_in(header):
+            return None
+        return RecordBatch(
+            [],
+            header.base_offset,
+            header.partition_leader_epoch,
+            header.attributes & ~(COMPRESSION_BITS | DELETE_HORIZON_BIT),
+            header.last_offset_delta,
+            NO_TIMESTAMP,
+            header.max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+        ).encode()
+
+
+def _rewritten(
+    batch: RecordBatch, records: list[Record], horizon_ms: int | None, steps: CleaningSteps
+) -> bytes:
+    """Return the batch with these records only. A new horizon replaces the base timestamp, and the
+    timestamp deltas count from there."""
+    base, attributes = batch.base_timestamp, batch.attributes
+    if horizon_ms is not None:
+        base, attributes = horizon_ms, attributes | DELETE_HORIZON_BIT
+    moved_ms = batch.base_timestamp - base
+    kept = [steps.cleaned(record, moved_ms) for record in records]
+    newest = batch.max_timestamp
+    if not batch.is_log_append_time:
+        newest = max(batch.timestamp_of(record) for record in records)
+    return RecordBatch(
+        kept,
+        batch.base_offset,
+        batch.partition_leader_epoch,
+        attributes,
+        batch.last_offset_delta,
+        base,
+        newest,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+    ).encode()

@@ -1,0 +1,196 @@
+"""One data directory (an entry of `log.dirs`): its partitions and the checkpoints that they share.
+
+Source: LogManager.java. Five files beside the partitions' directories:
+
+- `recovery-point-offset-checkpoint`: up to where each partition is synced; recovery reads only
+  what follows;
+- `log-start-offset-checkpoint`: where DeleteRecords has moved the log start to;
+- `replication-offset-checkpoint`: the high watermarks;
+- `cleaner-offset-checkpoint`: up to where each compacted partition is clean;
+- `.kafka_cleanshutdown`: written last by a clean shutdown, removed by the next start.
+"""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+
+from reference_impl.core.log.directories.checkpoints import (
+    CLEAN_SHUTDOWN_FILE,
+    CLEANER_OFFSET_FILE,
+    HIGH_WATERMARK_FILE,
+    LOG_START_FILE,
+    RECOVERY_POINT_FILE,
+    TopicPartition,
+    read_offsets,
+    read_topic_id,
+    write_clean_shutdown,
+    write_offsets,
+)
+from reference_impl.core.log.directories.partition_directory import DELETE_SUFFIX, deleted_directory
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.log.recovery.recovery import RecoverySteps
+from reference_impl.core.storage import Storage, StorageError
+
+DELETED_AT_ONCE = 20
+"""Directories of partitions; others have their turn before the next ones."""
+_OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
+
+
+class LogDirectory:
+    """The open logs of one data directory."""
+
+    def __init__(self, storage: Storage, path: str, steps: RecoverySteps) -> None:
+        self.path = path
+        self._steps = steps
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.offline: dict[TopicPartition, StorageError] = {}
+        """Partitions whose files cannot be used, and why; they wait for a person and a restart."""
+        self._storage = storage
+        storage.make_directory(path)
+        clean_file = f"{path}/{CLEAN_SHUTDOWN_FILE}"
+        self.clean_shutdown = storage.exists(clean_file)
+        """Whether the last process closed its logs; if not, opening a log recovers it."""
+        if self.clean_shutdown:
+            # Durably: were it to come back after a loss of power, torn files would be trusted.
+            storage.delete(clean_file)
+            storage.sync_directory(path)
+        self._offsets = {name: read_offsets(storage, f"{path}/{name}") for name in _OFFSET_FILES}
+        self._written: dict[str, dict[TopicPartition, int]] = {}
+        self._deleted: set[TopicPartition] = set()
+        self._moved_away: list[tuple[str, int]] = []
+        self._doomed: list[tuple[int, str]] = []
+        for name in storage.list(path):
+            if name.endswith(DELETE_SUFFIX):
+                storage.delete_tree(f"{path}/{name}")  # a deletion that a crash cut short
+
+    def open_log(
+        self, topic: str, partition: int, topic_id: uuid.UUID, config: LogConfig, now_ms: int
+    ) -> PartitionLog:
+        """Create the partition, or open it from where its checkpoints say."""
+        key = (topic, partition)
+        if not self._storage.exists(f"{self.path}/{topic}-{partition}"):
+            self._forget_namesake(key)
+        log = self.logs[key] = PartitionLog.open(
+            self._storage,
+            self.path,
+            topic,
+            partition,
+            topic_id,
+            config,
+            now_ms,
+            clean_shutdown=self.clean_shutdown,
+            steps=self._steps,
+            recovery_point=self._offsets[RECOVERY_POINT_FILE].get(key, 0),
+            log_start_offset=self._offsets[LOG_START_FILE].get(key, 0),
+            high_watermark=self._offsets[HIGH_WATERMARK_FILE].get(key, 0),
+        )
+        return log
+
+    def delete_log(self, topic: str, partition: int) -> None:
+        """Remove a partition; delete its files `file.delete.delay.ms` later, and its lines with the
+        next checkpoint."""
+        key = (topic, partition)
+        log = self.logs.pop(key, None)
+        if log is None:
+            if self.offline.pop(key, None) is not None:
+                self._move_damaged_away(f"{self.path}/{topic}-{partition}")
+            return
+        path, delay_ms = log.move_away(), log.config.file_delete_delay_ms
+        if delay_ms == 0:
+            self._storage.delete_tree(path)
+        else:
+            self._moved_away.append((path, delay_ms))
+        self._deleted.add(key)
+
+    def _move_damaged_away(self, path: str) -> None:
+        """Rename a damaged directory as far as the disk lets us; what keeps its name keeps a new
+        partition of that name offline."""
+        with suppress(StorageError):
+            topic_id = read_topic_id(self._storage, path)
+            if topic_id is not None:
+                doomed = deleted_directory(path, topic_id)
+                self._storage.rename(path, doomed)
+                self._moved_away.append((doomed, 0))
+
+    def take_offline(self, topic: str, partition: int, error: StorageError) -> None:
+        """Use the files of a partition no more: they are damaged, or their disk is."""
+        key = (topic, partition)
+        self.offline[key] = error
+        log = self.logs.pop(key, None)
+        if log is not None:
+            with suppress(StorageError):
+                log.close(clean=False)
+
+    def delete_due(self, now_ms: int) -> int | None:
+        """Delete the files of segments and partitions removed long enough ago, those of partitions
+        some at a time. Return when the next ones are due, or None. The delay counts from the first
+        call that sees them."""
+        self._doomed += [(now_ms + delay_ms, path) for path, delay_ms in self._moved_away]
+        self._moved_away.clear()
+        self._doomed.sort()
+        for _ in range(DELETED_AT_ONCE):
+            if not self._doomed or self._doomed[0][0] > now_ms:
+                break
+            _, path = self._doomed.pop(0)
+            self._storage.delete_tree(path)
+        dues = [due_ms for due_ms, _ in self._doomed]
+        for log in self.logs.values():
+            next_due_ms = log.delete_retired_segments(now_ms)
+            if next_due_ms is not None:
+                dues.append(next_due_ms)
+        return min(dues, default=None)
+
+    def cleaned_to(self, key: TopicPartition) -> int:
+        """Return up to where a partition was cleaned, 0 if unknown."""
+        return self._offsets[CLEANER_OFFSET_FILE].get(key, 0)
+
+    def note_cleaned(self, key: TopicPartition, offset: int) -> None:
+        """Record that a partition is clean up to here, for the next start."""
+        self._offsets[CLEANER_OFFSET_FILE][key] = offset
+        self._write(CLEANER_OFFSET_FILE)
+
+    def _forget_namesake(self, key: TopicPartition) -> None:
+        """Drop the offsets of a deleted partition of the same name, which must not be used for the
+        new one."""
+        if key in self._deleted or any(key in offsets for offsets in self._offsets.values()):
+            self._deleted.add(key)
+            self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """Write the offset files (Kafka: every minute, after a truncation, at shutdown).
+
+        Partitions that are not open keep the lines which they had.
+        """
+        for offsets in self._offsets.values():
+            for key in self._deleted:
+                offsets.pop(key, None)
+        self._deleted.clear()
+        for key, log in self.logs.items():
+            self._offsets[RECOVERY_POINT_FILE][key] = log.recovery_point
+            self._offsets[HIGH_WATERMARK_FILE][key] = log.high_watermark
+            if log.log_start_offset > log.segment_base_offsets[0]:
+                self._offsets[LOG_START_FILE][key] = log.log_start_offset
+            else:
+                self._offsets[LOG_START_FILE].pop(key, None)
+        for name in self._offsets:
+            self._write(name)
+
+    def _write(self, name: str) -> None:
+        offsets = self._offsets[name]
+        if self._written.get(name) != offsets:
+            write_offsets(self._storage, f"{self.path}/{name}", offsets)
+            self._written[name] = dict(offsets)
+
+    def close(self, *, broker_epoch: int = -1) -> None:
+        """Close all logs cleanly, and say so last: a crash on the way still means recovery.
+
+        Where one of them failed nothing is said, so that the next start looks at it again.
+        """
+        for log in self.logs.values():
+            log.close(clean=True)
+        self.checkpoint()
+        if not self.offline and all(log.is_trusted for log in self.logs.values()):
+            write_clean_shutdown(self._storage, self.path, broker_epoch)
+        self.logs.clear()

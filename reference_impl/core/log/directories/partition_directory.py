@@ -1,0 +1,35 @@
+"""The directory of one partition: whose it is, and what it is called once it is to go.
+
+Source: LocalLog.java (logDeleteDirName), PartitionMetadataFile.java (KIP-516).
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.log.directories.checkpoints import read_topic_id, write_topic_id
+from reference_impl.core.storage import Storage
+
+DELETE_SUFFIX = "-delete"
+NAME_BYTES_MAX = 255
+"""The limit of most file systems; a topic's name may have 249 of them."""
+
+
+def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID) -> None:
+    """Write the topic id beside the log. Raise CorruptLog if it belongs to another topic."""
+    found = read_topic_id(storage, directory)
+    if found is None:
+        write_topic_id(storage, directory, topic_id)
+    elif found != topic_id:
+        raise CorruptLog(
+            directory, f"it belongs to topic id {found}, but {topic} has {topic_id}; move it away"
+        )
+
+
+def deleted_directory(directory: str, topic_id: UUID) -> str:
+    """Return the new name of a partition's directory when its topic is deleted."""
+    parent, _, name = directory.rpartition("/")
+    topic, partition = name.rsplit("-", 1)
+    suffix = f"-{partition}.{topic_id.hex}{DELETE_SUFFIX}"
+    return f"{parent}/{topic[: NAME_BYTES_MAX - len(suffix)]}{suffix}"

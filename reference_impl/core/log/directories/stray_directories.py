@@ -1,0 +1,50 @@
+"""Directories of partitions that the cluster no longer knows are set aside, not opened, not lost.
+
+A crash between the record that deletes a topic and the deletion of its files leaves them behind;
+so does a metadata log that was lost. Under their old name they would stand in the way of the next
+topic that is called so. Source: LogManager.java (strayLogs), LogManager.isStrayReplica; Kafka
+renames them in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from uuid import UUID
+
+from reference_impl.core.controller.image.metadata_image import TopicImage
+from reference_impl.core.controller.metadata_log import TOPIC as METADATA_TOPIC
+from reference_impl.core.log.directories.checkpoints import PARTITION_METADATA_FILE, read_topic_id
+from reference_impl.core.storage import Storage
+
+STRAY_SUFFIX = "-stray"
+
+
+def set_aside(
+    storage: Storage,
+    directory: str,
+    topics: Mapping[str, TopicImage],
+    random_uuid: Callable[[], UUID],
+) -> Iterator[str]:
+    """Rename every stray directory, and yield a sentence for each."""
+    for name in storage.list(directory):
+        if is_stray(storage, directory, name, topics):
+            aside = f"{name}.{random_uuid().hex}{STRAY_SUFFIX}"
+            storage.rename(f"{directory}/{name}", f"{directory}/{aside}")
+            yield (
+                f"{directory}/{name} belongs to no topic of this cluster and was renamed to"
+                f" {aside}; delete it if it is not needed"
+            )
+
+
+def is_stray(storage: Storage, directory: str, name: str, topics: Mapping[str, TopicImage]) -> bool:
+    """Return whether this is the directory of a partition that does not exist (any more)."""
+    topic_name, _, index = name.rpartition("-")
+    path = f"{directory}/{name}"
+    if not index.isdecimal() or topic_name == METADATA_TOPIC:
+        return False
+    if not storage.exists(f"{path}/{PARTITION_METADATA_FILE}"):
+        return False
+    topic = topics.get(topic_name)
+    if topic is None or int(index) not in topic.partitions:
+        return True
+    return read_topic_id(storage, path) not in (None, topic.topic_id)

@@ -1,0 +1,43 @@
+"""Segments that have left the log, and whose files go a moment later.
+
+Source: LocalLog.deleteSegmentFiles; topic config file.delete.delay.ms. The files are renamed to
+`.deleted` at once and stay open, so that readers in progress get their bytes. A start deletes what
+a crash has left of them (recovery/recovery.py).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from reference_impl.core.log.segments.segment import Segment
+
+
+class RetiredSegments:
+    """In the order in which they left. The delay counts from the next round of housekeeping."""
+
+    def __init__(self) -> None:
+        self._new: list[Segment] = []
+        self._waiting: deque[tuple[int, Segment]] = deque()
+
+    def add(self, segment: Segment, delay_ms: int) -> None:
+        """Rename a segment's files so that no start takes them for the log's; without a delay,
+        delete them."""
+        if delay_ms == 0:
+            segment.delete()
+            return
+        segment.retire()
+        self._new.append(segment)
+
+    def delete_due(self, now_ms: int, delay_ms: int) -> int | None:
+        """Delete the files that are due. Return when the next ones are, or None. Raise
+        StorageError; what failed is left to the next start."""
+        self._waiting.extend((now_ms + delay_ms, segment) for segment in self._new)
+        self._new.clear()
+        while self._waiting and self._waiting[0][0] <= now_ms:
+            self._waiting.popleft()[1].delete()
+        return self._waiting[0][0] if self._waiting else None
+
+    def close(self) -> None:
+        """Close the files; the next start deletes them."""
+        for segment in [*self._new, *(segment for _, segment in self._waiting)]:
+            segment.close()

@@ -1,0 +1,83 @@
+"""Replace segments by the cleaned segment that was made from them, in a way that survives a crash.
+
+Source: LocalLog.replaceSegments, LogLoader.java (removeTempFilesAndCollectSwapFiles,
+minSwapFileOffset). The files tell what a crash has interrupted:
+
+1. `.cleaned`: the new segment is being written. A start deletes such files.
+2. All of it is durable: its files become `.swap`, the `.log` last. From here on the exchange is
+   decided, and a start completes it.
+3. The old segments are deleted, then the new files lose their suffix, the `.log` last.
+
+A start knows which segments are to go by what lies inside the `.log.swap`. An old segment behind
+its last batch, of which nothing was kept, may so survive a crash: that is a segment not cleaned
+yet, which the next cleaning sees again, since its progress was not noted either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reference_impl.core.log.batch_scan import scan_headers
+from reference_impl.core.log.segments.segment import INDEX_SUFFIXES, LOG_SUFFIX, segment_path
+from reference_impl.core.log.segments.transaction_index import TRANSACTION_INDEX_SUFFIX
+from reference_impl.core.storage import Storage
+
+CLEANED, SWAP = ".cleaned", ".swap"
+_LOG_LAST = (*INDEX_SUFFIXES, LOG_SUFFIX)
+
+
+def discard(storage: Storage, directory: str, base_offset: int) -> None:
+    """Delete the files of a cleaned segment that is not to be."""
+    for suffix in _LOG_LAST:
+        storage.delete(segment_path(directory, base_offset, suffix + CLEANED))
+
+
+def commit(storage: Storage, directory: str, base_offset: int, old: Iterable[int]) -> None:
+    """Exchange the segments: the files `.cleaned` are durable, those of the old segments are
+    closed."""
+    for suffix in _LOG_LAST:
+        path = segment_path(directory, base_offset, suffix)
+        if storage.exists(path + CLEANED):
+            storage.rename(path + CLEANED, path + SWAP)
+    stale = segment_path(directory, base_offset, TRANSACTION_INDEX_SUFFIX)
+    if not storage.exists(stale + SWAP):
+        storage.delete(stale)
+    _complete(storage, directory, base_offset, old)
+
+
+def _complete(storage: Storage, directory: str, base_offset: int, old: Iterable[int]) -> None:
+    for base in old:
+        if base != base_offset:
+            for suffix in _LOG_LAST:
+                storage.delete(segment_path(directory, base, suffix))
+    for suffix in _LOG_LAST:
+        path = segment_path(directory, base_offset, suffix)
+        if storage.exists(path + SWAP):
+            storage.rename(path + SWAP, path)
+    storage.sync_directory(directory)
+
+
+def recover(storage: Storage, directory: str) -> None:
+    """Complete the exchanges that were decided, and forget those that were not."""
+    names = storage.list(directory)
+    bases = _bases(names, LOG_SUFFIX)
+    for base in _bases(names, LOG_SUFFIX + SWAP):
+        end = _end_of(storage, segment_path(directory, base, LOG_SUFFIX + SWAP), base)
+        _complete(storage, directory, base, [each for each in bases if base < each < end])
+    for name in storage.list(directory):
+        if name.endswith((CLEANED, SWAP)):
+            storage.delete(f"{directory}/{name}")
+
+
+def _bases(names: Iterable[str], suffix: str) -> list[int]:
+    stems = [name.removesuffix(suffix) for name in names if name.endswith(suffix)]
+    return [int(stem) for stem in stems if stem.isdigit()]
+
+
+def _end_of(storage: Storage, path: str, base_offset: int) -> int:
+    file = storage.open(path)
+    end = base_offset
+    for header, _ in scan_headers(file, 0, file.size()):
+        end = header.last_offset + 1
+    file.close()
+    return end

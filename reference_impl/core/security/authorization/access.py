@@ -1,0 +1,115 @@
+"""The questions that handlers ask before they do anything: may this request do that?
+
+    broker.access.may(request, WRITE_TOPIC, name)         yes or no
+    broker.access.require(request, READ_GROUP, group_id)  raises Refused with the error for that
+
+Without `authorizer.class.name` everybody may do everything, and asking costs next to nothing.
+Source: AuthHelper.scala.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.authorization.acls import Acls
+from reference_impl.core.security.authorization.authorizer import Authorizer
+from reference_impl.core.security.authorization.permissions import REFUSALS, Permission
+from reference_impl.core.security.principals import Principals
+from reference_impl.wire import ERRORS
+from reference_impl.wire.acls import CLUSTER_NAME, AclOperation, ResourceType
+
+OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (
+        AclOperation.READ,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    ),
+}
+"""The operations on each type of resource (AclEntry.supportedOperations)."""
+
+
+class Access:
+    """Asks the authorizer on behalf of a request."""
+
+    def __init__(self, config: BrokerConfig, acls: Acls, principals: Principals) -> None:
+        self.authorizer = authorizer_of(config, acls)
+        self._principals = principals
+
+    @property
+    def is_controlled(self) -> bool:
+        """Return whether there is an authorizer at all."""
+        return self.authorizer is not None
+
+    def may(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> bool:
+        """Return whether the request's principal may do this to the resource of this name."""
+        if self.authorizer is None:
+            return True
+        return self.authorizer.allows(
+            *self._client(request), permission.operation, permission.resource_type, name
+        )
+
+    def may_somewhere(self, request: Request, permission: Permission) -> bool:
+        """Return whether the request's principal may do this to any resource of the type."""
+        if self.authorizer is None:
+            return True
+        return self.authorizer.allows_somewhere(
+            *self._client(request), permission.operation, permission.resource_type
+        )
+
+    def require(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> None:
+        """Raise Refused unless the request may do this."""
+        if not self.may(request, permission, name):
+            code = REFUSALS[permission.resource_type]
+            raise Refused(code, ERRORS[code].message)
+
+    def operations(
+        self, request: Request, resource_type: ResourceType, name: str = CLUSTER_NAME
+    ) -> int:
+        """Return everything that the request's principal may do to a resource, as the bit field of
+        KIP-430."""
+        return bits(
+            operation
+            for operation in OPERATIONS[resource_type]
+            if self.authorizer is None
+            or self.may(request, Permission(operation, resource_type), name)
+        )
+
+    def _client(self, request: Request) -> tuple[str, str]:
+        # Java writes an address as name/address; ACLs have the address alone.
+        return self._principals.of(request.connection), request.client_host.rpartition("/")[2]
+
+
+def bits(operations: Iterable[AclOperation]) -> int:
+    """Encode operations as a bit field: the bit of an operation is its code."""
+    return sum(1 << operation for operation in operations)
+
+
+def authorizer_of(config: BrokerConfig, acls: Acls) -> Authorizer | None:
+    """Return the authorizer that a broker is configured with, or None."""
+    if not config.text("authorizer.class.name"):
+        return None
+    return Authorizer(acls, config.super_users, config.flag("allow.everyone.if.no.acl.found"))

@@ -1,0 +1,102 @@
+"""Creating and deleting ACLs: what is allowed, and which records say so.
+
+Source: AclApis.scala (handleCreateAcls), AclControlManager.java; KIP-140, KIP-801.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from uuid import UUID
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.authorization.acls import Acl, AclFilter, named
+from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.acls import (
+    CLUSTER_NAME,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+
+NOT_CREATED = {
+    ResourceType: (ResourceType.UNKNOWN, ResourceType.ANY),
+    PatternType: (PatternType.UNKNOWN, PatternType.ANY, PatternType.MATCH),
+    AclOperation: (AclOperation.UNKNOWN, AclOperation.ANY),
+    AclPermissionType: (AclPermissionType.UNKNOWN, AclPermissionType.ANY),
+}
+"""The codes that an entry cannot have: UNKNOWN, and those for filters only."""
+
+
+_CODES = attrgetter("operation", "permission_type")
+_CODES_OF_FILTER = attrgetter("resource_type_filter", "pattern_type_filter")
+_CODES_OF_ACL = attrgetter("resource_type", "resource_pattern_type")
+
+
+def names_unknown(wanted: Struct) -> bool:
+    """Return whether an entry or a filter names something by the code 0, which stands for UNKNOWN.
+    Kafka takes such a request for a broken one, and closes the connection; codes that it does not
+    know are refused later, one by one (CreateAclsRequest.java, DescribeAclsRequest.java)."""
+    of = _CODES_OF_ACL if hasattr(wanted, "resource_type") else _CODES_OF_FILTER
+    return 0 in (*of(wanted), *_CODES(wanted))
+
+
+def checked_acl(wanted: Struct) -> Acl:
+    """Return the entry that a CreateAcls describes, or raise Refused."""
+    acl = Acl(
+        named(ResourceType, wanted.resource_type),
+        wanted.resource_name,
+        named(PatternType, wanted.resource_pattern_type),
+        wanted.principal,
+        wanted.host,
+        named(AclOperation, wanted.operation),
+        named(AclPermissionType, wanted.permission_type),
+    )
+    if acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
+        raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+    if not acl.resource_name:
+        raise _invalid("Invalid empty resource name")
+    for kind in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission):
+        if kind in NOT_CREATED[type(kind)]:
+            raise _invalid(f"Invalid {type(kind).__name__} {kind.name}")
+    if ":" not in acl.principal:
+        raise _invalid(
+            f"Could not parse principal from `{acl.principal}` (no colon is present separating the"
+            " principal type from the principal name)"
+        )
+    return acl
+
+
+def create_acls(broker: Broker, acls: Sequence[Acl]) -> None:
+    """Add these entries to the cluster; existing ones stay as they are."""
+    # DEDUPLICATE: an entry has no identity beside what it says.
+    new = [acl for acl in dict.fromkeys(acls) if acl not in broker.image.acls]
+    if new:
+        broker.publish([acl.to_record(broker.random_uuid()) for acl in new])
+
+
+def found(broker: Broker, wanted: AclFilter) -> dict[UUID, Acl]:
+    """Return the entries that a filter of DeleteAcls matches, or raise Refused."""
+    if wanted.is_unknown:
+        raise _invalid("The filter asks for a type, an operation or a permission that is unknown.")
+    return {id: acl for id, acl in broker.image.acls.by_id.items() if wanted.matches(acl)}
+
+
+def delete_acls(broker: Broker, ids: Sequence[UUID]) -> None:
+    """Remove entries, each once even if several filters match it."""
+    removal = definition("RemoveAccessControlEntryRecord")
+    left = [id for id in dict.fromkeys(ids) if id in broker.image.acls.by_id]
+    if left:
+        broker.publish([removal.new(id=id) for id in left])
+
+
+def check_enabled(broker: Broker) -> None:
+    """Raise Refused where there is no authorizer that could obey an entry."""
+    if not broker.access.is_controlled:
+        raise Refused(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+
+
+def _invalid(message: str) -> Refused:
+    return Refused(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,106 @@
+"""Authorize operations by the rules of Kafka's standard authorizer.
+
+    1. A super user may do everything.
+    2. An entry that denies beats every entry that allows, whatever their patterns.
+    3. An entry that allows the operation, or one that implies it, allows.
+    4. Where entries cover the resource, but none of them allows, the answer is no.
+    5. Where no entry covers the resource, `allow.everyone.if.no.acl.found` decides; by default no.
+
+Source: StandardAuthorizerData.java (authorize, findResult); KIP-11, KIP-801.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reference_impl.core.security.authorization.acls import Acl, Acls
+from reference_impl.wire.acls import (
+    WILDCARD,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+
+IMPLIED_BY: dict[AclOperation, frozenset[AclOperation]] = {
+    AclOperation.DESCRIBE: frozenset(
+        {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER}
+    ),
+    AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.ALTER_CONFIGS}),
+}
+"""A permission to read implies one to describe. Only permissions imply: to deny reading does not
+deny describing."""
+
+
+@dataclass(frozen=True)
+class Authorizer:
+    """Answers from the entries that there are at the moment of the question."""
+
+    acls: Acls
+    super_users: frozenset[str]
+    allows_if_no_acl_found: bool = False
+
+    def allows(
+        self,
+        principal: str,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+    ) -> bool:
+        """Return whether this principal, connected from this host, may do this to this resource."""
+        if principal in self.super_users:
+            return True
+        is_covered = is_allowed = False
+        for acl in self.acls.covering(resource_type, name):
+            is_covered = True
+            if not acl.is_about(principal, host):
+                continue
+            if acl.permission is AclPermissionType.ALLOW:
+                is_allowed = is_allowed or permits(acl, operation)
+            elif acl.operation in (operation, AclOperation.ALL):
+                return False
+        return is_allowed or (not is_covered and self.allows_if_no_acl_found)
+
+    def allows_somewhere(
+        self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        """Return whether the principal may do this to at least one possible resource of this type.
+        Source: Authorizer.java, authorizeByResourceType (KIP-679). Implied operations do not count.
+        """
+        # Super users, and everybody where nothing is said, may under any name.
+        if self.allows(principal, host, operation, resource_type, "hardcode"):
+            return True
+        concerned = [
+            acl
+            for acl in self.acls.of_type(resource_type)
+            if acl.is_about(principal, host) and acl.operation in (operation, AclOperation.ALL)
+        ]
+        denied = {_pattern(acl) for acl in concerned if acl.permission is AclPermissionType.DENY}
+        if (PatternType.LITERAL, WILDCARD) in denied:
+            return False
+        return any(
+            acl.permission is AclPermissionType.ALLOW and not _is_dominated(acl, denied)
+            for acl in concerned
+        )
+
+
+def permits(acl: Acl, operation: AclOperation) -> bool:
+    """Return whether an entry that allows one operation allows this one too."""
+    return acl.operation in (operation, AclOperation.ALL) or acl.operation in IMPLIED_BY.get(
+        operation, ()
+    )
+
+
+def _pattern(acl: Acl) -> tuple[PatternType, str]:
+    return acl.pattern_type, acl.resource_name
+
+
+def _is_dominated(acl: Acl, denied: set[tuple[PatternType, str]]) -> bool:
+    """Return whether every name that an entry allows is denied by other entries."""
+    name = acl.resource_name
+    if acl.pattern_type is PatternType.LITERAL and name == WILDCARD:
+        return False
+    if acl.pattern_type is PatternType.LITERAL and _pattern(acl) in denied:
+        return True
+    return any((PatternType.PREFIXED, name[:n]) in denied for n in range(1, len(name) + 1))

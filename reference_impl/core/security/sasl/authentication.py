@@ -1,0 +1,259 @@
+"""Authentication by SASL, connection by connection; [states.py](states.py) has the table.
+
+Source: SaslServerAuthenticator.java; KIP-43, KIP-152, KIP-368; KIP-306 (a refusal comes late).
+
+Only connections to listeners with SASL are known here. Those which are not (or no longer) in are
+`outside`: before every request the node looks there, which is all that others pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from reference_impl.core.controller.image.scram_users import ScramUsers
+from reference_impl.core.effects import (
+    Admit,
+    CancelTimer,
+    CloseConnection,
+    Effect,
+    ReadTokens,
+    Respond,
+    SendToken,
+    SetTimer,
+)
+from reference_impl.core.events import Request, TimerKey
+from reference_impl.core.moment import Moment
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.listeners import Sasl
+from reference_impl.core.security.principals import Principals
+from reference_impl.core.security.sasl.mechanisms import Denied, Exchange
+from reference_impl.core.security.sasl.plain import PLAIN, PlainExchange
+from reference_impl.core.security.sasl.scram import SCRAM_MECHANISMS, ScramExchange
+from reference_impl.core.security.sasl.states import Move, State, next_state
+from reference_impl.core.security.sasl.tokens import Tokens
+from reference_impl.wire import API_NAMES, ApiKey, ErrorCode
+
+TIMER = "authentication"
+_REFUSAL, _SESSION, _RENEWAL = "refusal", "session", "renewal"
+RENEWALS_APART_MS = 1000
+"""KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
+NONCE_BYTES = 16
+ALLOWED: dict[State, tuple[ApiKey, ...]] = {
+    State.NEW: (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE),
+    State.KNOWS_VERSIONS: (ApiKey.SASL_HANDSHAKE,),
+    State.EXCHANGING: (ApiKey.SASL_AUTHENTICATE,),
+    State.RENEWING: (ApiKey.SASL_AUTHENTICATE,),
+    State.EXPIRED: (ApiKey.SASL_HANDSHAKE,),
+    State.REFUSED: (),
+}
+"""The requests allowed before authentication; every other one closes the connection."""
+
+
+@dataclass(eq=False)
+class Session:
+    """One connection to a listener with SASL."""
+
+    connection: int
+    sasl: Sasl
+    state: State = State.NEW
+    mechanism: str = ""
+    exchange: Exchange | None = None
+    """Under way; None also where the mechanism is not the one that this user came in by."""
+    user: str | None = None
+    """The authenticated user, which never changes."""
+    token_expiry_ms: int | None = None
+    """When the delegation token expires that proved the user; None where a password did."""
+    lifetime_ms: int | None = None
+    """How long this session lasts from its beginning; None means without end."""
+    may_renew: bool = True
+    refusal: Respond | None = field(default=None, repr=False)
+    """The answer that is held back."""
+
+    def move(self, move: Move) -> None:
+        """Go where the table says."""
+        self.state = next_state(self.state, move)
+
+    def objection_to(self, api_key: int) -> str | None:
+        """Return why this request is not allowed before authentication, or not now, or None if it
+        is allowed."""
+        if api_key in ALLOWED[self.state]:
+            return None
+        name = API_NAMES.get(api_key, str(api_key))
+        return f"{name} from a connection that is {self.state.name}, not authenticated"
+
+    @property
+    def is_in(self) -> bool:
+        """Return whether the client is authenticated, so that requests are served."""
+        return self.state is State.IN
+
+    @property
+    def may_begin(self) -> bool:
+        """Return whether a handshake is allowed now: after authentication only where sessions
+        expire, and not too often."""
+        if not self.is_in:
+            return self.state in (State.NEW, State.KNOWS_VERSIONS, State.EXPIRED)
+        return self.may_renew and self.lifetime_ms is not None
+
+    def proven(self, exchange: Exchange, now_ms: int) -> None:
+        """Begin the session of the user that an exchange has proven. It ends with its token or
+        after connections.max.reauth.ms, whichever is first (SaslServerAuthenticator.ReauthInfo)."""
+        self.move(Move.PROVEN)
+        self.user, self.token_expiry_ms = exchange.user, exchange.token_expiry_ms
+        self.exchange = None
+        ends = []
+        if self.token_expiry_ms is not None:
+            ends.append(max(0, self.token_expiry_ms - now_ms))
+        if (reauthentication_ms := self.sasl.session_ms.get(self.mechanism, 0)) > 0:
+            ends.append(reauthentication_ms)
+        self.lifetime_ms = min(ends, default=None)
+
+
+class Authentication:
+    """All connections to listeners with SASL."""
+
+    def __init__(
+        self, users: ScramUsers, tokens: Tokens, principals: Principals, moment: Moment
+    ) -> None:
+        self._users, self._tokens = users, tokens
+        self._principals, self._moment = principals, moment
+        self._sessions: dict[int, Session] = {}
+        self.outside: dict[int, Session] = {}
+        """Those which must not be served."""
+
+    def opened(self, connection: int, sasl: Sasl) -> None:
+        """Begin to track a new connection, not authenticated yet."""
+        self._sessions[connection] = self.outside[connection] = Session(connection, sasl)
+
+    def closed(self, connection: int) -> Iterator[Effect]:
+        """Forget a closed connection."""
+        self.outside.pop(connection, None)
+        if self._sessions.pop(connection, None) is not None:
+            for what in (_REFUSAL, _SESSION, _RENEWAL):
+                yield CancelTimer((TIMER, connection, what))
+
+    def session_of(self, request: Request) -> Session | None:
+        """Return the session of a connection, or None on a listener without SASL."""
+        return self._sessions.get(request.connection)
+
+    def check_may_manage_tokens(self, request: Request) -> None:
+        """Raise Refused unless the connection was authenticated by SASL, without a token.
+
+        TLS without client certificates authenticates only the broker, and a token that could create
+        tokens would never end (KafkaApis.allowTokenRequests).
+        """
+        session = self.session_of(request)
+        if session is None or session.token_expiry_ms is not None:
+            raise Refused(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+
+    def told_versions(self, request: Request) -> None:
+        """Note that ApiVersions was answered: it may be asked once before authentication."""
+        outsider = self.outside.get(request.connection)
+        if outsider is not None:
+            outsider.move(Move.VERSIONS_TOLD)
+
+    # --- the exchange -------------------------------------------------------------------------
+
+    def begin(self, session: Session, mechanism: str, *, framed: bool) -> Iterator[Effect]:
+        """Begin the exchange of the chosen mechanism. framed: tokens come inside requests
+        (KIP-152)."""
+        renews_otherwise = session.user is not None and mechanism != session.mechanism
+        session.move(Move.MECHANISM_CHOSEN)
+        self.outside[session.connection] = session
+        session.exchange = None if renews_otherwise else self._exchange(session, mechanism)
+        session.mechanism = mechanism
+        if session.state is State.RENEWING:
+            session.may_renew = False
+            yield CancelTimer((TIMER, session.connection, _SESSION))
+            yield SetTimer((TIMER, session.connection, _RENEWAL), RENEWALS_APART_MS)
+        if not framed:
+            yield ReadTokens(session.connection)
+
+    def token(self, session: Session, token: bytes) -> bytes:
+        """Return the answer to one token of the client, or raise Denied."""
+        if session.exchange is None:
+            raise Denied("re-authentication by another mechanism")
+        try:
+            answer = session.exchange.answer(token)
+        except Denied as denied:
+            denied.message = denied.message or self._same_words_for_all(session)
+            raise
+        user = session.exchange.user
+        if user is not None and session.user not in (None, user):
+            raise Denied(
+                "re-authentication as another user",
+                f"Cannot change principals during re-authentication from User.{session.user}:"
+                f" User.{user}",
+            )
+        return answer
+
+    def let_in(self, session: Session) -> Iterator[Effect]:
+        """Admit the client once its exchange is complete; until then do nothing."""
+        if session.exchange is None or session.exchange.user is None:
+            return
+        session.proven(session.exchange, self._moment.now_ms)
+        del self.outside[session.connection]
+        self._principals.authenticated(session.connection, f"User:{session.user}")
+        if session.lifetime_ms == 0:  # by a token that has expired and is not removed yet
+            self._end(session)
+        elif session.lifetime_ms is not None:
+            yield SetTimer((TIMER, session.connection, _SESSION), session.lifetime_ms)
+        yield Admit(session.connection)
+
+    def refuse(self, session: Session, answer: Respond | None) -> Iterator[Effect]:
+        """Answer late, then close the connection, so that passwords cannot be guessed fast."""
+        session.move(Move.DENIED)
+        self.outside[session.connection] = session
+        session.refusal = answer
+        yield CancelTimer((TIMER, session.connection, _SESSION))
+        yield SetTimer((TIMER, session.connection, _REFUSAL), session.sasl.failure_delay_ms)
+
+    def token_arrived(self, connection: int, token: bytes) -> Iterator[Effect]:
+        """Handle a token that comes without a request around it, after a handshake of version 0."""
+        session = self._sessions[connection]
+        try:
+            answer = self.token(session, token)
+        except Denied:
+            yield from self.refuse(session, None)
+            return
+        yield from self.let_in(session)
+        yield SendToken(connection, answer)
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
+        """Send a due refusal, end an expired session, or allow re-authentication again."""
+        session = self._sessions[int(key[1])]
+        if key[2] == _RENEWAL:
+            session.may_renew = True
+        elif key[2] == _SESSION:
+            self._end(session)
+        else:
+            if session.refusal is not None:
+                yield session.refusal
+            yield CloseConnection(session.connection, "authentication failed")
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _exchange(self, session: Session, mechanism: str) -> Exchange:
+        if mechanism == PLAIN:
+            return PlainExchange(session.sasl.passwords)
+        scram = SCRAM_MECHANISMS[mechanism]
+        nonce = self._moment.random_bytes(NONCE_BYTES).hex()
+        return ScramExchange(
+            scram,
+            lambda user: self._users.credential(user, scram.number),
+            nonce,
+            lambda token_id: self._tokens.login(token_id, scram),
+        )
+
+    def _end(self, session: Session) -> None:
+        session.move(Move.SESSION_ENDS)
+        self.outside[session.connection] = session
+
+    def _same_words_for_all(self, session: Session) -> str:
+        renewing = session.state is State.RENEWING
+        return (
+            f"Authentication failed during {'re-' if renewing else ''}authentication due to invalid"
+            f" credentials with SASL mechanism {session.mechanism}"
+        )
