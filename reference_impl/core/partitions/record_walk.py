@@ -82,6 +82,9 @@ def varint(data: Bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     """Read a zigzag number of at most 5 bytes, or 10 with `LONG` (ByteUtils.readVarint,
     readVarlong)."""
     byte = data[position]
+    if byte >= 0x80 > (second := data[position + 1]):  # as most sizes of records and values
+        value = byte & 0x7F | second << 7
+        return (value >> 1) ^ -(value & 1), position + 2
     value, shift = byte & 0x7F, 7
     while byte >= 0x80:
         if shift > shift_max:

@@ -53,7 +53,7 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Slice:
     """Whole batches, where they lie. A host may send them from the file itself."""
 
