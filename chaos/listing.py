@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from chaos.clients.factories import CLIENTS, why_no_groups
@@ -50,6 +51,37 @@ def list_markdown() -> str:
             _table(("fault, and where a probe proves it", *Backend), registry_table()),
         )
     )
+
+
+def list_json(own: Target | None = None) -> str:
+    """Return the same tables for machines. own: one more target, such as the user's cluster."""
+    all_targets = targets() | ({own.name: own} if own is not None else {})
+    workloads = [
+        {
+            "name": w.name,
+            "does": _first_line(w),
+            "judged_by": list(w.judged_by),
+            "nodes_min": w.nodes_min,
+            "clients": [client for client in CLIENTS if why_no_groups(client, w) is None],
+        }
+        for w in WORKLOADS.values()
+    ]
+    nemeses = [
+        {
+            "name": n.name,
+            "does": _first_line(n),
+            "faults": sorted(fault.__name__ for fault in n.faults - {Heal}),
+            "nodes_min": n.nodes_min,
+            "targets": [name for name, target in all_targets.items() if able(target, n)],
+        }
+        for n in NEMESES.values()
+    ]
+    able_to = {
+        name: sorted(fault.__name__ for fault in target.faults - {Heal})
+        for name, target in all_targets.items()
+    }
+    told = {"workloads": workloads, "nemeses": nemeses, "targets": able_to}
+    return json.dumps(told, indent=2)
 
 
 def proofs_markdown(proofs: Sequence[Proof]) -> str:

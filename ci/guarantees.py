@@ -138,6 +138,21 @@ def list_scenarios(targets: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+def scenarios_as_json(targets: Sequence[str]) -> str:
+    """Return the same for machines."""
+    entries = []
+    for target in targets:
+        parse_target(target)
+        for one in regressions(target):
+            entries.append({"command": one.command, "expected": one.verdict.value, "why": one.why})
+        for cell in cells(target):
+            why = f"{cell.table}: {cell.row}; {cell.column}"
+            entries.append(
+                {"command": cell.scenario.command(), "expected": cell.promise, "why": why}
+            )
+    return json.dumps(entries, indent=2)
+
+
 def judge_written(directory: Path) -> str:
     """Return the verdict that lies in a run directory."""
     return str(json.loads((directory / VERDICT_FILE).read_text())["validity"])

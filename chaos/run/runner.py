@@ -128,7 +128,14 @@ def run(
                 scenario, parts, directory, tools or Tools(clients=clients_named(scenario.client))
             )
             one.progress = Progress(progress)
-            return one.perform(argv, interrupts)
+            try:
+                return one.perform(argv, interrupts)
+            except TargetError as error:
+                # Refused before the attack: there is nothing to look at but the sentence. A
+                # cluster that does not do what it was asked has logs.
+                if one.storm is None and not isinstance(error.__cause__, WireError):
+                    shutil.rmtree(directory, ignore_errors=True)
+                raise
     except (RecorderError, RunDirectoryError, TargetError) as error:
         told = scrubbed(str(error), secrets_of(scenario.config))
         if isinstance(error, TargetError) and told == str(error):

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ci.bugs.finding import exit_status
 from ci.bugs.hunt import Hunt, chosen
-from ci.bugs.pages import as_json, markdown, render_bugs, summary
+from ci.bugs.pages import as_json, bugs_as_json, markdown, render_bugs, summary
 
-__all__ = ["render_bugs", "run_bugs"]
+__all__ = ["bugs_as_json", "render_bugs", "run_bugs"]
 
 
 def run_bugs(

@@ -22,6 +22,22 @@ def render_bugs() -> str:
     return "\n\n".join(parts)
 
 
+def bugs_as_json() -> str:
+    """Return the same for machines."""
+    entries = [
+        {
+            "name": name,
+            "kind": bug.kind.value,
+            "about": inspect.getdoc(bug.rules) or "",
+            "workload": bug.workload,
+            "nemesis": bug.nemesis,
+            "caught_by": list(bug.expected_of),
+        }
+        for name, bug in BUGS.items()
+    ]
+    return json.dumps(entries, indent=2)
+
+
 def summary(findings: Sequence[Finding]) -> str:
     """Return a line for each bug, the command to reproduce it, and the counts."""
     lines = ["\n== summary"]

@@ -96,10 +96,10 @@ def bugs(
 
     1 if a bug goes by or the clean broker is accused.
     """
-    from ci.bugs import render_bugs, run_bugs
+    from ci.bugs import bugs_as_json, render_bugs, run_bugs
 
     if show:
-        print(render_bugs())
+        print(bugs_as_json() if as_json else render_bugs())
         return
     if as_json and markdown:
         raise UsageError("--json and --markdown: say one of them")

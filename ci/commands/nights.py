@@ -10,6 +10,7 @@ import typer
 from ci.commands.options import (
     ClusterOption,
     EngineOption,
+    JsonOption,
     MoreTargets,
     RunsOption,
     TargetsOption,
@@ -67,14 +68,17 @@ def scenarios(
     ] = False,
     engine: EngineOption = "auto",
     runs: RunsOption = Path("runs"),
+    as_json: JsonOption = False,
 ) -> None:
     """List the regressions with their expected verdicts; or run the documents' guarantee tables."""
-    from ci.guarantees import list_scenarios, run_tables
+    from ci.guarantees import list_scenarios, run_tables, scenarios_as_json
     from ci.nightly.plan import check_targets
 
     named = targets_named(targets, more)
+    if table and as_json:
+        raise UsageError("--table and --json: say one of them")
     if not table:
-        print(list_scenarios(named))
+        print(scenarios_as_json(named) if as_json else list_scenarios(named))
         return
     check_judges(engine)
     check_directory("--runs", runs)

@@ -180,6 +180,7 @@ def test_a_target_without_transactions_is_refused_in_one_sentence(tmp_path: Path
     with pytest.raises(RunError, match="'fake' serves no transactions"):
         make_run(tmp_path, target, parts=Parts(target, WORKLOADS["transactions"], QuickKill()))
     assert target.cluster.stopped
+    assert list(tmp_path.iterdir()) == []  # a refused run leaves no directory
 
 
 def test_faults_which_strike_nothing_forbid_valid(tmp_path: Path) -> None:
