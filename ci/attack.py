@@ -19,7 +19,7 @@ from typing import Any
 
 from chaos.record import run_directory, shown
 from chaos.record.recorder import PARTS, recover
-from chaos.record.run_directory import Scenario
+from chaos.record.run_directory import RUN_JSON_VERSION, Scenario
 from chaos.run.costs import sentence
 from ci.errors import UsageError
 from ci.stale_after import check_for_history, check_for_workload
@@ -275,6 +275,11 @@ def run_facts(path: Path) -> Mapping[str, Any]:
         raise UsageError(f"{file}: not complete JSON ({error}); run the scenario again") from error
     if not isinstance(facts, dict):
         raise UsageError(f"{file}: must be a map of facts about the run; run the scenario again")
+    if facts.get("version", RUN_JSON_VERSION) != RUN_JSON_VERSION:
+        raise UsageError(
+            f"{file} is of version {facts['version']}, and this touchstone reads version"
+            f" {RUN_JSON_VERSION}; take the touchstone that made it, or a newer one"
+        )
     return facts
 
 

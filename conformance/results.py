@@ -21,6 +21,8 @@ from conformance.evidence import Evidence
 from conformance.junit import as_junit
 
 SAVE_EVERY_S = 2.0
+VERSION = 1
+"""Of what is written (docs/schemas)."""
 
 
 class HasOptions(Protocol):
@@ -109,6 +111,7 @@ class Results:
     def as_dict(self) -> dict[str, Any]:
         counts = self.counts()
         return {
+            "version": VERSION,
             "target": self.target,
             "passed": counts["passed"],
             "failed": counts["failed"],

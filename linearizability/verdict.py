@@ -15,6 +15,9 @@ from typing import Any
 
 from linearizability.stories.model import Group
 
+VERSION = 1
+"""Of a verdict as JSON (docs/schemas)."""
+
 
 class Validity(StrEnum):
     """One opinion. NOT_APPLICABLE: the history holds nothing that the checker speaks about."""
@@ -117,6 +120,7 @@ class Verdict:
     def as_dict(self) -> dict[str, Any]:
         served = {} if self.availability is None else {"availability": dict(self.availability)}
         return {
+            "version": VERSION,
             "validity": self.validity.value,
             "engine": self.engine,
             "reason": self.reason,

@@ -17,7 +17,9 @@ from ci.commands.options import (
     EngineOption,
     JsonOption,
     RunsOption,
+    SarifOption,
     SparkMasterOption,
+    SummaryOption,
     check_above_zero,
     check_directory,
     check_judges,
@@ -91,13 +93,17 @@ def chaos_run(
     ] = None,
     engine: EngineOption = "auto",
     spark_master: SparkMasterOption = None,
+    sarif: SarifOption = None,
+    summary: SummaryOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Attack a target for a while, then judge the recorded history and draw the report."""
     from ci.attack import attack, print_verdict
+    from ci.report import pipelines
 
     check_judges(engine, spark_master)
     check_directory("--runs", runs)
+    pipelines.check_places(sarif, summary)
     outcome = attack(
         wanted.scenario(),
         runs,
@@ -107,6 +113,8 @@ def chaos_run(
         stale_after_s=stale_after,
     )
     print(outcome.to_json()) if as_json else print_verdict(outcome)
+    pipelines.write_sarif(sarif, pipelines.sarif_of_verdict(outcome))
+    pipelines.write_summary(summary, (outcome.path / "summary.md").read_text(encoding="utf-8"))
     raise typer.Exit(outcome.exit_status)
 
 
@@ -114,18 +122,22 @@ def chaos_run(
 def chaos_list(
     cluster: ClusterOption = None,
     markdown: Annotated[bool, typer.Option(help="As Markdown tables.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List workloads, nemeses, targets, and which target can perform which fault; and which nemeses
     your own cluster allows."""
-    from chaos.listing import list_for, list_markdown, list_text
+    from chaos.listing import list_for, list_json, list_markdown, list_text
     from chaos.targets import parse_target
     from chaos.targets.foreign.target import usual_file
 
     described = cluster or usual_file(Path.cwd())
-    own = list_for(parse_target(chosen_target(None, cluster))) if described else ""
+    own = parse_target(chosen_target(None, cluster)) if described else None
+    if as_json:
+        print(list_json(own))
+        return
     print(list_markdown() if markdown else list_text())
-    if own:
-        print(f"\n{own}")
+    if own is not None:
+        print(f"\n{list_for(own)}")
 
 
 @chaos_app.command("probe")

@@ -12,6 +12,8 @@ from ci.commands.options import (
     BootstrapOption,
     ClusterOption,
     JsonOption,
+    SarifOption,
+    SummaryOption,
     TargetOption,
     check_above_zero,
     chosen_target,
@@ -48,6 +50,8 @@ def conform(
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write JUnit XML here, as results come.")
     ] = None,
+    sarif: SarifOption = None,
+    summary: SummaryOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Examine a target: pass, fail or unsupported for every case."""
@@ -56,10 +60,12 @@ def conform(
     if bootstrap and (target or cluster):
         raise UsageError("conform: give one of --target, --cluster and --bootstrap")
     from ci.conform import check_writable, examine, exit_status
+    from ci.report import pipelines
 
     check_above_zero(max_time=max_time, max_failures=max_failures)
     check_writable("--out", out)
     check_writable("--junit", junit)
+    pipelines.check_places(sarif, summary)
     chosen = ["--bootstrap", bootstrap] if bootstrap else []
     options = chosen or ["--target", chosen_target(target, cluster)]
     options += ["--priority", priority]
@@ -70,6 +76,8 @@ def conform(
     options += ["--max-time", f"{max_time:g}"] if max_time else []
     options += ["--max-failures", str(max_failures)] if max_failures else []
     results = examine(options, quiet=as_json, out=out, junit=junit)
+    pipelines.write_sarif(sarif, pipelines.sarif_of_examination(results))
+    pipelines.write_summary(summary, pipelines.summary_of_examination(results))
     if as_json:
         print(json.dumps(results, indent=2))
     raise typer.Exit(exit_status(results))

@@ -38,6 +38,12 @@ ConfigFileOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+SarifOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write what was found as SARIF.")
+]
+SummaryOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Add a summary as Markdown at the file's end.")
+]
 MoreTargets = Annotated[
     list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
 ]

@@ -1,0 +1,147 @@
+"""Show in continuous integration what was found: as SARIF 2.1.0, which forges turn into
+annotations, and as Markdown for the summary of a step.
+
+A finding needs a place in a file. It is the first line of the file that describes the cluster,
+where there is one: that is what its reader can change. Else it is the case's own file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaos.targets.foreign.target import SUFFIX
+from ci.errors import UsageError
+
+if TYPE_CHECKING:
+    from ci.attack import Judged
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+FAILED_MAX = 50
+"""So many failed cases are told in a summary."""
+
+
+def check_places(sarif: Path | None, summary: Path | None) -> None:
+    """Raise UsageError if one of the files cannot be written, before anything is run."""
+    for option, path in (("--sarif", sarif), ("--summary", summary)):
+        if path is None:
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab"):
+                pass
+        except OSError as error:
+            why = f"{error.strerror or error}; name a file that can be written"
+            raise UsageError(f"{option} {path}: {why}") from error
+
+
+def write_sarif(path: Path | None, document: Mapping[str, Any]) -> None:
+    """Write the document, where a file is named."""
+    if path is not None:
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def write_summary(path: Path | None, text: str) -> None:
+    """Add the text to the end of the file, where one is named."""
+    if path is not None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text.rstrip() + "\n")
+
+
+# --- conform --------------------------------------------------------------------------------------
+
+
+def sarif_of_examination(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the failed cases of an examination: a rule for each case, a result for each run."""
+    failed = [entry for entry in results["cases"] if entry["result"] == "failed"]
+    rules = {each["id"]: (each["name"], each["requirement"]) for each in failed}
+    found = [
+        _result(
+            entry["id"],
+            f"{entry['what']}: expected {entry['expected']}, actual {entry['actual']}\n"
+            f"must: {entry['requirement']}\nreproduce: {entry['reproduce']}",
+            _place(results["target"], entry["nodeid"].partition("::")[0]),
+            entry["nodeid"],
+        )
+        for entry in failed
+    ]
+    return _document(rules, found)
+
+
+def summary_of_examination(results: Mapping[str, Any]) -> str:
+    """Return Markdown: the counts, and each failed case with what was expected."""
+    counts = ", ".join(f"{results[each]:,} {each}" for each in ("passed", "failed", "unsupported"))
+    lines = [f"### touchstone conform: `{results['target']}`", "", f"{counts}."]
+    if results["ended"]:
+        lines += [
+            "",
+            f"Ended early: {results['ended']}; {results['not_run']:,} cases were not run.",
+        ]
+    failed = [entry for entry in results["cases"] if entry["result"] == "failed"]
+    if failed:
+        lines += ["", "| case | requirement | expected | actual |", "|---|---|---|---|"]
+        columns = ("id", "requirement", "expected", "actual")
+        for each in failed[:FAILED_MAX]:
+            lines.append(f"| {' | '.join(_cell(each[name]) for name in columns)} |")
+    if len(failed) > FAILED_MAX:
+        lines += ["", f"And {len(failed) - FAILED_MAX:,} more."]
+    return "\n".join([*lines, ""])
+
+
+# --- chaos ----------------------------------------------------------------------------------------
+
+
+def sarif_of_verdict(judged: Judged) -> dict[str, Any]:
+    """Return what went wrong in a run, cause by cause; and, where nothing did but the verdict is
+    UNKNOWN, why."""
+    from linearizability.checkers import CHECKERS
+    from linearizability.stories.telling import facts_of
+
+    verdict, place = judged.verdict, _place(str(judged.run.get("target", "")), "touchstone.toml")
+    reproduce = judged.run.get("reproduce", f"touchstone check {judged.path}")
+    rules, found = {}, []
+    for group in verdict.groups:
+        checker = group.example[0]
+        known = CHECKERS.get(checker.partition(" ")[0])
+        rules[checker] = (checker, known.title if known else group.family)
+        told = f"{group.headline} ({'; '.join(facts_of(group))})\n{group.story}"
+        found.append(_result(checker, f"{told}\nreproduce: {reproduce}", place, f"{group.number}"))
+    if verdict.validity == "unknown":
+        rules["unknown"] = ("unknown", "A run that shows nothing is not green")
+        told = f"The run is UNKNOWN: {verdict.reason}\nreproduce: {reproduce}"
+        found.append(_result("unknown", told, place, "unknown", level="warning"))
+    return _document(rules, found)
+
+
+# --- SARIF ----------------------------------------------------------------------------------------
+
+
+def _document(rules: Mapping[str, tuple[str, str]], found: Iterable[Any]) -> dict[str, Any]:
+    described = [
+        {"id": id, "name": name, "shortDescription": {"text": text}}
+        for id, (name, text) in rules.items()
+    ]
+    driver = {"name": "Touchstone", "rules": described}
+    run = {"tool": {"driver": driver}, "results": list(found)}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(rule: str, text: str, place: str, print_: str, level: str = "error") -> dict[str, Any]:
+    where = {"artifactLocation": {"uri": place}, "region": {"startLine": 1}}
+    return {
+        "ruleId": rule,
+        "level": level,
+        "message": {"text": text},
+        "locations": [{"physicalLocation": where}],
+        "partialFingerprints": {"touchstone/v1": print_},
+    }
+
+
+def _place(target: str, otherwise: str) -> str:
+    return target if target.endswith(SUFFIX) else otherwise
+
+
+def _cell(value: object) -> str:
+    return " ".join(str(value).split()).replace("|", "\\|")
