@@ -221,8 +221,8 @@ class GroupPositions(ClassicGroups):
     zombie_share = 0.1
     repeat_share = 0.02
     past_share = 0.05
-    """The share of polls after which a classic member repeats a commit of an earlier generation of
-    its own, which must be refused."""
+    """The share of polls after which a member repeats a commit of an earlier generation of its own,
+    which must be refused: by KIP-848, unless the partition has been its own ever since."""
 
     def _commits_itself(self, process: int) -> bool:
         return True
@@ -260,14 +260,10 @@ class GroupPositions(ClassicGroups):
                 yield self._positions()
             elif isinstance(operation, Poll) and rng.random() < self.zombie_share and zombie:
                 yield zombie
-            elif isinstance(operation, Poll) and past and self._repeats_past(rng):
+            elif isinstance(operation, Poll) and rng.random() < self.past_share and past:
                 yield past
                 yield self._positions()
             operation = living.send(completion)
-
-    def _repeats_past(self, rng: Random) -> bool:
-        """Return whether to repeat one now; by KIP-848 an older epoch of one's own may do."""
-        return self.protocol is GroupProtocol.CLASSIC and rng.random() < self.past_share
 
     def _again(self, process: int, completion: Completion) -> CommitPosition | None:
         """Return the same commit as a single request, if it succeeded and its member is known."""
