@@ -66,11 +66,14 @@ class Struct:
         )
 
     def __eq__(self, other: object) -> bool:
-        return (
+        if type(other) is not type(self) and not (
             isinstance(other, Struct)
             and type(other).__name__ == type(self).__name__
             and other._names == self._names
-            and self._values(self) == self._values(other)
+        ):
+            return False
+        return bool(
+            self._values(self) == self._values(other)
             and (self.unknown_tags or None) == (other.unknown_tags or None)
         )
 

@@ -186,7 +186,11 @@ def compile_struct(
             [row for row in struct.cls._factories if row[0] in missing],
             tags_reader(tagged, budget) if flexible else None,
         ),
-        make_writer(plain, tags_writer(tagged) if flexible else None, bool(tagged)),
+        make_writer(
+            plain,
+            tags_writer(tagged) if flexible else None,
+            [(name, default) for name, _, _, default in tagged.values()],
+        ),
         sum(codec.min_size for _, codec in plain) + flexible,
     )
 

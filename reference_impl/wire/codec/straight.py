@@ -108,11 +108,10 @@ def _name_read(step: Step, position: int, end: int) -> str:
 
 
 def make_writer(
-    plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | None, has_tagged: bool
+    plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | None, tagged: Constants
 ) -> Writer:
-    """Return a writer of the fields which the version has, in their order, then the tagged ones.
-
-    Without `has_tagged` there are none but those that the schema does not know.
+    """Return a writer of the fields which the version has, in their order, then the tagged ones:
+    those of `tagged` which differ from their default, and those that the schema does not know.
     """
     values: dict[str, Any] = {"ERRORS": WRITE_ERRORS}
     lines = ["def made(out, message):", " try:"]
@@ -127,11 +126,11 @@ def make_writer(
             lines.append(f"  write_{number}(out, {sources})")
     if write_tags is not None:
         values["write_tags"] = write_tags
-        if has_tagged:
-            lines.append("  write_tags(out, message)")
-        else:
-            lines.append("  if message.unknown_tags: write_tags(out, message)")
-            lines.append("  else: out.append(b'\\0')")
+        values |= {f"default_{name}": default for name, default in tagged}
+        differences = [f"message.{name} != default_{name}" for name, _ in tagged]
+        lines.append(f"  if {' or '.join(['message.unknown_tags', *differences])}:")
+        lines.append("   write_tags(out, message)")
+        lines.append("  else: out.append(b'\\0')")
     if lines[-1] == " try:":
         lines.append("  pass")
 
