@@ -111,11 +111,12 @@ def why_nothing_is_appended(
                 yield from pauses
             if not topic.partition_data:
                 yield from pauses
-        if producers:
-            transactional_id = request.body.transactional_id
-            if transactional_id is None:
-                raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-            broker.access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)
+        if not producers:
+            return None
+        transactional_id = request.body.transactional_id
+        if transactional_id is None:
+            raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        broker.access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)
         if len(producers - {NOBODY}) > 1:
             raise Refused(
                 ErrorCode.INVALID_PRODUCER_ID_MAPPING,

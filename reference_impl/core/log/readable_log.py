@@ -55,9 +55,10 @@ class ReadableLog:
 
     @high_watermark.setter
     def high_watermark(self, offset: int) -> None:
-        bounded = min(max(offset, self._log_start_offset), self._log_end_offset)
-        self._high_watermark = bounded
-        self.producer_state.on_high_watermark(bounded)
+        if not self._log_start_offset <= offset <= self._log_end_offset:
+            offset = min(max(offset, self._log_start_offset), self._log_end_offset)
+        self._high_watermark = offset
+        self.producer_state.on_high_watermark(offset)
 
     @property
     def last_stable_offset(self) -> int:
