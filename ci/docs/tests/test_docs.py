@@ -14,10 +14,10 @@ import pytest
 
 from ci import places
 from ci.docs import site
-from ci.docs.__main__ import build
+from ci.docs.__main__ import CONFIG, build
 from ci.docs.commands import GUIDES, PROGRAM, Block, blocks, documents, every_command, problem_of
 from ci.docs.reference import pages
-from ci.docs.site import DOCS, bent, dead_links
+from ci.docs.site import DOCS, bent, dead_links, sources
 
 GUIDE_PAGES = [file for folder in GUIDES for file in sorted((DOCS / folder).glob("*.md"))]
 LONG = {file: [each for each in blocks(file) if each.is_run] for file in GUIDE_PAGES}
@@ -122,6 +122,11 @@ def test_the_reference_names_every_part() -> None:
     assert "| PROD-01 |" in written["reference/cases.md"]
     assert "`lose_power`" in written["reference/cluster.md"]
     assert "`t_invoke_ns`" in written["reference/files.md"]
+
+
+def test_every_page_stands_in_the_navigation_of_the_site() -> None:
+    listed = set(re.findall(r": ([\w/.-]+\.md)$", CONFIG.read_text(), re.MULTILINE))
+    assert listed == {*sources().values(), *pages()}, f"see to {places.shown(CONFIG)}"
 
 
 @pytest.mark.nightly
