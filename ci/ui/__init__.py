@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ci.ui.badges import badges_of
 from ci.ui.entry import Entry
-from ci.ui.index import read_index
+from ci.ui.index import SITE, read_index
 from ci.ui.page import page_of
 from ci.ui.server import Server
 
@@ -39,6 +39,7 @@ def write_static(runs: Path, out: Path) -> Path:
     for name, picture in badges_of(index).items():
         (out / "badges" / name).write_text(picture, encoding="utf-8")
     if is_apart:
+        (out / SITE).touch()
         for entry in index.runs:
             _copy(runs, out, entry)
     page = out / "index.html"

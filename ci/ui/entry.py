@@ -147,16 +147,21 @@ def _facts(directory: Path) -> dict[str, Any]:
 
 def read_json(file: Path, advice: str) -> dict[str, Any]:
     """Return the object in a file. Raise Unreadable if there is none."""
-    try:
-        if file.stat().st_size > BYTES_MAX:
-            raise Unreadable(f"{file.name} is larger than {BYTES_MAX >> 20} MB; {advice}")
-        data = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no JSON, or half of it"
-        raise Unreadable(f"{file.name} cannot be read ({reason}); {advice}") from error
+    data = loaded(file, advice)
     if not isinstance(data, dict):
         raise Unreadable(f"{file.name} is not a JSON object; {advice}")
     return data
+
+
+def loaded(file: Path, advice: str) -> Any:
+    """Return the JSON in a file. Raise Unreadable if there is none."""
+    try:
+        if file.stat().st_size > BYTES_MAX:
+            raise Unreadable(f"{file.name} is larger than {BYTES_MAX >> 20} MB; {advice}")
+        return json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no JSON, or half of it"
+        raise Unreadable(f"{file.name} cannot be read ({reason}); {advice}") from error
 
 
 def _verdict(directory: Path) -> tuple[dict[str, Any] | None, str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ci.ui.entry import Unreadable, encodable, read_json
+from ci.ui.entry import Unreadable, encodable, loaded
 
 LETTERS = {"passed": "p", "failed": "f", "unsupported": "u"}
 FAILURES_MAX = 60
@@ -36,15 +36,16 @@ class Examined:
         return asdict(self)
 
 
-def is_examination(data: Mapping[str, Any]) -> bool:
-    """Return whether a JSON object looks like what `touchstone conform` writes."""
-    return isinstance(data.get("cases"), list) and "target" in data and "passed" in data
+def is_examination(data: Any) -> bool:
+    """Return whether JSON looks like what `touchstone conform` writes."""
+    is_ours = isinstance(data, dict) and "target" in data and "passed" in data
+    return is_ours and isinstance(data.get("cases"), list)
 
 
 def read_examined(file: Path, path: str) -> Examined | None:
     """Return the examination in a JSON file, or None for any other. Raise Unreadable for one that
     is damaged."""
-    data = read_json(file, "examine again: `touchstone conform --out FILE`")
+    data = loaded(file, "examine again: `touchstone conform --out FILE`")
     if not is_examination(data):
         return None
     try:

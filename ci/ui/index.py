@@ -22,6 +22,8 @@ from ci.ui.examined import Examined, read_examined
 
 CACHE = ".touchstone-ui.json"
 CACHE_VERSION = 1
+SITE = ".touchstone-ui-site"
+"""Marks a folder of static pages: the reports copied into it are no runs."""
 DEPTH_MAX = 3
 """Runs may lie in folders: `touchstone demo` puts its own into runs/demo."""
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-")
@@ -141,6 +143,8 @@ def _places(runs: Path, problems: dict[str, str]) -> Iterator[tuple[Path, bool]]
             problems[shown] = f"it cannot be listed ({error.strerror}); see to its permissions"
             continue
         names = {item.name for item in inside}
+        if SITE in names:
+            continue
         if depth and (names & {*FILES} - {"report.html"} or RUN_NAME.match(folder.name)):
             yield folder, True
             continue

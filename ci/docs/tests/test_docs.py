@@ -137,5 +137,5 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(
     built = sorted((tmp_path / "site").rglob("*.html"))
     assert len(built) > 25
     assert [page.name for page in built if LOADED.search(page.read_text())] == []
-    assert (tmp_path / "site" / "search" / "search_index.js").is_file()
+    assert (tmp_path / "site" / "search" / "search_index.json").is_file()
     shutil.rmtree(tmp_path / "site")

@@ -243,11 +243,23 @@ def test_a_file_that_is_nothing_of_ours_is_passed_over_and_a_damaged_result_is_t
     tmp_path: Path,
 ) -> None:
     (tmp_path / "settings.json").write_text('{"a": 1}')
+    (tmp_path / "list.json").write_text("[1, 2]")
     told = {"target": "x", "passed": 1, "failed": 0, "unsupported": 0, "cases": [{"id": 7}]}
     (tmp_path / "results.json").write_text(json.dumps(told))
     index = read_index(tmp_path)
     assert list(index.problems) == ["results.json"]
     assert "holds no conformance results" in index.problems["results.json"]
+
+
+def test_static_pages_among_the_runs_are_not_taken_for_runs(
+    tmp_path: Path, models: dict[str, Path]
+) -> None:
+    store(tmp_path, models, "valid", 1)
+    write_static(tmp_path, tmp_path / "site")
+    assert list((tmp_path / "site").rglob("report.html"))
+    index = read_index(tmp_path)
+    assert len(index.runs) == 1
+    assert not index.problems
 
 
 def test_a_directory_that_may_only_be_read_is_listed_without_a_cache(
