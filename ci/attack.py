@@ -22,6 +22,7 @@ from chaos.record.recorder import PARTS, recover
 from chaos.record.run_directory import RUN_JSON_VERSION, Scenario
 from chaos.run.costs import sentence
 from ci.errors import UsageError
+from ci.report.colours import coloured
 from ci.stale_after import check_for_history, check_for_workload
 from linearizability import availability, history, unclean
 from linearizability.bounds import NOTHING_STATED, Bounds
@@ -209,6 +210,7 @@ def _print_first(began: float, judged: Judged) -> None:
     print(
         f"{verdict.validity.value.upper()} by {verdict.engine}, {time.monotonic() - began:.1f} s "
         f"after the run{f' ({verdict.reason})' if verdict.reason else ''}; Spark's follows",
+        file=sys.stderr,  # it is progress: the verdict of record is yet to come
         flush=True,
     )
 
@@ -309,7 +311,8 @@ def print_verdict(judged: Judged) -> None:
             if checker.validity is grave:
                 _print_checker(name, checker)
     _print_groups(verdict)
-    print(f"{verdict.validity.value.upper()} by {verdict.engine}: {judged.path}", end="")
+    word = coloured(verdict.validity.value.upper(), verdict.validity)
+    print(f"{word} by {verdict.engine}: {judged.path}", end="")
     print(f" ({verdict.reason})" if verdict.reason else "")
     if (judged.path / "report.html").exists():
         print(f"report:    {judged.path / 'report.html'}")

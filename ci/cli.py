@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from ci.commands.attacking import chaos_app
 from ci.commands.broker import bugs, fuzz, kills, serve
 from ci.commands.examining import conform_app
+from ci.commands.examples import epilog
 from ci.commands.judging import check, report, ui
 from ci.commands.nights import findings, nightly, scenarios
 from ci.commands.project import bench, demo, doctor, setup
@@ -65,7 +66,7 @@ app = typer.Typer(
     "failed, 2 usage or environment error, 3 unknown.",
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(epilog=epilog(command.__name__))(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -86,8 +87,10 @@ def _options(
     pass
 
 
-app.add_typer(conform_app, name="conform")
-app.add_typer(chaos_app, name="chaos")
+for name, inner in (("conform", conform_app), ("chaos", chaos_app)):
+    app.add_typer(inner, name=name, epilog=epilog(name))
+    for each in inner.registered_commands:
+        each.epilog = epilog(f"{name} {each.name}")
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

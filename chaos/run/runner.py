@@ -412,7 +412,7 @@ class _Run:
         current = self.storm.current if self.storm else "-"
         outcomes = "  ".join(f"{outcome} {n}" for outcome, n in counts.by_outcome.items())
         return (
-            f"{elapsed:5.1f} s  {outcomes}"
+            f"{elapsed:5.1f} of {self.scenario.seconds:g} s  {outcomes}"
             f"  acknowledged {counts.records_acknowledged}  read {counts.records_read}"
             f"  fault: {current}"
         )

@@ -95,6 +95,7 @@ def chaos_run(
     spark_master: SparkMasterOption = None,
     sarif: SarifOption = None,
     summary: SummaryOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Attack a target for a while, then judge the recorded history and draw the report."""
@@ -109,7 +110,7 @@ def chaos_run(
         runs,
         engine=engine,
         spark_master=spark_master,
-        progress=not as_json,
+        progress=not quiet,
         stale_after_s=stale_after,
     )
     print(outcome.to_json()) if as_json else print_verdict(outcome)

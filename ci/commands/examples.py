@@ -1,0 +1,56 @@
+"""Examples that `--help` of each command ends with. A test parses every one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "doctor": ("touchstone doctor", "touchstone doctor --mend"),
+    "setup": ("touchstone setup toxiproxy porcupine",),
+    "serve": ("touchstone serve --port 9092 --data data --config num.partitions=3",),
+    "check": (
+        "touchstone check runs/RUN --explain",
+        "touchstone check history.edn --format jepsen --profile jepsen",
+        "touchstone check --self-test --seeds 20",
+    ),
+    "report": ("touchstone report runs/RUN --out report.html",),
+    "ui": ("touchstone ui runs",),
+    "demo": ("touchstone demo --seconds 20",),
+    "nightly": (
+        "touchstone nightly --minutes 45 --targets apache:4.3.1 reference",
+        "touchstone nightly --minutes 20 --cluster touchstone.toml --plan",
+    ),
+    "scenarios": ("touchstone scenarios apache:4.3.1 --table",),
+    "findings": ("touchstone findings runs --out findings.md",),
+    "bench": ("touchstone bench judges",),
+    "fuzz": ("touchstone fuzz --seconds 60 --seed 1",),
+    "kills": ("touchstone kills --kills 200 --seed 1",),
+    "bugs": (
+        "touchstone bugs --list --json",
+        "touchstone bugs --only acknowledge-before-append --seconds 20",
+    ),
+    "conform": (
+        "touchstone conform --bootstrap localhost:9092 --priority P0",
+        "touchstone conform --target apache:4.3.1 -k idempotence",
+        "touchstone conform --cluster touchstone.toml --out results.json --junit results.xml",
+    ),
+    "conform list": ("touchstone conform list --markdown",),
+    "chaos": ("touchstone chaos list",),
+    "chaos run": (
+        "touchstone chaos run --target apache:4.3.1 --nodes 3 --workload transactions "
+        "--nemesis kill-leader --seconds 40",
+        "touchstone chaos run --cluster touchstone.toml --workload appends --seconds 30",
+    ),
+    "chaos list": (
+        "touchstone chaos list --cluster touchstone.toml",
+        "touchstone chaos list --json",
+    ),
+    "chaos probe": ("touchstone chaos probe --fault DiskStall",),
+}
+"""Command -> lines to type."""
+
+
+def epilog(command: str) -> str | None:
+    """Return the end of a command's help. A blank line keeps typer from joining two lines."""
+    examples = EXAMPLES.get(command)
+    return "\n\n".join(("Examples:", *examples)) if examples else None

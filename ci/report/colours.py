@@ -1,0 +1,19 @@
+"""Colour verdicts where a person reads them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+COLOURS = {"valid": "green", "invalid": "red", "unknown": "yellow"}
+
+
+def coloured(text: str, validity: str) -> str:
+    """Return the text in the colour of the verdict. It stays plain where standard output is no
+    terminal, or NO_COLOR is set (no-color.org)."""
+    colour = COLOURS.get(validity)
+    if colour is None or os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+        return text
+    return typer.style(text, fg=colour, bold=validity == "invalid")
