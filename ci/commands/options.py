@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -137,6 +138,14 @@ def check_judges(engine: str, spark_master: str | None = None) -> None:
 
 
 def check_directory(option: str, path: Path) -> None:
-    """Raise UsageError if a file stands where a directory is needed, before hours of runs."""
+    """Raise UsageError if a file stands where a directory is needed, or nothing can be written
+    there, before hours of runs."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{option} {path}: a file is there, not a directory; name another")
+    nearest = next(each for each in (path, *path.absolute().parents) if each.exists())
+    try:
+        with TemporaryDirectory(prefix=".touchstone-", dir=nearest):
+            pass
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(f"{option} {path}: {why}; name a directory that can be written") from error

@@ -227,7 +227,10 @@ def test_what_many_runs_need_is_looked_at_before_they_are_made(tmp_path: Path) -
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="a file is there, not a directory"):
         check_directory("--runs", tmp_path / "file")
-    check_directory("--runs", tmp_path / "yet-to-be-made")
+    check_directory("--runs", tmp_path / "yet" / "to-be-made")
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    with pytest.raises(UsageError, match="name a directory that can be written"):
+        check_directory("--out", Path("/proc/nowhere"))
     with pytest.raises(UsageError, match="names nothing"):
         targets_named([","], None)
     assert targets_named(["kfake"], ["reference,kfake"]) == ("kfake", "reference")
