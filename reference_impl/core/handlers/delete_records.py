@@ -10,6 +10,7 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.refused import Refused, disk_errors_refused
+from reference_impl.core.requests.giving_way import merged
 from reference_impl.core.security.authorization.permissions import DELETE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 
@@ -20,18 +21,20 @@ TO_HIGH_WATERMARK = -1
 def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
     """Move the start of logs up."""
     body = RESPONSE.new()
-    for topic in request.body.topics:
+    topics = yield from merged(request, ((t.name, t.partitions) for t in request.body.topics))
+    for name, rows in topics.items():
         yield GiveWay(request)
-        answer = RESPONSE.struct("DeleteRecordsTopicResult", name=topic.name)
+        answer = RESPONSE.struct("DeleteRecordsTopicResult", name=name)
         body.topics.append(answer)
-        for wanted in topic.partitions:
+        # Of a partition that is named twice the last row counts, as in Kafka.
+        for wanted in {row.partition_index: row for row in rows}.values():
             yield GiveWay(request)
             row = RESPONSE.struct(
                 "DeleteRecordsPartitionResult", partition_index=wanted.partition_index
             )
             answer.partitions.append(row)
             try:
-                row.low_watermark = delete_one(broker, request, topic.name, wanted)
+                row.low_watermark = delete_one(broker, request, name, wanted)
             except Refused as refused:
                 row.low_watermark, row.error_code = -1, refused.code
     try:

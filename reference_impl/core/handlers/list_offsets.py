@@ -10,7 +10,7 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused, disk_errors_refused
-from reference_impl.core.requests.giving_way import counted
+from reference_impl.core.requests.giving_way import counted, merged
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.authorization.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -37,22 +37,23 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
         ),
     )
     body = RESPONSE.new()
-    for topic in request.body.topics:
+    topics = yield from merged(request, ((t.name, t.partitions) for t in request.body.topics))
+    for name, rows in topics.items():
         yield GiveWay(request)
-        answer = RESPONSE.struct("ListOffsetsTopicResponse", name=topic.name)
+        answer = RESPONSE.struct("ListOffsetsTopicResponse", name=name)
         body.topics.append(answer)
         # A partition that is named twice gets one answer: that this is not allowed.
-        for wanted in {row.partition_index: row for row in topic.partitions}.values():
+        for wanted in {row.partition_index: row for row in rows}.values():
             yield GiveWay(request)
             row = RESPONSE.struct(
                 "ListOffsetsPartitionResponse", partition_index=wanted.partition_index
             )
             answer.partitions.append(row)
             try:
-                broker.access.require(request, DESCRIBE_TOPIC, topic.name)
-                if times[topic.name, wanted.partition_index] > 1:
+                broker.access.require(request, DESCRIBE_TOPIC, name)
+                if times[name, wanted.partition_index] > 1:
                     raise Refused(ErrorCode.INVALID_REQUEST)
-                found = find_one(broker, request, topic.name, wanted)
+                found = find_one(broker, request, name, wanted)
                 row.timestamp, row.offset, row.leader_epoch = found
             except Refused as refused:
                 row.error_code = refused.code

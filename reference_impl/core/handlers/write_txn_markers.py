@@ -9,6 +9,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused, disk_errors_refused
+from reference_impl.core.requests.giving_way import merged
 from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from reference_impl.core.transactions.transaction import Marker
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -34,19 +35,20 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
         )
         result = RESPONSE.struct("WritableTxnMarkerResult", producer_id=asked.producer_id)
         answer.markers.append(result)
-        for topic in asked.topics:
+        topics = yield from merged(request, ((t.name, t.partition_indexes) for t in asked.topics))
+        for name, indexes in topics.items():
             yield GiveWay(request)
             rows = []
-            for index in topic.partition_indexes:
+            for index in indexes:
                 code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
                 if may_write:
-                    code = written(broker, topic.name, index, marker)
+                    code = written(broker, name, index, marker)
                 row = RESPONSE.struct(
                     "WritableTxnMarkerPartitionResult", partition_index=index, error_code=code
                 )
                 rows.append(row)
                 yield GiveWay(request)
-            result.topics.append(topic_result(topic.name, rows))
+            result.topics.append(topic_result(name, rows))
     # RESPOND
     yield Respond(request, answer)
 

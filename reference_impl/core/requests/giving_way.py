@@ -43,3 +43,17 @@ def counted(
         times[element] += 1
         yield pause
     return times
+
+
+def merged(
+    request: Request, rows: Iterable[tuple[Element, Iterable[Result]]]
+) -> Generator[Effect, None, dict[Element, list[Result]]]:
+    """Return each topic with all its partitions, in the order in which topics are named first, and
+    give way after each row. Kafka makes a map of many requests before it looks at them, so that a
+    topic which is named twice is answered once."""
+    pause = GiveWay(request)
+    found: dict[Element, list[Result]] = {}
+    for key, partitions in rows:
+        found.setdefault(key, []).extend(partitions)
+        yield pause
+    return found
