@@ -32,6 +32,11 @@ QUICK_CLEANUP = {
     "log.retention.check.interval.ms": "500",
     "log.cleaner.backoff.ms": "200",
 }
+IN_RACKS = {
+    "broker.rack": "rack-{node}",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+}
+"""The settings of several nodes: each in a rack of its own, consumers sent to that of theirs."""
 SHUTDOWN_TIMEOUT_S = 60.0
 RETURN_TIMEOUT_S = 15.0
 RETURN_POLL_S = 0.25
@@ -80,7 +85,8 @@ class Examined:
             chosen = _answering(chosen)
         made = None if directory else Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
         try:
-            config = QUICK_CLEANUP | dict(settings or {}) if _is_configured(target) else None
+            ours = QUICK_CLEANUP | (IN_RACKS if nodes > 1 else {}) | dict(settings or {})
+            config = ours if _is_configured(target) else None
             cluster = chosen.start(directory or made or Path(), nodes=nodes, config=config)
         except BaseException:
             if made:
@@ -162,11 +168,14 @@ class Examined:
 
     def start_again(self, broker_id: int) -> None:
         """Start one node that was killed, and leave the others as they are."""
-        cluster = self._local_cluster()
-        number = cluster.number_of(broker_id)
-        for member in cluster.members():
+        number = self.number_of(broker_id)
+        for member in self._local_cluster().members():
             if member.number == number:
                 member.start()
+
+    def number_of(self, broker_id: int) -> int:
+        """Return the number of the node, by which faults name it."""
+        return self._local_cluster().number_of(broker_id)
 
     def stop_and_restart(self) -> None:
         """Send SIGTERM, so that the target can shut down cleanly; then start again on the same

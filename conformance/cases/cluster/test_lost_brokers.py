@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from chaos.values.faults import Fault, Heal, Kill, Pause
 from conformance.case import Unsupported, case, expect, expect_that
 from conformance.examination import Examined
+from conformance.transactions import batches_of
 from conformance.wire import Topic, Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 
@@ -209,7 +210,42 @@ def test_an_isr_that_shrinks_below_the_minimum_acknowledges_nothing(
     eventually(lambda: wire.values(topic), lambda v: v == [b"a"], "records afterwards")
 
 
-@case("FETCH-32", "Fetch", versions=(11, 18), spec="KIP-392; class ReplicaManager, readFromLog")
+@case(
+    "FETCH-33",
+    "Fetch",
+    versions=(4, 18),
+    spec="documentation#design, Replication; class Partition, fetchRecords",
+    priority="P1",
+    requires=["restart"],
+)
+def test_consumers_get_nothing_above_the_high_watermark(
+    wire: Wire, version: int, examined: Examined
+) -> None:
+    """A record that the leader alone acknowledged (acks=1), and another replica of the ISR does not
+    have, is not read, and the high watermark stands before it; it is read once the other has it."""
+    asked, other = two_brokers(wire)
+    topic = replicated(wire, [asked, other], min_insync_replicas="1")
+    expect(wire.produce(topic, batch(b"a").encode()).error_code, ErrorCode.NONE, "error")
+    with lost(examined, wire, topic, Pause(other)):
+        alone = wire.produce(topic, batch(b"b").encode(), acks=1)
+        expect((alone.error_code, alone.base_offset), (ErrorCode.NONE, 1), "(error, offset)")
+        found = [wire.fetch(topic, offset, version) for offset in (0, 1)]
+        still = list(wire.topic_metadata(topic.name).partitions[0].isr_nodes)
+        if other not in still:
+            raise Unsupported("the silent broker left the ISR sooner than it could be asked")
+        expect([row.high_watermark for row in found], [1, 1], "high watermarks")
+        expect(bytes(found[1].records or b""), b"", "records above the high watermark")
+        expect(len(batches_of(found[0])), 1, "batches from the beginning on")
+    eventually(lambda: wire.values(topic), lambda v: v == [b"a", b"b"], "records afterwards")
+
+
+@case(
+    "FETCH-32",
+    "Fetch",
+    versions=(11, 18),
+    spec="KIP-392; class ReplicaManager, readFromLog",
+    priority="P1",
+)
 def test_a_follower_serves_consumers_up_to_its_high_watermark(wire: Wire, version: int) -> None:
     """From v11 on a consumer may fetch from a follower: it gets the committed records, and beyond
     the end OFFSET_OUT_OF_RANGE (1) or OFFSET_NOT_AVAILABLE (78)."""
@@ -234,3 +270,49 @@ def test_a_follower_serves_consumers_up_to_its_high_watermark(wire: Wire, versio
     past = read(7)
     expect(past.error_code, frozenset(beyond), "error beyond the end")
     expect(bytes(past.records or b""), b"", "records beyond the end")
+
+
+@case(
+    "FETCH-31",
+    "Fetch",
+    versions=(11, 18),
+    spec="KIP-392; class RackAwareReplicaSelector",
+    priority="P1",
+)
+def test_a_leader_names_the_replica_in_the_rack_of_the_consumer(wire: Wire, version: int) -> None:
+    """Where brokers choose replicas by rack, the leader answers a consumer of a follower's rack
+    with that follower as preferred read replica and without records, and the follower has them; a
+    consumer of the leader's own rack, or of none, gets the records from the leader."""
+    asked, other = two_brokers(wire)
+    racks = {broker.node_id: broker.rack for broker in wire.call("Metadata", topics=[]).brokers}
+    if not chooses_by_rack(wire, asked) or racks[asked] == racks[other] or not racks[other]:
+        raise Unsupported("the brokers do not choose replicas by rack, or are in one rack")
+    topic = replicated(wire, [asked, other])
+    expect(wire.produce(topic, batch(b"a").encode()).error_code, ErrorCode.NONE, "produce error")
+
+    def read(broker: int, rack: str) -> tuple[int, int, bool]:
+        body = wire.fetch_request(topic, 0)
+        body.rack_id = rack
+        row = wire.broker(broker).call("Fetch", version, body).responses[0].partitions[0]
+        return row.error_code, row.preferred_read_replica, bool(row.records)
+
+    far = racks[other]
+    eventually(lambda: read(asked, far), lambda r: r == (0, other, False), "the leader's answer")
+    eventually(lambda: read(other, far), lambda r: r == (0, -1, True), "the follower's answer")
+    for rack in (racks[asked], ""):
+        expect(read(asked, rack), (0, -1, True), f"(error, preferred, records) for rack {rack!r}")
+
+
+def chooses_by_rack(wire: Wire, node: int) -> bool:
+    """Return whether a broker says that it chooses replicas by rack."""
+    wanted = part(
+        "DescribeConfigs",
+        "DescribeConfigsResource",
+        resource_type=4,
+        resource_name=str(node),
+        configuration_keys=["replica.selector.class"],
+    )
+    version = wire.version("DescribeConfigs")
+    answer = wire.broker(node).call("DescribeConfigs", version, resources=[wanted])
+    values = [config.value for result in answer.results for config in result.configs]
+    return any("RackAwareReplicaSelector" in (value or "") for value in values)

@@ -1,0 +1,150 @@
+"""Run a workload of chaos on the target under examination, and have its history judged.
+
+Some guarantees show in no single answer, only in what many clients saw together: a case names the
+workload and the checkers that speak of it. One run serves all cases that name it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from chaos.values.faults import Fault, Heal, Kill
+from chaos.values.protocols import Cluster, Performed, TargetError
+from conformance.case import Deviation, Unsupported, expect_that
+from conformance.examination import Examined
+
+if TYPE_CHECKING:
+    from linearizability import CheckerVerdict, Verdict
+
+ATTACK_S = 12.0
+RATE = 200.0
+SEED = 1
+UNDER_ATTACK, IN_PEACE = "kill-leader", "none"
+_JUDGED: dict[tuple[str, str], Verdict] = {}
+"""(bootstrap, workload) -> what became of the run."""
+
+
+class Lent:
+    """A cluster that runs already, for a run of chaos: it goes on running when that ends."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.target, self.version = cluster.target, cluster.version
+        self.bootstrap, self.nodes = cluster.bootstrap, cluster.nodes
+        self.listeners: Mapping[str, str] = cluster.listeners
+
+    @property
+    def focus(self) -> tuple[str, int] | None:
+        return self._cluster.focus
+
+    @focus.setter
+    def focus(self, partition: tuple[str, int] | None) -> None:
+        self._cluster.focus = partition
+
+    @property
+    def rng(self) -> Random:
+        return self._cluster.rng
+
+    @rng.setter
+    def rng(self, rng: Random) -> None:
+        self._cluster.rng = rng
+
+    def perform(self, fault: Fault) -> Performed:
+        return self._cluster.perform(fault)
+
+    def alive(self) -> bool:
+        return self._cluster.alive()
+
+    def restart(self) -> None:
+        self._cluster.restart()
+
+    def collect(self, into: Path) -> None:
+        """Collect nothing: its logs are those of the whole examination."""
+
+    def stop(self) -> None:
+        """Stop nothing: other cases follow."""
+
+
+class Running:
+    """The target under examination, as a target of chaos."""
+
+    def __init__(self, examined: Examined) -> None:
+        self.name = examined.bootstrap
+        self.nodes = examined.cluster.nodes
+        """Counted already, so that the run is a guest: it has names of its own, and removes what
+        it made."""
+        self.faults: frozenset[type[Fault]] = frozenset({Heal})
+        if examined.can_restart:
+            self.faults |= {Kill}
+        self._cluster = examined.cluster
+
+    def start(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        config: Mapping[str, str] | None = None,
+        proxied: bool = False,
+    ) -> Cluster:
+        """Return the running cluster."""
+        return Lent(self._cluster)
+
+
+def expect_valid(examined: Examined, workload: str, *checkers: str) -> None:
+    """Run the workload, while the leader is killed now and then if the target is ours, and fail
+    unless each of these checkers judges something and finds nothing wrong."""
+    for name in checkers:
+        found = _verdict(examined, workload).checkers.get(name)
+        if found is None or found.validity.value != "valid":
+            raise Deviation(f"{name} of workload {workload}", "valid", _told(found))
+
+
+def _told(found: CheckerVerdict | None) -> str:
+    if found is None:
+        return "not judged"
+    first = found.anomalies[0].message if found.anomalies else found.reason or "nothing to judge"
+    more = f" (and {found.anomaly_count - 1} more)" if found.anomaly_count > 1 else ""
+    return f"{found.validity.value}: {first}{more}"
+
+
+def _verdict(examined: Examined, workload: str) -> Verdict:
+    """Return the verdict on a run of this workload, made if there is none yet."""
+    key = examined.bootstrap, workload
+    if key not in _JUDGED:
+        directory = Path(tempfile.mkdtemp(prefix="touchstone-conform-judged-"))
+        try:
+            _JUDGED[key] = _run(examined, workload, directory)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+    return _JUDGED[key]
+
+
+def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
+    try:
+        import linearizability
+        from chaos.record.run_directory import Scenario
+        from chaos.run.fitting import Parts, nemesis_named, workload_named
+        from chaos.run.runner import run
+    except ImportError as error:
+        raise Unsupported(
+            f"the case judges a history, which needs {error.name}: pip install '.[chaos]'"
+        ) from error
+    target = Running(examined)
+    nemesis = UNDER_ATTACK if Kill in target.faults else IN_PEACE
+    parts = Parts(target, workload_named(workload), nemesis_named(nemesis))
+    scenario = Scenario(
+        target.name, workload, nemesis, target.nodes, seconds=ATTACK_S, seed=SEED, rate=RATE
+    )
+    try:
+        made = run(scenario, directory, parts=parts, progress=False)
+    except TargetError as error:
+        raise Unsupported(f"workload {workload} cannot run here: {error}") from error
+    # Other problems say that the run is too short to show this or that: the checkers decide.
+    why = "; ".join(made.problems)
+    expect_that(made.recovered, f"workload {workload}", "all is well after it", why)
+    judges = parts.workload.judged_by
+    return linearizability.check(made.directory, named_by_workload=judges)
