@@ -28,6 +28,15 @@ LEGAL: tuple[tuple[str, str], ...] = (
     (r"^DescribeQuorum .*_timestamp\b", "a time of the broker's clock, or unknown"),
     (r"^DescribeQuorum .*log_end_offset off-by-one", "the log of the metadata grows all the time"),
     (r"^DescribeQuorum .*leader_epoch off-by-one", "the quorum's epoch is told nowhere else"),
+    (r"^(Join|Sync)Group protocol_(name|type) text-for-null", "beside an error nobody reads it"),
+    (r"^(ConsumerGroup)?Heartbeat member_id text-for-null", "beside an error nobody reads it"),
+    (r"\bheartbeat_interval_ms off-by-one", "how often it wants to hear is the broker's choice"),
+    (r"\baccepted_compression_types without-last", "a broker takes the codecs that it has"),
+    (r"^ShareAcknowledge .*current_leader\.", "without an error nobody reads it"),
+    (
+        r"^Share.*assignor_name longer",
+        "how it calls the assignor of share groups is its own affair",
+    ),
     (r"\b(eligible_leader_replicas|last_known_elr)\b", "null and the empty list both mean none"),
 )
 """Regex of a mutant that a legal broker may be, and why."""
