@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from chaos.clients.wire.own_topics import OwnTopics, sweep, told
-from chaos.clients.wire.wire_link import WireError
+from chaos.means.connection import WireError
 from conformance.wire import NONCE
 
 MARK_TIMEOUT_S = 10.0

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chaos.clients.wire.wire_link import EARLIEST, LATEST, READ_COMMITTED, WireCluster, WireError
+from chaos.clients.wire.wire_link import EARLIEST, LATEST, READ_COMMITTED, WireCluster
+from chaos.means.connection import WireError
 from chaos.values.protocols import Completion, Outcome, ReadAll, Record
 
 READ_TIMEOUT_S = 60.0

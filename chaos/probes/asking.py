@@ -7,15 +7,8 @@ import socket
 import time
 from contextlib import closing
 
-from chaos.clients.wire.wire_link import (
-    LATEST,
-    Connection,
-    PartitionState,
-    WireCluster,
-    WireError,
-    check,
-    insist,
-)
+from chaos.clients.wire.wire_link import LATEST, PartitionState, WireCluster, check, insist
+from chaos.means.connection import Connection, WireError
 from chaos.means.links import Address, joined
 from chaos.probes.frame import PATIENCE_S, Site
 from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition

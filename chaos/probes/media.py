@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from chaos.clients.wire.wire_link import WireError
+from chaos.means.connection import WireError
 from chaos.probes.asking import append, log_end, make_topic
 from chaos.probes.frame import PATIENCE_S, ProbeFailed, Site
 from chaos.targets.clusters import equipment

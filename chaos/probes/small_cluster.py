@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from chaos.means import leftovers
+from chaos.means.connection import WireError
 from chaos.means.links import Address, LinkError, Links, joined
 from chaos.probes import small_node
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.layout import LISTENERS, Layout
 from chaos.targets.clusters.node import LocalNode
-from chaos.targets.clusters.probe import NoAnswer
 from chaos.targets.faults import performers_of
 from chaos.targets.namespaced import cluster as namespaced
 from chaos.values.faults import LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
@@ -126,5 +126,5 @@ def _node(layout: Layout, number: int, directory: Path) -> LocalNode:
 
 def _milliseconds(told: str) -> int:
     if not told.startswith("answered "):
-        raise NoAnswer(f"one node dialled another and was {told}")
+        raise WireError(f"one node dialled another and was {told}")
     return int(told.split()[1])

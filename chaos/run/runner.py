@@ -26,7 +26,7 @@ from chaos.clients.confluent.log import kept_log
 from chaos.clients.factories import check_groups, clients_named
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawFactory
-from chaos.clients.wire.wire_link import WireError
+from chaos.means.connection import WireError
 from chaos.record import run_directory, shown
 from chaos.record.hiding import scrub_files, scrubbed, secrets_of
 from chaos.record.recorder import HISTORY, HistoryRecorder, RecorderError

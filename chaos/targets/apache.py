@@ -12,6 +12,7 @@ from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.caches import cache_directory
+from chaos.means.connection import WireError
 from chaos.means.disks import Disk
 from chaos.means.java import find_java
 from chaos.means.links import Address, LinkError, Links, joined, toxiproxy_server
@@ -23,7 +24,6 @@ from chaos.targets.clusters.equipment import disks_for, preload
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import by_name, with_listeners
 from chaos.targets.clusters.node import LocalNode
-from chaos.targets.clusters.probe import NoAnswer
 from chaos.targets.clusters.properties import properties_of, write_private
 from chaos.targets.faults import performers_of
 from chaos.values.faults import (
@@ -99,7 +99,7 @@ def newest_leader(controllers: Iterable[Address]) -> int | None:
     """Return the leader of the quorum, according to the controller that knows the newest epoch."""
     found: list[tuple[int, int]] = []
     for address in controllers:
-        with suppress(NoAnswer):
+        with suppress(WireError):
             answer = probe.quorum_leader(address, roles.ASK_TIMEOUT_S)
             if answer is not None:
                 found.append(answer)

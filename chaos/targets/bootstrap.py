@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
+from chaos.means.connection import WireError
 from chaos.means.links import Address, joined
 from chaos.targets.clusters import probe
-from chaos.targets.clusters.probe import NoAnswer
 from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import Cluster, Performed, TargetError
 
@@ -112,6 +112,6 @@ class BootstrapTarget:
         cluster = BootstrapCluster(self.bootstrap, self._seeds, 1)
         cluster.wait_ready()
         for seed in self._seeds:
-            with suppress(NoAnswer):
+            with suppress(WireError):
                 cluster.nodes = max(cluster.nodes, len(probe.brokers(seed, ASK_TIMEOUT_S)))
         return cluster

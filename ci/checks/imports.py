@@ -32,7 +32,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "linearizability.fuzz.runner": ("linearizability",),
     "chaos": (),
     "chaos.values": (),
-    "chaos.means": ("chaos.values", "linearizability.caches"),
+    "chaos.means": (
+        "chaos.values",
+        "linearizability.caches",
+        "reference_impl.access",
+        "reference_impl.wire",
+    ),
     "chaos.record": ("chaos.values", "linearizability.history", "linearizability.parquet"),
     "chaos.workloads": ("chaos.values",),
     "chaos.nemeses": ("chaos.values",),
@@ -71,6 +76,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "chaos.run": (
         "chaos.values",
+        "chaos.means.connection",
         "chaos.record",
         "chaos.clients",
         "chaos.targets",

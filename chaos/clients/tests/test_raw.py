@@ -11,7 +11,8 @@ import pytest
 from chaos.clients import payload
 from chaos.clients.wire import raw
 from chaos.clients.wire.raw import RawClient
-from chaos.clients.wire.wire_link import EARLIEST, Leader, PartitionState, View, WireError
+from chaos.clients.wire.wire_link import EARLIEST, Leader, PartitionState, View
+from chaos.means.connection import WireError
 from chaos.values.protocols import Completion, Outcome, ReadAll, Record
 from reference_impl.wire import Record as WireRecord
 from reference_impl.wire import RecordBatch

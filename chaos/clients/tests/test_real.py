@@ -17,7 +17,8 @@ from chaos.clients import payload
 from chaos.clients.confluent.client import ConfluentClient
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawClient
-from chaos.clients.wire.wire_link import Connection, WireCluster, WireError, parse_bootstrap
+from chaos.clients.wire.wire_link import WireCluster, parse_bootstrap
+from chaos.means.connection import Connection, WireError
 from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown

@@ -9,7 +9,8 @@ import time
 from collections.abc import Collection, Sequence
 
 from chaos.clients import payload
-from chaos.clients.wire.wire_link import View, WireCluster, WireError, check, insist, kafka_name
+from chaos.clients.wire.wire_link import View, WireCluster, check, insist, kafka_name
+from chaos.means.connection import WireError
 from chaos.values.protocols import TopicSpec
 from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from chaos.clients.wire.wire_link import WireError
+from chaos.means.connection import WireError
 
 RETRY_S = 0.05
 ASK_AGAIN = frozenset(

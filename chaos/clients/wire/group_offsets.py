@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from chaos.clients.wire.wire_link import Address, WireCluster, WireError, check, kafka_name
+from chaos.clients.wire.wire_link import WireCluster, check, kafka_name
+from chaos.means.connection import WireError
+from chaos.means.links import Address
 from chaos.values.operations import (
     CommitPosition,
     DeletePositions,

@@ -20,7 +20,8 @@ from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawClient
 from chaos.clients.wire.raw_producer import RawProducer
 from chaos.clients.wire.strangers import join_as_stranger
-from chaos.clients.wire.wire_link import WireCluster, WireError, insist, kafka_name
+from chaos.clients.wire.wire_link import WireCluster, insist, kafka_name
+from chaos.means.connection import WireError
 from chaos.values.operations import (
     AskEnds,
     CommitInTransaction,

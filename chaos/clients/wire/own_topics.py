@@ -26,8 +26,9 @@ from uuid import UUID
 from chaos.clients import payload
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.own_users import remove_users
-from chaos.clients.wire.wire_link import EARLIEST, WireCluster, WireError, check, insist, kafka_name
+from chaos.clients.wire.wire_link import EARLIEST, WireCluster, check, insist, kafka_name
 from chaos.means import guard
+from chaos.means.connection import WireError
 from chaos.values.protocols import TopicSpec
 from reference_impl.wire import (
     ApiKey,

@@ -26,9 +26,9 @@ from chaos.clients.wire.wire_link import (
     READ_COMMITTED,
     Leader,
     WireCluster,
-    WireError,
     check,
 )
+from chaos.means.connection import WireError
 from chaos.values.operations import AskEnds
 from chaos.values.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
 from reference_impl.wire import (

@@ -19,7 +19,9 @@ from chaos.clients import payload
 from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.wire.attempts import Refused, insist
 from chaos.clients.wire.group_offsets import REFUSED
-from chaos.clients.wire.wire_link import Address, WireCluster, WireError, check, kafka_name
+from chaos.clients.wire.wire_link import WireCluster, check, kafka_name
+from chaos.means.connection import WireError
+from chaos.means.links import Address
 from chaos.record.outcomes import begin_outcome, end_outcome, send_outcome
 from chaos.values.operations import (
     CommitAsFormer,

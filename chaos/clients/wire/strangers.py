@@ -10,7 +10,8 @@ import time
 from typing import Any
 
 from chaos.clients.transaction_rows import init_producer_row
-from chaos.clients.wire.wire_link import WireCluster, WireError, check, kafka_name
+from chaos.clients.wire.wire_link import WireCluster, check, kafka_name
+from chaos.means.connection import WireError
 from chaos.values.operations import JoinAsStranger
 from chaos.values.protocols import ClientSettings, Completion, Outcome
 from reference_impl.wire import ApiKey, Struct

@@ -1,55 +1,25 @@
-"""Requests over our own codec: one connection per broker, the newest version both sides know.
+"""A cluster over our own codec: its metadata, its leaders, and one connection to each broker.
 
 Used for what client libraries hide: batch headers, control records, topic ids, who leads.
-Sources: ApiVersionsRequest.json (v0, which every broker answers), MetadataRequest.json.
+Source: MetadataRequest.json.
 """
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
-from reference_impl.access import Endpoint, access_of, connect
-from reference_impl.wire import (
-    ERRORS,
-    ApiKey,
-    FrameReader,
-    Malformed,
-    Struct,
-    decode_response,
-    encode_request,
-    request_definition,
-)
+from chaos.means.connection import Connection, WireError
+from chaos.means.links import Address
+from reference_impl.access import Endpoint, access_of
+from reference_impl.wire import ERRORS, ApiKey, Struct, request_definition
 
-Address = tuple[str, int]
 T = TypeVar("T")
-CLIENT_ID = "touchstone-raw"
 RETRY_S = 0.2
 EARLIEST, LATEST = -2, -1  # ListOffsetsRequest.json, field Timestamp
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field IsolationLevel
-_READ_BYTES = 1 << 18
-_VERSION_MAX = {
-    ApiKey.PRODUCE: 11,  # v12 joins transactions by itself (KIP-890), v13 names topics by id only
-    ApiKey.FETCH: 12,  # v13, too
-    ApiKey.LIST_OFFSETS: 7,
-    ApiKey.METADATA: 12,
-    ApiKey.CREATE_TOPICS: 7,
-    ApiKey.OFFSET_COMMIT: 9,  # v10 names topics by id
-    ApiKey.OFFSET_FETCH: 7,  # the last that speaks of one group
-    ApiKey.FIND_COORDINATOR: 3,
-    # As clients before KIP-890 speak: the producer adds partitions, and an end leaves its epoch.
-    ApiKey.ADD_PARTITIONS_TO_TXN: 3,
-    ApiKey.TXN_OFFSET_COMMIT: 4,
-    ApiKey.END_TXN: 4,
-}
-
-
-class WireError(OSError):
-    """No answer, or an answer which is an error or is not Kafka's. One sentence."""
 
 
 def parse_bootstrap(bootstrap: str) -> list[Address]:
@@ -62,69 +32,6 @@ def parse_bootstrap(bootstrap: str) -> list[Address]:
             raise WireError(f"{part!r} is not host:port; name brokers as host:port[,host:port …]")
         addresses.append(Endpoint(host.strip("[]"), int(port), access))
     return addresses
-
-
-class Connection:
-    """One connection to one broker; one request at a time."""
-
-    def __init__(self, address: Address, timeout_s: float) -> None:
-        self.address = address
-        self._correlation_ids = count(1)
-        self._reader = FrameReader()
-        self._versions: dict[int, tuple[int, int]] = {}
-        try:
-            self._socket = connect(address, timeout_s)
-            self._socket.settimeout(timeout_s)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        except OSError as error:
-            raise WireError(f"{_text(address)} cannot be reached: {error}") from error
-
-    def ask(self, api: ApiKey, **fields: Any) -> Struct:
-        """Send a request in the newest version that both sides know; return the response's body."""
-        if not self.serves(api):
-            raise WireError(f"{_text(self.address)} does not serve {api.name}")
-        definition = request_definition(api)
-        served = range(self._versions[api][0], self._versions[api][1] + 1)
-        wanted = min(_VERSION_MAX.get(api, 99), definition.valid_versions[-1], served[-1])
-        if wanted not in served or wanted not in definition.valid_versions:
-            raise WireError(f"{_text(self.address)} serves no version of {api.name} known here")
-        return self._exchange(api, wanted, definition.new(**fields))
-
-    def serves(self, api: ApiKey) -> bool:
-        """Return whether ApiVersions lists the API."""
-        if not self._versions:
-            self._learn_versions()
-        return api in self._versions
-
-    def _learn_versions(self) -> None:
-        answer = self._exchange(ApiKey.API_VERSIONS, 0, request_definition(18).new())
-        for row in answer.api_keys:
-            self._versions[row.api_key] = (row.min_version, row.max_version)
-
-    def _exchange(self, api: ApiKey, version: int, body: Struct) -> Struct:
-        correlation_id = next(self._correlation_ids)
-        try:
-            request = encode_request(api, version, correlation_id, CLIENT_ID, body)
-            self._socket.sendall(request)
-            answered, answer = decode_response(self._next_frame(), api, version)
-        except (OSError, Malformed) as error:
-            self.close()
-            raise WireError(f"{_text(self.address)}: {api.name}: {error}") from error
-        if answered != correlation_id:
-            self.close()
-            raise WireError(f"{_text(self.address)}: {api.name}: the answer is to another request")
-        return answer
-
-    def _next_frame(self) -> bytearray:
-        while True:
-            data = self._socket.recv(_READ_BYTES)
-            if not data:
-                raise WireError("the connection was closed")
-            if frames := self._reader.feed(data):
-                return frames[0]
-
-    def close(self) -> None:
-        self._socket.close()
 
 
 @dataclass(frozen=True)
@@ -345,7 +252,3 @@ def check(code: int, what: str) -> None:
     """Raise WireError for a Kafka error code."""
     if code != 0:
         raise WireError(f"{what}: {kafka_name(code)}")
-
-
-def _text(address: Address) -> str:
-    return f"{address[0]}:{address[1]}"

@@ -16,11 +16,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from chaos.means.connection import WireError
 from chaos.means.disks import DiskError
 from chaos.means.links import Address, LinkError, Links
 from chaos.targets.clusters import equipment, probe, roles
 from chaos.targets.clusters.node import LocalNode
-from chaos.targets.clusters.probe import NoAnswer
 from chaos.values.faults import (
     ADMIN_FAULTS,
     DISK_FAULTS,
@@ -121,7 +121,7 @@ class LocalCluster:
             try:
                 probe.check_kafka(self.direct(number), ALIVE_TIMEOUT_S)
                 known = set(probe.brokers(self.direct(number), ALIVE_TIMEOUT_S))
-            except NoAnswer as error:
+            except WireError as error:
                 return f"node {number} does not answer ({error})"
             if not everybody <= known:
                 return f"node {number} knows only the nodes {sorted(known)}"
@@ -203,7 +203,7 @@ class LocalCluster:
     def controller(self) -> int | None:
         """Return Metadata's controller; clusters whose Metadata does not name it override this."""
         for node in self.reachable():
-            with suppress(NoAnswer):
+            with suppress(WireError):
                 found = probe.controller(self.direct(node), roles.ASK_TIMEOUT_S)
                 return self.number_of(found) or None
         return None
@@ -222,7 +222,7 @@ class LocalCluster:
                 struck = self._performers[type(fault)](self, fault)
                 if self.links is not None:
                     self.links.settle()
-            except (LinkError, DiskError, NoAnswer) as error:
+            except (LinkError, DiskError, WireError) as error:
                 message = f"target {self.target!r}: {fault.name} failed: {error}"
                 raise TargetError(message) from error
             return Performed(fault, tuple(struck), "" if struck else _why_nobody(fault))

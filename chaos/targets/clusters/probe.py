@@ -6,29 +6,21 @@ Sources: ApiVersionsRequest.json, MetadataRequest.json, DescribeQuorumRequest.js
 from __future__ import annotations
 
 import socket
-import time
+from contextlib import closing
 from dataclasses import dataclass
 
-from reference_impl.access import Endpoint, access_of, connect
+from chaos.means.connection import Connection, WireError
+from chaos.means.links import Address
+from reference_impl.access import Endpoint, access_of
 from reference_impl.wire.apis import ApiKey
 from reference_impl.wire.codec.schema import Struct
-from reference_impl.wire.frames import FrameReader, decode_response, encode_request
-from reference_impl.wire.malformed import Malformed
 from reference_impl.wire.messages import request_definition
-
-Address = tuple[str, int]
 
 API_VERSIONS_VERSION = 0  # the version that every broker answers
 METADATA_VERSION = 7  # the first with leader epochs (KIP-320)
 DESCRIBE_QUORUM_VERSION = 0
 LIST_VERSION = 0  # of groups, and of transactions
 METADATA_TOPIC = "__cluster_metadata"
-_CLIENT_ID = "touchstone-probe"
-_READ_BYTES = 65_536
-
-
-class NoAnswer(OSError):
-    """Nobody there, no answer in time, or one that is not Kafka's."""
 
 
 @dataclass(frozen=True)
@@ -40,46 +32,25 @@ class PartitionView:
     replicas: tuple[int, ...]
 
 
-def ask(address: Address, request: bytes, timeout_s: float) -> bytearray:
-    """Send one framed request and return the answer's frame. Raises NoAnswer."""
-    try:
-        deadline = time.monotonic() + timeout_s  # of all: bytes that trickle do not extend it
-        with connect(address, timeout_s) as connection:
-            connection.sendall(request)
-            reader = FrameReader()
-            while True:
-                connection.settimeout(max(deadline - time.monotonic(), 0.001))
-                data = connection.recv(_READ_BYTES)
-                if not data:
-                    raise NoAnswer(f"{address[0]}:{address[1]} closed the connection")
-                if frames := reader.feed(data):
-                    return frames[0]
-    except (OSError, Malformed) as error:
-        raise NoAnswer(f"{address[0]}:{address[1]}: {error}") from error
-
-
 def exchange(address: Address, api: ApiKey, version: int, body: Struct, timeout_s: float) -> Struct:
-    """Ask one question in one version. Raise NoAnswer."""
-    frame = ask(address, encode_request(api, version, 1, _CLIENT_ID, body), timeout_s)
-    try:
-        return decode_response(frame, api, version)[1]
-    except Malformed as error:
-        raise NoAnswer(f"{address[0]}:{address[1]}: {error}") from error
+    """Ask one question in one version. Raise WireError."""
+    with closing(Connection(address, timeout_s)) as connection:
+        return connection.exchange(api, version, body, timeout_s)
 
 
 def check_kafka(address: Address, timeout_s: float) -> None:
-    """Ask for ApiVersions. Raises NoAnswer if what is there is no Kafka."""
+    """Ask for ApiVersions. Raises WireError if what is there is no Kafka."""
     body = request_definition(ApiKey.API_VERSIONS).new()
     answer = exchange(address, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, body, timeout_s)
     if answer.error_code != 0:
-        raise NoAnswer(f"{address[0]}:{address[1]} answers ApiVersions by {answer.error_code}")
+        raise WireError(f"{address[0]}:{address[1]} answers ApiVersions by {answer.error_code}")
 
 
 def answers(address: Address, timeout_s: float) -> bool:
     """Return whether a Kafka answers there."""
     try:
         check_kafka(address, timeout_s)
-    except NoAnswer:
+    except WireError:
         return False
     return True
 

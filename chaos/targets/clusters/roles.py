@@ -7,8 +7,10 @@ from contextlib import suppress
 from random import Random
 from typing import Protocol
 
+from chaos.means.connection import WireError
+from chaos.means.links import Address
 from chaos.targets.clusters import probe
-from chaos.targets.clusters.probe import Address, NoAnswer, PartitionView
+from chaos.targets.clusters.probe import PartitionView
 from chaos.values.faults import ROLES, Node
 from chaos.values.protocols import TargetError
 
@@ -77,7 +79,7 @@ def _coordinator(
     having none."""
     found = []
     for node in cluster.reachable():
-        with suppress(NoAnswer):
+        with suppress(WireError):
             found += [node] if ask(cluster.direct(node), ASK_TIMEOUT_S) else []
     return (cluster.rng.choice(found),) if found else ()
 
@@ -125,7 +127,7 @@ def _views(cluster: Askable, topic: str, partition: int) -> Iterable[PartitionVi
     for node in cluster.reachable():
         try:
             view = probe.partition(cluster.direct(node), topic, partition, ASK_TIMEOUT_S)
-        except NoAnswer:
+        except WireError:
             continue
         if view is not None:
             yield _in_numbers(view, cluster)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
+from chaos.means.connection import WireError
 from chaos.targets.clusters import probe, roles
 from chaos.targets.clusters.cluster import LocalCluster, Performers
-from chaos.targets.clusters.probe import NoAnswer
 from chaos.values.faults import AdminStorm, Elect, MoveReplicas
 from reference_impl.wire.apis import ApiKey
 from reference_impl.wire.codec.schema import Struct
@@ -139,13 +139,13 @@ def _interesting(cluster: LocalCluster) -> tuple[str, int]:
 
 
 def _ask(cluster: LocalCluster, api: ApiKey, **fields: Any) -> Struct:
-    """Ask the nodes in turn until one answers. Raise NoAnswer."""
-    body, last = request_definition(api).new(**fields), NoAnswer("no node runs")
+    """Ask the nodes in turn until one answers. Raise WireError."""
+    body, last = request_definition(api).new(**fields), WireError("no node runs")
     for node in cluster.reachable():
         try:
             address = cluster.direct(node)
             return probe.exchange(address, api, VERSIONS[api], body, ASK_TIMEOUT_S)
-        except NoAnswer as error:
+        except WireError as error:
             last = error
     raise last
 

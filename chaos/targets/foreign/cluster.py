@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+from chaos.means.connection import WireError
 from chaos.means.links import Address, joined
 from chaos.targets.clusters import probe, roles
 from chaos.targets.clusters.cluster import ALIVE_TIMEOUT_S, LocalCluster
-from chaos.targets.clusters.probe import NoAnswer
 from chaos.targets.foreign.foreign_file import ForeignNode
 from chaos.targets.foreign.foreign_node import ForeignMember
 from chaos.targets.foreign.undoings import Undoings
@@ -59,7 +59,7 @@ class ForeignCluster(LocalCluster):
         """Return the leader of the metadata quorum, which any broker knows (KIP-595); without KRaft
         the controller that Metadata names."""
         for node in self.reachable():
-            with suppress(NoAnswer):
+            with suppress(WireError):
                 led = probe.quorum_leader(self.direct(node), roles.ASK_TIMEOUT_S)
                 return super().controller() if led is None else self.number_of(led[1]) or None
         return super().controller()
@@ -69,7 +69,7 @@ class ForeignCluster(LocalCluster):
         for number in self._members:
             try:
                 known = probe.brokers(self.direct(number), ALIVE_TIMEOUT_S)
-            except NoAnswer as error:
+            except WireError as error:
                 return f"node {number} does not answer ({error})"
             if len(known) < self.nodes or not set(self.ids.values()) <= known.keys():
                 return f"node {number} knows only the brokers {sorted(known)}"

@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 
 from chaos.means import leftovers
+from chaos.means.connection import WireError
 from chaos.means.links import joined
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.cluster import ALIVE_TIMEOUT_S
-from chaos.targets.clusters.probe import NoAnswer
 from chaos.targets.foreign.cluster import ForeignCluster
 from chaos.targets.foreign.commands import run
 from chaos.targets.foreign.foreign_faults import all_performers_of, faults_by_commands
@@ -122,7 +122,7 @@ class ForeignTarget:
         for seed in self._foreign.seeds:
             try:
                 told = probe.brokers(Endpoint(*seed, self.access), ALIVE_TIMEOUT_S)
-            except NoAnswer as error:
+            except WireError as error:
                 failure = self._why_no_answer(error)
                 continue
             return tuple(
@@ -139,12 +139,12 @@ class ForeignTarget:
                 try:
                     probe.check_kafka(Endpoint(*node.address, self.access), ALIVE_TIMEOUT_S)
                     break
-                except NoAnswer as error:
+                except WireError as error:
                     refused = isinstance(error.__cause__, LoginRefused | AccessError)
                     if refused or time.monotonic() > deadline:
                         raise TargetError(self._why_no_answer(error)) from error
 
-    def _why_no_answer(self, error: NoAnswer) -> str:
+    def _why_no_answer(self, error: WireError) -> str:
         if isinstance(error.__cause__, LoginRefused | AccessError):
             return f"{self.name}: {error}; correct its [client] table"
         has_client = self.access.uses_tls or self.access.uses_sasl

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from chaos.means.connection import WireError
 from chaos.means.links import Address
 from chaos.targets import parse_target
 from chaos.targets.clusters import probe
-from chaos.targets.clusters.probe import NoAnswer
 from chaos.values.faults import CutClients, CutLink, DelayAnswers, Heal, Kill, Pause
 from chaos.values.protocols import Cluster, TargetError
 
@@ -44,7 +44,7 @@ def test_it_tells_clients_the_proxy_and_answers_the_harness_without_it(reference
     assert probe.brokers(seen, WAIT_S) == {1: seen}
     for how in ("blackhole", "refuse"):
         reference.perform(CutClients("all", how=how))
-        with pytest.raises(NoAnswer):
+        with pytest.raises(WireError):
             probe.check_kafka(seen, QUICK_S)
         assert reference.alive()
         reference.perform(Heal())

@@ -8,8 +8,10 @@ from random import Random
 
 import pytest
 
+from chaos.means.connection import WireError
+from chaos.means.links import Address
 from chaos.targets.clusters import probe, roles
-from chaos.targets.clusters.probe import Address, NoAnswer, PartitionView
+from chaos.targets.clusters.probe import PartitionView
 from chaos.values.faults import Node
 from chaos.values.protocols import TargetError
 
@@ -44,7 +46,7 @@ class ThreeNodes:
     ) -> PartitionView | None:
         assert (topic, index) == self.focus
         if address[1] not in self.views:
-            raise NoAnswer("nobody there")
+            raise WireError("nobody there")
         return self.views[address[1]]
 
 
@@ -162,7 +164,7 @@ def test_a_coordinator_is_who_lists_something(
 
     def listed(address: Address, timeout_s: float) -> list[str]:
         if address[1] == 1:
-            raise NoAnswer("nobody there")
+            raise WireError("nobody there")
         return ["g"] if address[1] == 2 else []
 
     monkeypatch.setattr(probe, question, listed)
