@@ -155,11 +155,17 @@ def test_what_is_left_open_holds_up_readers_until_its_time_is_over(
     cluster: Cluster, topic: str
 ) -> None:
     operator = Operator(cluster.bootstrap, NONCE)
-    left = operator.perform(LeaveOpen(topic, 0, (1,), transactional_id="open", timeout_ms=100))
+    sent_ms = 1_700_000_000_000
+    left = operator.perform(
+        LeaveOpen(topic, 0, (1,), timestamps=(sent_ms,), transactional_id="open", timeout_ms=100)
+    )
     assert (left.outcome, left.broken) == (Outcome.OK, False)
     assert [row["transactional_id"] for row in left.told] == ["open"]
     ends = [operator.perform(AskEnds(topic, 0, looks_up)).columns for looks_up in (False, True)]
     assert [(each["high_watermark"], each["last_stable_offset"]) for each in ends] == [(1, 0)] * 2
+    assert (
+        log(cluster, topic)[0].extra["timestamp_ms"] == sent_ms
+    )  # as the history says that it was sent
     operator.close()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -234,7 +234,8 @@ class Operator:
             begun = producer.perform(Begin())
             if begun.outcome is not Outcome.OK:
                 return Completion(Outcome.FAIL, (), begun.error, begun.detail)
-            sent = producer.perform(Send(send.topic, send.partition, send.values))
+            as_asked = {each.name: getattr(send, each.name) for each in fields(Send)}
+            sent = producer.perform(Send(**as_asked))
         finally:
             producer.close()
         return replace(sent, told=(*begun.told, *sent.told), broken=False)
