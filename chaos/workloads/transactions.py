@@ -27,8 +27,9 @@ OUTLIVED_SHARE = 0.2
 comes."""
 
 
-OPEN_SHARE = 0.005
-"""The share of transactions beside which another is begun, and left open for ever."""
+OPENS, BETWEEN_OPEN = OFTEN_LATE, (10, 40)
+"""The writer that begins transactions and leaves them open for ever, and how many of its own lie
+between two such: under kills it comes to some dozens in half a minute."""
 
 
 class Transactions(ByTransactions):
@@ -80,6 +81,7 @@ class Transactions(ByTransactions):
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
         values, numbers = values_of(process), count(1)
         is_often, is_first = process < OFTEN_LATE, process == 0
+        until_open = rng.randint(1, FIRST_LATE_MAX)
         until_late = rng.randint(1, FIRST_LATE_MAX) if is_often else rng.randint(*SELDOM_LATE)
         while True:
             # Drawn before anything happens, so that a failure does not shift later choices.
@@ -96,7 +98,9 @@ class Transactions(ByTransactions):
                 for partition, size in zip(partitions, sizes, strict=True)
             )
             yield from transaction(sends, end, idle_s)
-            if rng.random() < OPEN_SHARE:
+            until_open -= process == OPENS
+            if until_open == 0:
+                until_open = rng.randint(*BETWEEN_OPEN)
                 yield LeaveOpen(
                     self.topic,
                     partitions[0],
