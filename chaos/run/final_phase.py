@@ -90,7 +90,8 @@ def read_finally(
     if held_up is not None and not shared.abandoned.wait(max(0.0, overdue_at - time.monotonic())):
         process = workload.processes + number + 1
         actor = Actor(shared, process, ClientSettings(), raw_factory, True)
-        actor.perform(replace(held_up, raw=True))
+        # A raw read shows aborted records, too, and so is no read of committed ones.
+        actor.perform(replace(held_up, raw=True, isolation=Isolation.READ_UNCOMMITTED))
         actor.close()
 
 

@@ -324,5 +324,6 @@ def test_what_held_readers_up_to_the_end_is_read_raw_when_it_is_overdue(
     finally_read = rows_of(result).filter(final=True, f="read_all")
     last = finally_read.filter(pl.col("op_id") == pl.col("op_id").max())
     assert last["type"].unique().to_list() == ["ok"]
+    assert last["isolation"].unique().to_list() == ["read_uncommitted"]
     waited_ns = pl.col("t_invoke_ns").max() - pl.col("t_invoke_ns").min()
     assert finally_read.select(waited_ns).item() > 400_000_000
