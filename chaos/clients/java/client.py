@@ -17,6 +17,7 @@ from typing import Any
 from chaos.clients import payload, whole_partitions
 from chaos.clients.java.host import Answer, HostError, JavaHost, compiled
 from chaos.clients.java.member import JavaMember, member_config
+from chaos.clients.kafka_config import consumer_config, producer_config
 from chaos.clients.security import of_java
 from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.whole_partitions import Readings, together
@@ -50,59 +51,21 @@ CLOSE_TIMEOUT_S = 5.0
 POLL_MS = 200
 
 
-def common_config(bootstrap: str) -> dict[str, Any]:
-    """Return settings with short back-offs, since a run lasts a minute."""
-    return {
-        "bootstrap.servers": bootstrap,
-        "client.id": "touchstone",
-        "socket.connection.setup.timeout.ms": 2_000,
-        "reconnect.backoff.ms": 50,
-        "reconnect.backoff.max.ms": 500,
-        "retry.backoff.ms": 50,
-        "retry.backoff.max.ms": 500,
-        "metadata.max.age.ms": 5_000,
-        **of_java(access_of(bootstrap)),
-    }
+def in_java_words(bootstrap: str, config: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings as texts, each of which Java parses as it needs, and how clients get in."""
+    own = {"bootstrap.servers": bootstrap, "client.id": "touchstone", **config}
+    texts = {name: _word(value) for name, value in own.items()}
+    return texts | of_java(access_of(bootstrap))
 
 
-def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
-    """Return the producer's settings as the workload wants them."""
-    idempotent = settings.idempotent or settings.transactional
-    config = common_config(bootstrap) | {
-        "acks": str(settings.acks),
-        "enable.idempotence": str(idempotent).lower(),
-        "delivery.timeout.ms": settings.delivery_timeout_ms,
-        "request.timeout.ms": 3_000,
-        "max.block.ms": BLOCK_MS,
-        "linger.ms": 0,
-        "compression.type": settings.compression,
-        **({"batch.size": 1} if settings.batches_of_one else {}),
-    }
-    if settings.transactional:
-        config["transactional.id"] = settings.transactional_id
-        config["transaction.timeout.ms"] = settings.transaction_timeout_ms
-    return config
+def reader_config(isolation: str, fetch_bytes: int | None = None) -> dict[str, Any]:
+    """Return the settings of a reader. Java commits positions by itself unless it is told not
+    to."""
+    return consumer_config(isolation, fetch_bytes) | {"enable.auto.commit": False}
 
 
-def consumer_config(
-    bootstrap: str, isolation: str, rack: str | None = None, fetch_bytes: int | None = None
-) -> dict[str, Any]:
-    """Return the settings of a reader that owns its positions: it joins no group, and no position
-    is reset automatically."""
-    return common_config(bootstrap) | {
-        "enable.auto.commit": "false",
-        "auto.offset.reset": "none",
-        "isolation.level": isolation,
-        "fetch.max.wait.ms": 100,
-        "request.timeout.ms": 5_000,
-        "allow.auto.create.topics": "false",
-        "client.rack": rack or "",
-        **(
-            {"fetch.max.bytes": fetch_bytes, "max.partition.fetch.bytes": fetch_bytes}
-            if fetch_bytes
-            else {}
-        ),
-    }
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class JavaClient:
@@ -155,7 +118,7 @@ class JavaClient:
         """Make the producer or the consumer once. Raise HostError if Kafka refuses the
         configuration."""
         if kind not in self._made:
-            answer = self._ask(kind, 2 * GRACE_S, config=config)
+            answer = self._ask(kind, 2 * GRACE_S, config=in_java_words(self._bootstrap, config))
             if "error" in answer:
                 raise HostError(f"there can be no {kind}: {answer['error']}: {answer['detail']}")
             self._made.add(kind)
@@ -163,7 +126,7 @@ class JavaClient:
     # --- producing ------------------------------------------------------------------------------
 
     def _open_producer(self) -> None:
-        self._make("producer", producer_config(self._bootstrap, self._settings))
+        self._make("producer", producer_config(self._settings, BLOCK_MS))
 
     def _send(self, send: Send) -> Completion:
         self._open_producer()
@@ -224,14 +187,13 @@ class JavaClient:
     # --- consuming ------------------------------------------------------------------------------
 
     def _open_consumer(self, isolation: str) -> None:
-        rack, fetch_bytes = self._settings.rack, self._settings.fetch_bytes
-        config = consumer_config(self._bootstrap, isolation, rack, fetch_bytes)
-        self._make("consumer", config)
+        config = reader_config(isolation, self._settings.fetch_bytes)
+        self._make("consumer", config | {"client.rack": self._settings.rack or ""})
 
     def _open_member(self) -> None:
         """Make a consumer of the group; the last one was closed when its membership ended."""
         assert self._settings.group is not None
-        config = consumer_config(self._bootstrap, self._settings.isolation.value)
+        config = reader_config(self._settings.isolation.value)
         self._made.discard("consumer")
         self._make("consumer", config | member_config(self._settings.group))
 

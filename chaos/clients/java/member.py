@@ -53,7 +53,7 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
         "group.protocol": group.protocol.value,
-        "enable.auto.commit": str(group.auto_commit).lower(),
+        "enable.auto.commit": group.auto_commit,
         "auto.commit.interval.ms": 1_000,
         "auto.offset.reset": "earliest",
         **member_times(group),

@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any
 
 from chaos.clients import payload, whole_partitions
+from chaos.clients.kafka_config import consumer_config, producer_config
 from chaos.clients.reference.member import ReferenceMember, member_config
 from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.whole_partitions import Readings, together
@@ -50,54 +51,15 @@ INIT_TIMEOUT_S = 8.0
 END_TIMEOUT_MS = 20_000
 CLOSE_TIMEOUT_MS = 100
 POLL_MS = 200
-REQUEST_TIMEOUT_MS = 3_000
 _TIMESTAMP_TYPES = {TimestampType.CREATE_TIME: "create", TimestampType.LOG_APPEND_TIME: "append"}
 
 
-def common_config() -> dict[str, Any]:
-    """Return settings with short back-offs, since a run lasts a minute."""
-    return {
-        "socket.connection.setup.timeout.ms": 2_000,
-        "reconnect.backoff.ms": 50,
-        "reconnect.backoff.max.ms": 500,
-        "retry.backoff.ms": 50,
-        "retry.backoff.max.ms": 500,
-        "metadata.max.age.ms": 5_000,
-    }
-
-
-def producer_config(settings: ClientSettings) -> dict[str, Any]:
-    """Return the producer's settings as the workload wants them."""
-    config = common_config() | {
-        "acks": settings.acks,
-        "enable.idempotence": settings.idempotent or settings.transactional,
-        "delivery.timeout.ms": settings.delivery_timeout_ms,
-        "request.timeout.ms": min(REQUEST_TIMEOUT_MS, settings.delivery_timeout_ms),
-        "max.block.ms": END_TIMEOUT_MS if settings.transactional else settings.delivery_timeout_ms,
-        "linger.ms": 0,
-        "compression.type": settings.compression,
-        **({"batch.size": 1} if settings.batches_of_one else {}),
-    }
-    if settings.transactional:
-        config["transactional.id"] = settings.transactional_id
-        config["transaction.timeout.ms"] = settings.transaction_timeout_ms
-    return config
-
-
-def consumer_config(isolation: str, fetch_bytes: int | None = None) -> dict[str, Any]:
-    """Return the settings of a reader that owns its positions: it joins no group, and no position
-    is reset automatically."""
-    return common_config() | {
-        "auto.offset.reset": "none",
-        "isolation.level": isolation,
-        "fetch.max.wait.ms": 100,
-        "request.timeout.ms": 5_000,
-        "allow.auto.create.topics": False,
-        **(
-            {"fetch.max.bytes": fetch_bytes, "max.partition.fetch.bytes": fetch_bytes}
-            if fetch_bytes
-            else {}
-        ),
+def own_producer_config(settings: ClientSettings) -> dict[str, Any]:
+    """Return the producer's settings, with requests that end before the delivery does."""
+    waits_ms = END_TIMEOUT_MS if settings.transactional else settings.delivery_timeout_ms
+    config = producer_config(settings, waits_ms)
+    return config | {
+        "request.timeout.ms": min(config["request.timeout.ms"], settings.delivery_timeout_ms)
     }
 
 
@@ -141,7 +103,7 @@ class ReferenceClient:
 
     def _open_producer(self) -> Producer:
         if self._producer is None:
-            self._producer = Producer(self._bootstrap, producer_config(self._settings))
+            self._producer = Producer(self._bootstrap, own_producer_config(self._settings))
         return self._producer
 
     async def _send(self, send: Send) -> Completion:
