@@ -31,9 +31,10 @@ def conform(
     cluster: ClusterOption = None,
     nodes: Annotated[int, typer.Option(help="How many brokers --target starts: 1 or 3.")] = 1,
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
-    keyword: Annotated[str | None, typer.Option("-k", help="Only cases matching (pytest -k).")] = (
-        None
-    ),
+    keyword: Annotated[
+        str | None,
+        typer.Option("-k", help='Only these: ids or names, "IDEM-03 or metadata" (pytest -k).'),
+    ] = None,
     priority: Annotated[str, typer.Option(help="Cases up to P0, P1 or P2.")] = "P2",
     all_versions: Annotated[
         bool, typer.Option(help="Every shared version, not only the first and the last.")

@@ -131,6 +131,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         stated = case_of(getattr(item, "function", None))
         cases += stated is not None
+        if stated is not None:
+            item.extra_keyword_matches.add(stated.id)  # -k IDEM-03
         far = stated is not None and int(stated.priority[1]) > wanted
         (dropped if far else kept).append(item)
     if cases and EXAMINED not in config.stash and not config.option.collectonly:

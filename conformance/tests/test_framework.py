@@ -178,6 +178,12 @@ def test_a_case_runs_on_the_first_and_last_shared_version(suite: Suite) -> None:
     assert versions == [1, 3, 1, 2, 3]
 
 
+@pytest.mark.parametrize("wanted", ["TXN-28", "txn-28 or PROD-99", "transaction_ends"])
+def test_cases_are_chosen_by_id_or_name(suite: Suite, wanted: str) -> None:
+    result = suite.run(PASSES + UNSUPPORTED, {"Heartbeat": errors_of([])}, "-k", wanted)
+    result.stdout.fnmatch_lines("*0 passed, 0 failed, 1 unsupported*")
+
+
 def test_cases_beyond_the_priority_are_not_run(suite: Suite) -> None:
     later = PASSES.replace('one"', 'one", priority="P1"').replace("accepted", "later")
     result = suite.run(PASSES + later, {"Heartbeat": errors_of([0])}, "--priority", "P0")
