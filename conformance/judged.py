@@ -125,10 +125,10 @@ def _verdict(examined: Examined, workload: str) -> Verdict:
 
 def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
     try:
-        import linearizability
         from chaos.record.run_directory import Scenario
         from chaos.run.fitting import Parts, nemesis_named, workload_named
         from chaos.run.runner import run
+        from linearizability import check
     except ImportError as error:
         raise Unsupported(
             f"the case judges a history, which needs {error.name}: pip install '.[chaos]'"
@@ -147,4 +147,4 @@ def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
     why = "; ".join(made.problems)
     expect_that(made.recovered, f"workload {workload}", "all is well after it", why)
     judges = parts.workload.judged_by
-    return linearizability.check(made.directory, named_by_workload=judges)
+    return check(made.directory, named_by_workload=judges)

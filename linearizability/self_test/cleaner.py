@@ -43,7 +43,7 @@ class Cleaner:
 
     @property
     def text(self) -> str:
-        return json.dumps(self.settings)
+        return json.dumps(self.settings | {"message.timestamp.type": "CreateTime"})
 
     def dress(self, value: int | None) -> Dress:
         """Choose a record's key, headers and timestamp, the same at every sight of it."""

@@ -214,11 +214,11 @@ def wanted_in(body: Struct) -> list[Wanted]:
     """Return the partitions named in a request, in its order (KIP-74: the order is the client's).
     Of a partition that is named twice the last row counts, at the place of the first."""
     named = {
-        each.key: each
-        for each in (
-            Wanted(topic.topic, topic.topic_id, partition)
-            for topic in body.topics
-            for partition in topic.partitions
+        # The number of an id is hashed without a call, and a request may name 30,000 partitions.
+        (topic.topic, topic.topic_id.int, partition.partition): Wanted(
+            topic.topic, topic.topic_id, partition
         )
+        for topic in body.topics
+        for partition in topic.partitions
     }
     return list(named.values())
