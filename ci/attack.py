@@ -103,7 +103,7 @@ def attack(
 
 
 def _with_costs(judged: Judged, judged_s: float, reported_s: float) -> Mapping[str, Any]:
-    """run.json with what the judges and the report took, too."""
+    """Add the seconds that judging and reporting took to run.json, and return its content."""
     costs = judged.run["costs"]
     more = {"judge": round(judged_s, 2), "report": round(reported_s, 2)}
     facts = {**judged.run, "costs": {**costs, "phases_s": {**costs["phases_s"], **more}}}

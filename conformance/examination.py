@@ -75,7 +75,7 @@ class Examined:
         settings: Mapping[str, str] | None = None,
         nodes: int = 1,
     ) -> Examined:
-        """Start the target, or find the address; TargetError (one sentence) if that fails.
+        """Start the target, or find the address. Raise TargetError (one sentence) if that fails.
 
         settings: broker configuration on top of what the examination needs itself.
         nodes: how many brokers are started; several take no settings of single cases.

@@ -50,7 +50,7 @@ class _Late(_Unfinished):
 
 
 def joined(address: Address) -> str:
-    """host:port, IPv6 in brackets."""
+    """Return an address as host:port, IPv6 in brackets."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

@@ -47,11 +47,14 @@ def require_assignor(wire: Wire, name: str, *, by_default: bool = False) -> None
     known = [item.strip().rpartition(".")[2].lower() for item in told.split(",")]
     known = [item.removesuffix("assignor") for item in known]
     if name not in (known[:1] if by_default else known):
-        raise Unsupported(f"group.consumer.assignors is {told} here")
+        wanted = f"{name} first" if by_default else name
+        raise Unsupported(f"group.consumer.assignors is {told} here; the case needs {wanted}")
 
 
 def require_auto_creation(wire: Wire) -> None:
     """Raise Unsupported unless the broker says that it creates topics on first use."""
     told = broker_setting(wire, "auto.create.topics.enable")
     if told != "true":
-        raise Unsupported(f"auto.create.topics.enable is {told or 'not told'} here")
+        raise Unsupported(
+            f"auto.create.topics.enable is {told or 'not told'} here; the case needs true"
+        )

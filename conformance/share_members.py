@@ -151,7 +151,8 @@ class ShareMember:
         connection: Connection | None = None,
         **changed: Any,
     ) -> Struct:
-        """Send ShareFetch for one partition of these topics, by default of all; the raw answer."""
+        """Send ShareFetch for one partition of each of these topics, by default of all that the
+        member subscribes to. Return the answer, which may be an error."""
         fields: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,
@@ -200,7 +201,8 @@ class ShareMember:
         expect(self.fetch(**changed).runs, [], "records acquired")
 
     def try_to_acknowledge(self, *acks: Struct, partition: int = 0, **changed: Any) -> Struct:
-        """Send ShareAcknowledge for one partition of the first topic; the raw answer."""
+        """Send ShareAcknowledge for one partition of the first topic. Return the answer, which may
+        be an error."""
         fields: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,

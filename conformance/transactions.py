@@ -50,7 +50,7 @@ class Producer:
         return Producer.ready(self.wire, beside(self.wire, self.transactional_id, TRANSACTION))
 
     def try_to_init(self, version: int | None = None, **changed: Any) -> Struct:
-        """InitProducerId, asked again while the coordinator is busy; the answer."""
+        """Send InitProducerId, again while the coordinator is busy, and return the answer."""
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
             "transaction_timeout_ms": 60_000,
@@ -63,7 +63,8 @@ class Producer:
         )
 
     def init(self, version: int | None = None, *, timeout_ms: int = 60_000) -> Struct:
-        """InitProducerId that must succeed."""
+        """Send InitProducerId, which must succeed, take over the id and epoch, and return the
+        answer."""
         answer = self.try_to_init(version, transaction_timeout_ms=timeout_ms)
         expect(answer.error_code, ErrorCode.NONE, "InitProducerId error")
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
@@ -150,7 +151,7 @@ class Producer:
         self.send(topic, *values, partition=partition)
 
     def try_to_end(self, commit: bool, version: int | None = None, **changed: Any) -> Struct:
-        """EndTxn, asked again while the coordinator is busy; the answer."""
+        """Send EndTxn, again while the coordinator is busy, and return the answer."""
         version = self.explicit("EndTxn") if version is None else version
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,

@@ -68,7 +68,8 @@ class Topic:
 def eventually(
     attempt: Callable[[], Any], accept: Callable[[Any], bool], what: str, timeout_s: float = 20.0
 ) -> Any:
-    """Repeat an attempt until its result is accepted; Deviation with the last one otherwise."""
+    """Repeat an attempt until its result is accepted, and return that. Raise Deviation with the
+    last result if none is accepted in time."""
     deadline, pause_s = time.monotonic() + timeout_s, 0.01
     while True:
         result = attempt()
@@ -334,7 +335,8 @@ class Wire:
         acks: int = -1,
         transactional_id: str | None = None,
     ) -> Struct:
-        """Produce bytes (usually an encoded batch) to one partition: the partition's answer."""
+        """Produce bytes (usually an encoded batch) to one partition; return the partition's
+        answer."""
         version = self.version("Produce") if version is None else version
         body = self.produce_request(
             topic, records, partition=partition, acks=acks, transactional_id=transactional_id
@@ -372,7 +374,7 @@ class Wire:
         partition: int = 0,
         **options: Any,
     ) -> Struct:
-        """Fetch one partition: the partition's answer. Options: see fetch_request."""
+        """Fetch one partition and return the partition's answer. Options: see fetch_request."""
         version = self.version("Fetch") if version is None else version
         body = self.fetch_request(topic, offset, partition=partition, **options)
         answer = self.leader(topic, partition).call("Fetch", version, body)

@@ -85,7 +85,7 @@ def _named(rows: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unseen(events: pl.LazyFrame, there: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
-    """place, t_s, records."""
+    """Return place, t_s, records: how many committed records no reader had been given by then."""
     given = (
         events.filter(IS_READ & IS_OK & pl.col("t_complete_ns").is_not_null())
         .group_by(*KEY, "offset")
@@ -145,8 +145,8 @@ def _lag(events: pl.LazyFrame, there: pl.DataFrame, times: pl.DataFrame) -> pl.D
 
 
 def _positions(working: pl.LazyFrame) -> pl.DataFrame:
-    """place, consumer, at_ns, wanted, committed: which offset each wanted next, and since when.
-    One who reads again what it had is not behind for that."""
+    """Return place, consumer, at_ns, wanted, committed: the offset that a consumer wanted next, and
+    since when. A consumer that goes back to reread records does not fall behind by that."""
     return (
         working.filter((IS_READ | IS_ASSIGNED) & pl.col("topic").is_not_null())
         .sort("at_ns", "offset", nulls_last=False)

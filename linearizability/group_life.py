@@ -301,7 +301,7 @@ def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:
 
 
 def _told(text: str) -> Any:
-    """Return the settings in a text, none if it is not JSON."""
+    """Return the settings in a JSON text, or an empty dict if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

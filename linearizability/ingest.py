@@ -99,7 +99,7 @@ def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
 
 
 def places(events: pl.LazyFrame) -> pl.DataFrame:
-    """place, topic, topic_id, partition of every partition of a piece."""
+    """Return place (a number), topic, topic_id and partition of every partition of a piece."""
     named = events.filter(pl.col("topic").is_not_null())
     return collect(named.select(PARTITION).unique().sort(PARTITION).with_row_index(PLACE))
 
@@ -128,8 +128,8 @@ def with_places(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Partition, offset, value -> the marker that ended the record's transaction, from raw reads,
-    and the first read that shows it.
+    """Return partition, offset, value -> the marker that ended the record's transaction, from raw
+    reads, and the first read that shows it.
 
     It is the next control record of the same producer id. Only within one read operation: between
     two of them a marker may have gone unread. (A producer id writes one transaction at a time, and

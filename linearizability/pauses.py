@@ -157,8 +157,8 @@ def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
-    """place, committed, offset, value, op_id, known_ns: the records that readers should be given,
-    once for each isolation, and since when."""
+    """Return place, committed, offset, value, op_id, known_ns: the records that readers should be
+    given, once for each isolation level, and since when."""
     acknowledged, stable = _acknowledged(events, ends)
     given = (
         events.filter(IS_READ & pl.col("t_complete_ns").is_not_null())

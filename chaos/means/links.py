@@ -68,7 +68,7 @@ class Link:
 
 
 def joined(address: Address) -> str:
-    """host:port."""
+    """Return an address as host:port."""
     return f"{address[0]}:{address[1]}"
 
 
@@ -95,7 +95,7 @@ class Links:
 
     @classmethod
     def start(cls, api: Address, log: Path) -> Self:
-        """Start a server. Raises LinkError."""
+        """Start a server. Raise LinkError if its port is taken or it does not listen."""
         if not is_free(*api):  # toxiproxy does not end when it cannot bind
             raise LinkError(f"toxiproxy cannot listen at {joined(api)}: the address is in use")
         command: list[str | Path] = [toxiproxy_server(), "-host", api[0], "-port", str(api[1])]
@@ -104,7 +104,7 @@ class Links:
 
     @classmethod
     def attached(cls, api: Address, child: processes.Process, again: Starter | None = None) -> Self:
-        """Take a server that was just started, once it listens. Raises LinkError.
+        """Take a server that was just started, once it listens. Raise LinkError if it never does.
 
         again: starts another at the same address, where that can be done.
         """

@@ -203,7 +203,7 @@ def halt(processes: Iterable[Process]) -> None:
 
     SIGSTOP takes effect when a thread returns from the kernel, and first in one thread of a process
     only: for as long as that one waits for a disk, the others run on. So nothing less than the end
-    of every system call will do. Raises TimeoutError.
+    of every system call will do. Raise TimeoutError if that takes too long.
     """
     paused = list(processes)
     for one in paused:
@@ -315,7 +315,8 @@ def leftovers() -> list[tuple[int, str]]:
 
 
 def end_leftovers() -> list[int]:
-    """End the processes of owners that died without doing so. Others' children are not touched."""
+    """End the processes whose owners died without ending them; return their pids. The processes of
+    living owners are not touched."""
     dead = {owner for _, owner in leftovers()}
     return [pid for owner in sorted(dead) for pid in guard.sweep(owner)]
 

@@ -50,7 +50,7 @@ def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
 
 
 def partition(address: Address, topic: str) -> PartitionState:
-    """Partition 0, as that node sees it. Raises WireError."""
+    """Return partition 0 of the topic as that node sees it. Raise WireError."""
     with closing(WireCluster(joined(address))) as cluster:
         return cluster.view([topic]).partitions[topic, 0]
 

@@ -70,7 +70,8 @@ TOLD = frozenset({*TOPIC_DEFAULTS, *RETENTION_TIMES})
 
 def check_standing(workload: Workload, standing: Mapping[str, str], target: str) -> list[str]:
     """Compare what a workload wants of brokers with the settings that they have, which are not ours
-    to change. Return notes. Raise TargetError for a setting that it cannot do without."""
+    to change. Return a note for each other value with which the run would only show less. Raise
+    TargetError for a setting that the workload cannot do without."""
     notes = []
     for key, wanted in workload.config.items():
         value = standing.get(key, "not set")

@@ -26,7 +26,8 @@ _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:,/]+):(?P<port>\d{1,5})
 
 
 def addresses(text: str) -> list[Address]:
-    """host:port[,host:port…]; IPv6 in brackets. Raises TargetError."""
+    """Parse host:port[,host:port…], IPv6 addresses in brackets. Raise TargetError for any other
+    text."""
     found: list[Address] = []
     for part in text.split(","):
         match = _ADDRESS.fullmatch(part.strip())
@@ -64,7 +65,7 @@ class BootstrapCluster:
         return any(probe.answers(seed, ASK_TIMEOUT_S) for seed in self._seeds)
 
     def wait_ready(self, timeout_s: float = REACH_TIMEOUT_S) -> None:
-        """Wait until somebody answers. Raises TargetError."""
+        """Wait until one of the brokers answers. Raise TargetError if none does in time."""
         deadline = time.monotonic() + timeout_s
         while True:
             if self.alive():
@@ -103,7 +104,8 @@ class BootstrapTarget:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Check that a Kafka answers there."""
+        """Return the running cluster, once a Kafka answers there. Raise TargetError if none does,
+        or for `config`, which cannot be set on it."""
         if config:
             raise TargetError(
                 f"{self.bootstrap} is running already; its configuration cannot be set here:"

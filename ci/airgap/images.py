@@ -115,7 +115,7 @@ def stand_ins() -> list[StandIn]:
 
 
 def make_missing(client: Any) -> Iterator[tuple[str, str]]:
-    """Make what is not there; (image, what was done) for each. Raises UsageError."""
+    """Make the missing images. Yield (image, what was done or found) for each. Raise UsageError."""
     for one in stand_ins():
         labels = _labels(client, one.name)
         if labels is None or labels.get(STAND_IN, one.key()) != one.key():
@@ -175,7 +175,7 @@ def _make_root_files() -> None:
     try:
         run_logged("debootstrap", [*command, str(ROOT_FILES)], timeout_s=DEBOOTSTRAP_TIMEOUT_S)
     except StepFailed as error:
-        raise UsageError(f"airgap: no base for the stand-ins: {error}") from error
+        raise UsageError(f"airgap: the stand-ins' base image cannot be made: {error}") from error
     done.touch()
 
 

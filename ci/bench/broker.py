@@ -63,7 +63,9 @@ def run() -> Table:
     """Measure rate and median latency of each load; the ratios are reference to Apache."""
     table = Table(COLUMNS)
     if not doctor.found("kafka-jars"):
-        raise UsageError("bench: broker compares with Apache Kafka, whose jars are missing")
+        raise UsageError(
+            "bench: broker needs Apache Kafka's jars to compare with; see `touchstone doctor`"
+        )
     apache = ApacheKafka(KAFKA_VERSION, full_speed=True)
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         with (

@@ -141,7 +141,9 @@ def run() -> Table:
         )
     )
     if not doctor.found("kafka-jars"):
-        raise UsageError("bench: hostile compares with Apache Kafka, whose jars are missing")
+        raise UsageError(
+            "bench: hostile needs Apache Kafka's jars to compare with; see `touchstone doctor`"
+        )
     with (
         tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch,
         _reference(Path(scratch) / "reference") as ours,

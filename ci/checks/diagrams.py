@@ -101,7 +101,7 @@ def diagram_violations(root: Path) -> list[str]:
 
 
 def draw_diagrams(root: Path) -> None:
-    """Draw all of them again."""
+    """Redraw every diagram in the READMEs from its table of transitions."""
     for readme, diagrams in readmes().items():
         file = root / readme
         file.write_text(with_diagrams(file.read_text(encoding="utf-8"), diagrams), encoding="utf-8")

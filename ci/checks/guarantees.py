@@ -99,7 +99,8 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def drawn(name: str) -> tuple[str, str]:
-    """Return the picture of a guarantee that is broken, and the lines of the page around it."""
+    """Return, for a broken guarantee, its picture as SVG and the Markdown that shows the
+    picture."""
     title, claims = SHOWN[name]
     rows, _ = INVALID[name][title]
     anomaly = judged(name, rows).anomalies[0]

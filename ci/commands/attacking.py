@@ -48,7 +48,7 @@ class ScenarioOptions:
         str, typer.Option(help="The nemesis: which faults happen (touchstone chaos list).")
     ] = "none"
     nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1
-    seconds: Annotated[float, typer.Option(help="Length of the attack.")] = 30
+    seconds: Annotated[float, typer.Option(help="Length of the attack in seconds.")] = 30
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1
     rate: Annotated[float, typer.Option(help="Records a second, at most.")] = RATE
     client: Annotated[
@@ -89,7 +89,7 @@ def chaos_run(
     runs: RunsOption = Path("runs"),
     stale_after: Annotated[
         float | None,
-        typer.Option(min=0, show_default="60", help="Seconds that a reader may be kept waiting."),
+        typer.Option(min=0, show_default="60", help="Seconds a reader may wait for a new record."),
     ] = None,
     engine: EngineOption = "auto",
     spark_master: SparkMasterOption = None,

@@ -40,10 +40,10 @@ def serve(
 
 def fuzz(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
-    seconds: Annotated[float, typer.Option(help="How long to go on.")] = 60,
+    seconds: Annotated[float, typer.Option(help="How many seconds to go on.")] = 60,
     first: Annotated[int, typer.Option(help="The case to begin with.")] = 0,
     cases: Annotated[
-        int | None, typer.Option(help="So many cases, however long they take.")
+        int | None, typer.Option(help="Number of cases to run, instead of --seconds.")
     ] = None,
 ) -> None:
     """Fuzz the reference broker with the message schemas; exit 1 if it dies, leaks, or disturbs a
@@ -60,7 +60,7 @@ def fuzz(
 
 def kills(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
-    kills: Annotated[int, typer.Option(help="How often the broker is killed.")] = 200,
+    kills: Annotated[int, typer.Option(help="How many times the broker is killed.")] = 200,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
     """Kill -9 the reference broker under load; exit 1 if anything is lost, or happens twice."""
@@ -85,7 +85,7 @@ def bugs(
     attempts: Annotated[
         int, typer.Option("--runs", min=1, help="How often a bug is run until it is caught.")
     ] = 3,
-    seconds: Annotated[float, typer.Option(help="Length of every run.")] = 30,
+    seconds: Annotated[float, typer.Option(help="Length of every run in seconds.")] = 30,
     jobs: Annotated[int, typer.Option(min=1, max=16, help="Runs at once.")] = 1,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
     show: Annotated[bool, typer.Option("--list", help="List them, and run nothing.")] = False,

@@ -40,10 +40,10 @@ def conform(
         bool, typer.Option(help="Every shared version, not only the first and the last.")
     ] = False,
     max_time: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End after so long.")
+        float | None, typer.Option(metavar="SECONDS", help="End after this many seconds.")
     ] = None,
     max_failures: Annotated[
-        int | None, typer.Option(metavar="N", help="End after so many failed cases.")
+        int | None, typer.Option(metavar="N", help="End after this many failed cases.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write JSON here, as results come.")

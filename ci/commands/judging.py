@@ -31,11 +31,11 @@ def check(
         typer.Option("--format", help="touchstone, jepsen, a plugin's, or auto: by the suffix."),
     ] = "auto",
     profile: Annotated[
-        str, typer.Option(help="By whose rules: touchstone, or jepsen (the rest is reported only).")
+        str, typer.Option(help="Whose rules make a history invalid: touchstone or jepsen.")
     ] = "touchstone",
     stale_after: Annotated[
         float | None,
-        typer.Option(min=0, show_default="60", help="Seconds that a reader may be kept waiting."),
+        typer.Option(min=0, show_default="60", help="Seconds a reader may wait for a new record."),
     ] = None,
     explained: Annotated[
         bool, typer.Option("--explain", help="Write why: the fewest operations of each anomaly.")
@@ -47,10 +47,10 @@ def check(
     seeds: Annotated[int, typer.Option(min=1, help="Histories of the self-test.")] = 200,
     fuzz: Annotated[
         int | None,
-        typer.Option(min=1, help="Damage so many files: each is refused, or judged whole."),
+        typer.Option(min=1, help="Damage this many files; each must be refused, or judged whole."),
     ] = None,
     first_seed: Annotated[
-        int, typer.Option(min=0, help="The first of them: a long test can be cut in parts.")
+        int, typer.Option(min=0, help="First seed of --self-test or --fuzz.")
     ] = 0,
 ) -> None:
     """Judge a recorded history again, ours or Jepsen's; no cluster is needed."""

@@ -30,7 +30,7 @@ def nightly(
     seed: Annotated[int, typer.Option(help="Chooses the seeds of the scenarios.")] = 1,
     runs: RunsOption = Path("runs"),
     seconds: Annotated[
-        float | None, typer.Option(help="Length of every attack, else by target.")
+        float | None, typer.Option(help="Seconds of every attack (default: by target).")
     ] = None,
     keep_gib: Annotated[
         float, typer.Option(help="Delete runs of nights beyond this, the oldest green ones first.")

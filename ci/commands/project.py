@@ -48,7 +48,7 @@ def setup(
 
 
 def demo(
-    seconds: Annotated[float, typer.Option(help="Length of the attack on Apache Kafka.")] = 30,
+    seconds: Annotated[float, typer.Option(help="Seconds of the attack on Apache Kafka.")] = 30,
     out: Annotated[Path, typer.Option(help="Directory of the report and the runs.")] = Path(
         "runs/demo"
     ),

@@ -265,7 +265,8 @@ def _links(
 
 
 def _second(run: Recorded) -> str:
-    """Return whether the other engine came to the same verdict (verdict-local.json)."""
+    """Return a sentence that compares the verdict of the other engine (verdict-local.json) with
+    that of the first, or "" if only one engine judged the run."""
     if run.verdict is None or run.second is None:
         return ""
     first, second = _named(run.verdict), _named(run.second)

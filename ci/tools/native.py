@@ -1,4 +1,4 @@
-"""The library that nodes are preloaded with (chaos/means/shim), into .cache/lib."""
+"""Build the library that nodes are preloaded with (chaos/means/shim) into .cache/lib."""
 
 import os
 import shutil

@@ -146,7 +146,8 @@ def _facts(directory: Path) -> dict[str, Any]:
 
 
 def read_json(file: Path, advice: str) -> dict[str, Any]:
-    """Return the object in a file. Raise Unreadable if there is none."""
+    """Return the JSON object in a file. Raise Unreadable, ending with the advice, if the file
+    cannot be read, is too large, or holds no object."""
     data = loaded(file, advice)
     if not isinstance(data, dict):
         raise Unreadable(f"{file.name} is not a JSON object; {advice}")
@@ -154,7 +155,8 @@ def read_json(file: Path, advice: str) -> dict[str, Any]:
 
 
 def loaded(file: Path, advice: str) -> Any:
-    """Return the JSON in a file. Raise Unreadable if there is none."""
+    """Return the JSON value in a file. Raise Unreadable, ending with the advice, if the file cannot
+    be read, is too large, or holds no JSON."""
     try:
         if file.stat().st_size > BYTES_MAX:
             raise Unreadable(f"{file.name} is larger than {BYTES_MAX >> 20} MB; {advice}")

@@ -54,7 +54,8 @@ def joined(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def synced(version: int, asked: Struct, answer: Struct) -> None:
-    """Require the protocol that the member knows (KIP-559)."""
+    """Require that SyncGroup (v5 and newer) answers the protocol type and name that the member
+    sent, or any if it sent none (KIP-559)."""
     if version < 5 or answer.error_code != NONE:
         return
     for name in ("protocol_type", "protocol_name"):

@@ -127,7 +127,8 @@ def never_led_by_another(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def readings(events: pl.LazyFrame) -> pl.LazyFrame:
-    """place, start, end, proof (the operation), read_ns: of everything from start to before end."""
+    """Return place, start, end, proof (the operation) and read_ns (when it was asked for) of each
+    complete read, which covers the offsets from start up to, not including, end."""
     of_leader = events.filter(pl.col("replica").is_null())
     began = of_leader.filter(WHOLE_READ).select(*KEY, proof="op_id", read_ns="t_invoke_ns").unique()
     return whole_reads(of_leader).join(began, on=[*KEY, "proof"])
@@ -149,7 +150,7 @@ def owed(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def copies(events: pl.LazyFrame) -> pl.LazyFrame:
-    """place, value, read_op, copies: how often each reading gave each record."""
+    """Return place, value, read_op, copies: how often each complete read gave each record."""
     given = events.filter(IS_DATA & pl.col("replica").is_null() & pl.col("value").is_not_null())
     whole = readings(events).select(*KEY, op_id="proof").unique()
     return (

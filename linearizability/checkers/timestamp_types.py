@@ -23,9 +23,10 @@ class TimestampTypes(Checker):
     says: the sender's own although the broker must set the time when it appends, or the broker's
     although it must keep the sender's.
 
-    Judged are partitions of which all topic rows name the same type; a record stays as it was
-    appended when the setting changes. Markers are the coordinator's. Source: KIP-32; docs,
-    topicconfigs (message.timestamp.type); LogValidator. Counted: records read with their type.
+    Only partitions whose topic rows all name the same type are judged: when the setting changes, a
+    record keeps the type under which it was appended. Markers are left out: the coordinator, not a
+    producer, sets their timestamps. Source: KIP-32; docs, topicconfigs (message.timestamp.type);
+    LogValidator. Counted: records that were read together with their timestamp's type.
     """
 
     name: ClassVar[str] = "timestamp_types"

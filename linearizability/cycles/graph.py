@@ -58,9 +58,9 @@ class Component:
 
 
 def shortest_cycles(graph: Graph) -> list[list[int]]:
-    """Return one shortest cycle per component by reads alone, then one per component that real time
-    adds. A cycle is its transactions in order, beginning with the smallest that it was found from.
-    """
+    """Return a shortest cycle of every component that reads alone connect, then one of every
+    component that is connected only if real time counts, too, and shares no transaction with the
+    former. A cycle lists its transactions in order (see `shortest_cycle` for where it begins)."""
     by_reads = list(components(graph, real_time=False))
     seen = {member for component in by_reads for member in component.members}
     added = [
@@ -115,8 +115,8 @@ def _readers_inside(graph: Graph, labels: Numbers) -> dict[int, list[int]]:
 
 
 def shortest_cycle(graph: Graph, component: Component) -> list[int]:
-    """Return the shortest cycle through any of as many transactions as the steps allow, the
-    smallest first."""
+    """Return the shortest cycle found by searching from the component's transactions, lowest number
+    first, as many of them as STEPS_MAX allows. It begins with the transaction searched from."""
     edges = sum(map(len, component.readers_of.values())) + len(component.members)
     starts = component.members[: max(1, STEPS_MAX // edges)]
     cycles = (cycle_through(start, graph.done_ns, component) for start in starts)

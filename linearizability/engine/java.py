@@ -31,7 +31,7 @@ def find_java() -> Path | None:
 
 
 def java_environment() -> dict[str, str]:
-    """Return the environment that Spark's launcher needs, empty if there is no Java."""
+    """Return the environment that Spark's launcher needs, or {} if there is no Java."""
     java = find_java()
     if java is None:
         return {}

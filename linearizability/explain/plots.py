@@ -44,7 +44,7 @@ class TimeScale:
 
 
 def nice_ticks(low: float, high: float, wanted: int) -> list[float]:
-    """Round numbers from low to high, about as many as wanted."""
+    """Return round numbers between low and high, about as many as wanted."""
     span = max(high - low, 1e-9)
     power = 10.0 ** math.floor(math.log10(span / wanted))
     step = next(power * m for m in (1, 2, 5, 10, 20) if span / (power * m) <= wanted)

@@ -145,7 +145,8 @@ be, None if there was nothing to spoil."""
 
 
 def _clients(events: list[Event]) -> list[int]:
-    """Return where clients' operations with records stand."""
+    """Return the positions, in the list, of the events of clients' sends, polls and
+    transactions."""
     return [n for n, e in enumerate(events) if isinstance(e["process"], int) and e["f"] in CLIENTS]
 
 

@@ -184,7 +184,8 @@ def check_by_kernel(
 def _check_key(
     model: PythonModel, index: Column, operations: Operations, budget: _Budget
 ) -> PartitionResult:
-    """index: the numbers of these operations in the whole history, which the result speaks of."""
+    """Judge the operations of one key. index: their numbers in the whole history, by which the
+    result names them."""
     started = time.monotonic()
     search = _Search(model, list(operations.rows()), operations.call, operations.ends)
     message, blocked = "", np.empty(0, dtype=np.int64)

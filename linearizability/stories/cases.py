@@ -53,7 +53,7 @@ def cases_of(checkers: Mapping[str, CheckerVerdict], scene: Scene) -> Iterator[C
 
 
 def faults_of(case: Case, scene: Scene) -> Sequence[Fault]:
-    """Return the faults that explain a case, none where no fault does."""
+    """Return the faults that explain a case, or () if none does."""
     return () if case.episode is None else scene.episodes[case.episode]
 
 

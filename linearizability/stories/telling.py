@@ -108,7 +108,7 @@ def placed(anomaly: Anomaly) -> str:
 
 
 def place_of(anomaly: Anomaly) -> str:
-    """Return the partition as Kafka's tools write it, nothing where an anomaly has none."""
+    """Return the partition as Kafka's tools write it (topic-0), or "" if the anomaly names none."""
     topic, partition = anomaly.scope.get("topic"), anomaly.scope.get("partition")
     return "" if topic is None or partition is None else f"{topic}-{partition}"
 

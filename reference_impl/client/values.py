@@ -94,7 +94,7 @@ class ConsumerGroupMetadata:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Partition numbers by topic, in order, as most requests want them."""
+    """Return topic -> partition numbers, in the given order, as most requests want them."""
     topics: dict[str, list[int]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition.partition)

@@ -104,7 +104,7 @@ class Conversation:
         return row
 
     def read_all(self, topic: str, partition: int = 0) -> list[str]:
-        """Read every value of a partition."""
+        """Read a partition from its beginning and return the values of its data records."""
         found: list[str] = []
         offset = 0
         while True:
@@ -117,7 +117,7 @@ class Conversation:
 
 
 def values_in(records: bytes) -> list[str]:
-    """Return the values of all batches."""
+    """Return the values of all data records in these batches, leaving out null values."""
     found, position = [], 0
     while position < len(records):
         batch, position = RecordBatch.decode(records, position)

@@ -389,5 +389,5 @@ ERRORS = {
 
 
 def error_name(code: int) -> str:
-    """NAME(code), also for a code which this Kafka does not have."""
+    """Return NAME(code), or UNKNOWN_CODE(code) for a code that this Kafka does not have."""
     return f"{ERRORS[code].name}({code})" if code in ERRORS else f"UNKNOWN_CODE({code})"

@@ -69,7 +69,7 @@ def encode_record(
 
 @lru_cache(None)
 def coordinator_types(module: str, kafka_version: str = LATEST) -> dict[int, tuple[str, str]]:
-    """Record type -> names of key and value, for one coordinator."""
+    """Return record type -> (name of the key, name of the value) for one coordinator."""
     keys: dict[int, str] = {}
     values: dict[int, str] = {}
     for name, row in table(kafka_version).items():

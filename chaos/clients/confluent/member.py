@@ -245,7 +245,7 @@ class ConfluentMember:
         return Completion(Outcome.OK, columns=identity)
 
     def crash(self, _: Crash) -> Completion:
-        """Be gone without a word: the group learns of it when the session times out.
+        """Drop the consumer without LeaveGroup: the group notices when the session times out.
 
         A consumer which was not closed is destroyed with RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
         when its last reference goes: no commit, no LeaveGroup.

@@ -81,7 +81,8 @@ class JavaHost:
             process.wait()
 
     def ask(self, client: int, op: str, timeout_s: float, **fields: Any) -> Answer:
-        """Have one thing done. Raises HostError when there is no answer in time."""
+        """Let the Java process perform one operation and return its answer. Raise HostError if
+        there is no answer in time, or the process has ended."""
         with self._lock:
             process, number = self.process, next(self._requests)
             answers = self._waiting[number] = SimpleQueue()

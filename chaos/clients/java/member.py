@@ -164,7 +164,7 @@ class JavaMember:
         return self._close("leave")
 
     def crash(self, _: Crash) -> Completion:
-        """Be gone without a word: the group learns of it when the session times out."""
+        """Drop the consumer without LeaveGroup: the group notices when the session times out."""
         return self._close("crash")
 
     def _close(self, op: str) -> Completion:

@@ -164,7 +164,7 @@ class ReferenceClient:
         return Completion(Outcome.OK, told=told)
 
     async def _crash(self, _: Crash) -> Completion:
-        """Be gone in the middle of whatever was open."""
+        """Drop the producer as it is, with any open transaction, as a crash would."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.crash()

@@ -141,7 +141,7 @@ class ReferenceMember:
         return Completion(Outcome.OK)
 
     async def crash(self, _: Crash) -> Completion:
-        """Be gone without a word: the group learns of it when the session times out."""
+        """Drop the consumer without LeaveGroup: the group notices when the session times out."""
         consumer, self._consumer = self._consumer, None
         self._forget()
         if consumer is not None:

@@ -103,7 +103,8 @@ class WireCluster:
         return any(connection.serves(api) for connection in self._connections.values())
 
     def ask_any(self, api: ApiKey, **fields: Any) -> Struct:
-        """Ask the bootstrap brokers in turn until one answers."""
+        """Ask the bootstrap brokers in turn; return the first answer. Raise the last WireError if
+        none answers."""
         last: WireError | None = None
         for address in self._bootstrap:
             try:

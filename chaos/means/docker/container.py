@@ -52,7 +52,8 @@ def asking(what: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what the system said, below the layers that wrapped it."""
+    """Return the system's own message if an OSError lies below the exceptions that wrapped it, or
+    else the error's text on one line."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, OSError) and inner.strerror:

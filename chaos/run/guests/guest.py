@@ -26,8 +26,10 @@ class Guest:
         self._own: OwnTopics | None = None
 
     def begin(self, cluster: Cluster, workload: Workload, replicas: int) -> list[str]:
-        """Ask for the settings of the brokers, remove what earlier runs have left there, and mark
-        what this one will make. Return notes. Raise WireError, TargetError."""
+        """Read the brokers' settings, remove what earlier runs have left on the cluster, and leave
+        a marker there for what this run will make. Return a note for each setting that the workload
+        would like otherwise. Raise TargetError if it needs one otherwise, WireError if the cluster
+        does not answer."""
         admin = Admin(cluster.bootstrap)
         try:
             self.standing = admin.broker_settings(TOLD | workload.config.keys())

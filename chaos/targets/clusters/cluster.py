@@ -90,7 +90,8 @@ class LocalCluster:
             raise
 
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Wait until every node answers and knows all others. Raises TargetError."""
+        """Wait until every node answers and knows all others. Raise TargetError if that takes too
+        long, or a node ends."""
         deadline = time.monotonic() + timeout_s
         waiting_for = ""
         while time.monotonic() < deadline:
@@ -211,7 +212,8 @@ class LocalCluster:
     # --- faults -----------------------------------------------------------------------------------
 
     def perform(self, fault: Fault) -> Performed:
-        """Do it, and say to whom it was done. Raises TargetError if this cluster cannot."""
+        """Perform a fault. Return the nodes it struck or, if none, why. Raise TargetError if this
+        cluster cannot perform it, or if that fails."""
         self._check_able(fault)
         with self._lock:
             if self._stopped:

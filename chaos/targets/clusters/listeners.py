@@ -48,7 +48,8 @@ def by_name(nodes: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _placed(text: str) -> dict[str, str]:
-    """NAME://host:port[,…] with every port 0 replaced by a free one."""
+    """Parse NAME://host:port[,…] into name -> host:port, replacing each port 0 by a free one. Raise
+    TargetError for any other text."""
     found = {}
     for url in text.split(","):
         name, separator, where = url.strip().partition("://")

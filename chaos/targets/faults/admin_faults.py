@@ -139,7 +139,7 @@ def _interesting(cluster: LocalCluster) -> tuple[str, int]:
 
 
 def _ask(cluster: LocalCluster, api: ApiKey, **fields: Any) -> Struct:
-    """Ask the nodes in turn until one answers. Raise WireError."""
+    """Ask the nodes in turn; return the first answer. Raise the last WireError if none answers."""
     body, last = request_definition(api).new(**fields), WireError("no node runs")
     for node in cluster.reachable():
         try:

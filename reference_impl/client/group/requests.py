@@ -59,7 +59,7 @@ def sync_group(
 
 
 def leave_group(member: ConsumerGroupMetadata, reason: str) -> Struct:
-    """Go, and say why (KIP-800)."""
+    """Build a LeaveGroup with a reason (KIP-800)."""
     of = request_definition(ApiKey.LEAVE_GROUP)
     return of.new(
         group_id=member.group_id,

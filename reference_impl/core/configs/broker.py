@@ -257,7 +257,8 @@ class BrokerConfig:
             )
 
     def check_consumer_groups(self) -> None:
-        """Raise BadConfig for periods out of their bounds (GroupCoordinatorConfig.java)."""
+        """Raise BadConfig for periods out of their bounds, or a heartbeat interval that is not
+        below the session timeout (GroupCoordinatorConfig.java)."""
         for period in ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms"):
             name = f"group.consumer.{period}"
             low, high = (f"group.consumer.{bound}.{period}" for bound in ("min", "max"))

@@ -54,7 +54,8 @@ def plan_topic(
 
 
 def publish_topic(broker: Broker, topic: NewTopic) -> TopicImage:
-    """Make it so; its partitions are still to be opened (Replicas.open)."""
+    """Publish the records of a planned topic and return its image. The caller opens its partitions
+    (Replicas.open)."""
     changes = [records.new_topic(topic.name, topic.topic_id)]
     changes += records.topic_configs(topic.name, topic.configs)
     changes += [

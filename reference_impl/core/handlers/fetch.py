@@ -128,8 +128,9 @@ class PendingFetch:
         return body
 
     def _spend(self, amount: int) -> int:
-        """Return how long the client must wait if its quota withholds these bytes. The frame around
-        the records is not counted."""
+        """Charge these bytes of records to the client's quota and return 0. If the quota is used
+        up, charge nothing, and return for how many milliseconds the client must wait. The rest of
+        the response is free of charge."""
         throttle, now_ms = self._broker.throttles.fetched, self._broker.now_ms
         throttle_ms = throttle.spend(self.request, amount, now_ms)
         if throttle_ms > 0:

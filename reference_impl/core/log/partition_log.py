@@ -299,9 +299,8 @@ class PartitionLog(ReadableLog):
         self._close_files()
 
     def move_away(self) -> str:
-        """Take the partition out of the data directory, by a rename: a crash half-way leaves no
-        half a partition. Where its files are now, until somebody deletes them.
-        """
+        """Rename the partition's directory for deletion: a crash half-way leaves no half a
+        partition. Return the new directory, which the caller deletes later."""
         self.is_closed = True
         self._close_files()
         doomed = deleted_directory(self.directory, self.topic_id)

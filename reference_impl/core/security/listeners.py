@@ -240,7 +240,8 @@ def _protocols(text: str) -> dict[str, str]:
 
 
 def _endpoints(key: str, text: str) -> dict[str, Endpoint]:
-    """NAME://host:port,… by name. An empty host means all interfaces."""
+    """Parse NAME://host:port,… into name -> endpoint; an empty host means all interfaces. Raise
+    BadConfig if a name stands twice."""
     found: dict[str, Endpoint] = {}
     for name, endpoint in _parsed(key, text):
         if name in found:

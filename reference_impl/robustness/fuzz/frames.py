@@ -24,7 +24,8 @@ LENGTHS = (-1, -2, -(2**31), 0, 1, 2, 127, 128, 1000, 0x7FFF, 0x8000, 10**6, 2**
 
 @dataclass(frozen=True)
 class Frame:
-    """A request without its size, and what it was meant to be."""
+    """The bytes of a request without the size in front, and the API key, version and correlation id
+    that it was built with, even if the bytes were spoilt afterwards."""
 
     data: bytes
     api_key: int

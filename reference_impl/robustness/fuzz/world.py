@@ -26,7 +26,8 @@ def make_internal_topics(broker: Broker) -> None:
 
 
 def make_topics(broker: Broker) -> dict[str, UUID]:
-    """Create those topics of the attack which it has deleted; the ids of all."""
+    """Create those of the fuzzed topics that have been deleted. Return name -> id of all of
+    them."""
     of = request_definition(ApiKey.CREATE_TOPICS)
     wanted = [
         of.struct("CreatableTopic", name=name, num_partitions=2, replication_factor=1)

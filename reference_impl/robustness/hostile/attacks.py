@@ -128,7 +128,7 @@ def large_record() -> bytes:
 
 
 def produce(broker: Address, topic: str, raw: bytes) -> tuple[ErrorCode, float]:
-    """Send a batch; its error, and the seconds until the answer."""
+    """Send a batch. Return the error in the answer, and the seconds until the answer."""
     of = request_definition(ApiKey.PRODUCE)
     row = of.struct("PartitionProduceData", index=0, records=raw)
     data = of.struct("TopicProduceData", name=topic, partition_data=[row])

@@ -89,7 +89,8 @@ class ClassicGroup:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member; if it led, the next one that waits for the generation leads."""
+        """Remove a member. If it was the leader, the member that was added first among the rest
+        becomes the leader."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)

@@ -79,7 +79,7 @@ class CleaningSteps(Protocol):
 
 @dataclass
 class BatchFilter:
-    """Decides batch by batch, in the order of the log."""
+    """Decides for each batch, in the order of the log, which of its records cleaning keeps."""
 
     newest: Mapping[bytes, int]
     """The newest offset of each key in the section that is cleaned."""

@@ -158,11 +158,11 @@ class ProducerStateManager:
         return self._producers.get(producer_id)
 
     def duplicate_of(self, header: BatchHeader) -> BatchMetadata | None:
-        """See the function of the same name."""
+        """Return which of its producer's last five batches this one repeats, or None."""
         return duplicate_of(self._producers.get(header.producer_id), header)
 
     def check_sequence(self, header: BatchHeader) -> ErrorCode:
-        """See the function of the same name."""
+        """Return NONE if the batch continues its producer's sequence, or else the error."""
         return check_sequence(self._producers.get(header.producer_id), header)
 
     def entries(self) -> Iterator[ProducerEntry]:

@@ -24,7 +24,8 @@ ROUNDS_MAX = 16
 
 
 def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) -> Assignment:
-    """Keep, hand out, balance."""
+    """Let members keep what they hold of their topics, hand out the rest, then even out the
+    parts."""
     ordered = by_member_id(members)
     subscribers = {
         topic: [member.member_id for member in wanting]
