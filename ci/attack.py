@@ -45,7 +45,7 @@ from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
 """The order of the checkers on a terminal."""
 STORIES_MAX, GROUPS_MAX = 3, 12
-"""So many causes are told on a terminal, and so many are named."""
+"""How many causes a terminal shows as stories, and how many it names."""
 
 
 @dataclass(frozen=True)

@@ -387,7 +387,8 @@ def left_behind(left: Sequence[str]) -> list[Component]:
 
 
 def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
-    """Return for people each thing that killed commands left, and what removes it."""
+    """Return text that names each thing that killed commands left, and the command that removes
+    it."""
     if not left:
         return ""
     advice = (
@@ -401,5 +402,5 @@ def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
 
 
 def as_json(all_components: Iterable[Component]) -> str:
-    """Return for machines a list of objects with Component's fields."""
+    """Return JSON: a list of objects with Component's fields."""
     return json.dumps([asdict(each) for each in all_components], indent=2)

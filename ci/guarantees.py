@@ -124,8 +124,8 @@ class Tables:
 
 
 def list_scenarios(targets: Sequence[str]) -> str:
-    """Print the regression list and the cells of the tables: command, expected verdict or
-    promise."""
+    """Return the regression list and the cells of the tables as text: the command, and the verdict
+    or promise expected."""
     lines = []
     for target in targets:
         parse_target(target)

@@ -20,7 +20,7 @@ END_TIMEOUT_S = 180.0
 
 
 class Lanes:
-    """So many threads that do the same work until it is done."""
+    """Threads that share work until it is done."""
 
     def __init__(self, jobs: int, work: Callable[[range], None], close: Callable[[], None]) -> None:
         """Prepare the lanes.

@@ -61,7 +61,7 @@ class Listed:
 
     @property
     def sentence(self) -> str:
-        """The function's name, read as the sentence it is."""
+        """The name of the case's function as a sentence."""
         return self.case.function.removeprefix("test_").replace("_", " ")
 
     @property

@@ -262,7 +262,7 @@ class Member:
         eventually(self.state, lambda found: found == state, f"the group becomes {state}")
 
     def wait_for_members(self, count: int) -> None:
-        """Wait until the coordinator counts so many members."""
+        """Wait until the coordinator counts this many members."""
         eventually(
             lambda: len(self.describe().members),
             lambda n: n == count,

@@ -113,7 +113,7 @@ class Producer:
         sequence: int | None = None,
         transactional: bool = True,
     ) -> int:
-        """Produce one batch of the transaction: the error code."""
+        """Produce one batch of the transaction; return the error code."""
         version = self.explicit("Produce") if version is None else version
         at = self.sequences.get((topic.name, partition), 0) if sequence is None else sequence
         records = batch(

@@ -225,7 +225,7 @@ class Wire:
         }
 
     def _created(self, topic: Struct) -> int:
-        """CreateTopics of one topic: its error code."""
+        """Send CreateTopics for one topic; return its error code."""
         answer = self.call("CreateTopics", topics=[topic], timeout_ms=20_000)
         return int(answer.topics[0].error_code)
 

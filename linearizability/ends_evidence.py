@@ -37,9 +37,9 @@ RECORD = (*OF_ITS_TRANSACTION, *PARTITION, "offset", "value", "send_op")
 
 
 def unmarked(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records behind which a whole raw read shows no marker of their producer, though
-    the last stable offset had passed them before that read began: then the marker stood below the
-    high watermark. Where a topic may be compacted, markers go."""
+    """Return the records after which a whole raw read shows no marker of their producer, though the
+    last stable offset had passed them before that read began: then the marker stood below the high
+    watermark. Where a topic may be compacted, markers go."""
     raw = events.filter(IS_RAW & pl.col("replica").is_null())
     last = (
         raw.filter(pl.col("control").is_not_null())
@@ -73,8 +73,9 @@ def unmarked(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def followed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records behind which, in a raw read, a record of another transaction of the same
-    producer stands before any marker: it could not begin before theirs was written."""
+    """Return the records that a raw read shows followed by a record of the producer's next
+    transaction, with no marker between: that transaction could not begin before the marker was
+    written."""
     in_transactions = events.filter(IS_SEND & pl.col("txn").is_not_null())
     writers = in_transactions.select(*KEY, "value", "txn").unique([*KEY, "value"], keep="none")
     logs = (
@@ -125,7 +126,7 @@ def stable_beyond(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records that came after the end of their transaction had been acknowledged: their
-    send was asked for later, or they stand behind another record whose send was."""
+    send was asked for later, or they follow a record in the log whose send was."""
     sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
     sends = sends.filter((pl.len().over(*KEY, "value") == 1) & pl.col("value").is_not_null())
     acked = sends.filter(ACKNOWLEDGED).sort("offset", "op_id")

@@ -155,7 +155,7 @@ def after_another(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def behind_newer(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records and markers that stand behind one of a newer epoch."""
+    """Return the records and markers that follow one of a newer epoch in the log."""
     found = after_another(events).filter(pl.col("producer_epoch") < pl.col("newest"))
     return found.with_columns(kind=pl.lit(BEHIND), asked_op="op_id")
 

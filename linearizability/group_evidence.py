@@ -112,8 +112,8 @@ def _drained(group: Group, end_ns: int) -> tuple[int, ...]:
 
 
 def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]]:
-    """Return from when until when each process owned a partition, with the report's operation and
-    generation."""
+    """Return the spans in which each process owned the partition, with the operation and generation
+    of the report."""
     by_process = defaultdict(list)
     for report in sorted(group.reports, key=lambda report: report.at_ns):
         by_process[report.process].append(report)

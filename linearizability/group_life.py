@@ -81,9 +81,9 @@ class Group(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A time longer than its limit in which the group received nothing of a partition; highest: the
-    highest offset that it had been given. known_ns, op_id: since when a record behind that was
-    there."""
+    """A time longer than its limit in which the group received nothing of a partition. highest: the
+    highest offset that it had received. known_ns, op_id: since when a later record was known to be
+    there, and from which operation."""
 
     place: Place
     highest: int

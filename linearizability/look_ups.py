@@ -29,8 +29,9 @@ def look_ups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def wrong_look_ups(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the look-ups whose answer lies behind a record that is not before the time, or is
-    itself before it: with that record as `proof_offset`, `proof_ms` and `proof_op`."""
+    """Return the wrong look-ups: those that skipped an earlier record whose timestamp is late
+    enough, and those whose own record is too old. That record is `proof_offset`, `proof_ms` and
+    `proof_op`."""
     asked, records = look_ups(events), _timed_records(events)
     highest = pl.col("proof_ms").cum_max().over(KEY)
     is_first = pl.col("proof_ms") > highest.shift(1, fill_value=-1).over(KEY)

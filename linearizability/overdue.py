@@ -25,8 +25,9 @@ RECOVERED_NS = 60 * 1_000_000_000
 
 
 class Excuse(NamedTuple):
-    """How long before an anomaly began a fault may have been the reason, and how long after the end
-    of a fault it is one; None: for ever."""
+    """The time around an anomaly in which a fault excuses it. A fault counts that was under way at
+    most `before_ns` before the anomaly began, and still counts for `after_ns` after it ended; None
+    means for ever."""
 
     before_ns: int = 0
     after_ns: Callable[[pl.LazyFrame], int | None] = lambda _history: None
@@ -119,8 +120,8 @@ def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> Ch
 def _meets(
     anomaly: Anomaly, history: pl.LazyFrame, loud: list[tuple[int, int]], excuse: Excuse
 ) -> bool:
-    """Return whether a fault was under way between the first operation and the last, or ended not
-    long enough before the last."""
+    """Return whether a fault that was under way between the anomaly's first operation (less
+    `before_ns`) and its last one still excuses it at the time of the last."""
     span = collect(
         history.filter(pl.col("op_id").is_in(list(anomaly.operations))).select(
             pl.col("t_invoke_ns").min().alias("begun"), pl.col("t_invoke_ns").max().alias("asked")

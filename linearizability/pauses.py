@@ -137,8 +137,8 @@ def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each pause with the first record behind what its reader had received, if there is
-    one."""
+    """Return each pause with the next record that its reader had yet to receive: the first one
+    known after the last that it received. Leave out pauses without such a record."""
     committed = (pl.col("isolation") != "read_uncommitted").fill_null(True)
     return (
         paused.with_columns(committed=committed, wanted=pl.col("before") + 1)

@@ -27,7 +27,7 @@ _engine: ContextVar[Engine] = ContextVar("engine", default="auto")
 
 @contextmanager
 def for_rows(rows: int) -> Iterator[None]:
-    """Execute plans meanwhile as suits a history of so many rows."""
+    """Execute plans, inside the context, as suits a history of this many rows."""
     before = _engine.set("in-memory" if rows <= SHORT_ROWS else "auto")
     try:
         yield

@@ -76,7 +76,8 @@ def _unless_rebalanced(anomaly: Anomaly, facts: Facts) -> bool:
 
 
 def _between_polls(anomaly: Anomaly, facts: Facts) -> bool:
-    """Jepsen compares polls with each other alone, not with where a reader was set."""
+    """Return whether the anomaly is an error for Jepsen, which compares polls only with each other,
+    not with the position that a seek set."""
     return facts.seeks.isdisjoint(anomaly.operations) and _unless_rebalanced(anomaly, facts)
 
 

@@ -88,7 +88,7 @@ def transactional_records(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def markers(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records behind which a raw read found a marker."""
+    """Return the records that a raw read found a marker for, with that marker."""
     found = markers_of_records(events).select(*KEY, "offset", "value", "marker", "op_id")
     return sent.join(found, on=[*KEY, "offset", "value"]).select(
         *RECORD, kind="marker", op_ids=pl.concat_list("op_id")

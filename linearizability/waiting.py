@@ -154,8 +154,9 @@ def _undisturbed(
 
 
 def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> pl.DataFrame:
-    """Return the pauses whose readers had no poll of unknown result, from when they were given what
-    is known until the pause began: an assignment may go on behind what it gave."""
+    """Return the pauses of readers whose position is known: no poll of unknown result lies between
+    the last record that they are known to have received and the start of the pause. (After such a
+    poll an assignment may begin later than that record.)"""
     lost = (
         turns.filter(pl.col(own).is_not_null() & pl.col("lost_until_ns").is_not_null())
         .sort("t_invoke_ns")

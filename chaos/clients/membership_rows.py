@@ -78,7 +78,7 @@ class MembershipRows:
         self._note(F.POSITION, place, asked)
 
     def take(self) -> tuple[Row, ...]:
-        """Hand the rows over."""
+        """Return the rows noted so far, and forget them."""
         rows, self._rows = tuple(self._rows), []
         return rows
 

@@ -34,6 +34,7 @@ def init_producer_row(
 def answered(
     rows: Iterable[Row], outcome: Outcome, error: str | None = None
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the rows of offsets as TxnOffsetCommit was answered, just now."""
+    """Return the rows of offsets with the outcome of TxnOffsetCommit and, if that is OK, the
+    current time as their completion."""
     now = {"t_complete_ns": time.monotonic_ns()} if outcome is Outcome.OK else {}
     return [{**row, "type": outcome.value, "error": error, **now} for row in rows]

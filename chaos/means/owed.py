@@ -127,7 +127,8 @@ class Paid:
 
 
 def pay_leftovers() -> Paid:
-    """Put right what dead owners left paused, or ended."""
+    """Repair the nodes that dead owners left paused or ended; return which were repaired, and which
+    could not be."""
     paid = Paid()
     for directory in _left_directories():
         with suppress(FileNotFoundError), _alone_in(directory):

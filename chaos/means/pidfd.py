@@ -64,7 +64,7 @@ class HeldProcess:
         return bool(waiting.poll(timeout_s * 1000))
 
     def strike(self, number: signal.Signals) -> bool:
-        """Send it a signal, if this user may."""
+        """Send the process a signal; return whether this user may."""
         try:
             signal.pidfd_send_signal(self._descriptor, number)
         except OSError:

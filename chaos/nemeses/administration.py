@@ -42,7 +42,9 @@ class UncleanElection:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule cuts and kills; replicas count as in sync for 5 s, a session lasts 3."""
+        """Schedule cuts, kills and elections. The kill waits until the cut-off followers have left
+        the ISR, after 5 s (replica.lag.time.max.ms). The election waits until the leader's session
+        is over, after 3 s."""
         while True:
             yield rng.uniform(0.5, 2.0), CutLink("all", "leader")
             yield rng.uniform(6.5, 8.5), Kill("leader")

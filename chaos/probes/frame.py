@@ -3,7 +3,8 @@
 A probe is a function over a `Site`, a cluster that runs on some `Ground`. It strikes inside
 `site.struck(fault)`, which measures how long the fault takes to apply and to heal, looks for the
 effect as a client or a node would feel it (a write hangs, a dial is refused, an answer is late),
-and leaves by raising ProbeFailed if there is none. After the block the effect must be gone.
+and raises ProbeFailed if there is none. After the block the effect must be gone. Its result is a
+sentence that says what it saw.
 
     def cut_clients(site: Site) -> str:
         with site.struck(CutClients(1, how="refuse")):

@@ -59,7 +59,7 @@ class SmallCluster(LocalCluster):
         return _milliseconds(self.order(source, f"DIAL {host} {port} {ASK_TIMEOUT_S}"))
 
     def send(self, source: int, to: int, size_bytes: int) -> int:
-        """Return how many milliseconds so many bytes and an answer took; at most DIAL's wait."""
+        """Return how many milliseconds this many bytes and an answer took; at most DIAL's wait."""
         host, port = self.where(source, to, "INTERNAL")
         order = f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}"
         return _milliseconds(self.order(source, order))

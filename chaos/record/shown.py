@@ -85,12 +85,12 @@ ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})
 
 @dataclass(frozen=True)
 class Shown:
-    """How often each was seen."""
+    """How often a run showed each sight."""
 
     counts: Mapping[Sight, int]
 
     def as_dict(self) -> dict[str, int]:
-        """Return for run.json what was seen at all."""
+        """Return, for run.json, the count of each sight that was seen at least once."""
         return {sight.value: count for sight, count in self.counts.items() if count}
 
     def missing(self, workload: str, under_faults: bool) -> tuple[Sight, ...]:

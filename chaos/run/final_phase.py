@@ -46,7 +46,8 @@ def await_recovery(
     brokers: int,
     tell: Callable[[str], None],
 ) -> bool:
-    """Wait, within a bound, until all replicas are in sync; otherwise note the problem."""
+    """Wait, within a bound, until all replicas are in sync; return whether they are. If not, note
+    the problem."""
     deadline = time.monotonic() + RECOVERY_TIMEOUT_S
     while (reason := health.why_not_well(topics, brokers)) is not None:
         if time.monotonic() > deadline:

@@ -12,8 +12,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """A context in which both signals raise KeyboardInterrupt in the main thread; once shielded,
-    they only print that the cleanup is in progress."""
+    """A context in which SIGINT and SIGTERM raise KeyboardInterrupt in the main thread. Once
+    shielded, they only print that the cleanup is in progress."""
 
     def __init__(self) -> None:
         self._shielded = False

@@ -101,7 +101,7 @@ class DropPackets(Fault):
 
 @dataclass(frozen=True)
 class LosePackets(Fault):
-    """So many percent of the packets that reach a node are lost, by chance."""
+    """A share of the packets that reach a node, in percent, is lost at random."""
 
     node: Node
     percent: int
@@ -349,7 +349,7 @@ class MoveReplicas(Fault):
 
 @dataclass(frozen=True)
 class AdminStorm(Fault):
-    """Make so many topics that nobody uses, alter and extend them, and delete them again."""
+    """Make a number of topics that nobody uses, alter and extend them, and delete them again."""
 
     topics: int = 5
 

@@ -196,7 +196,7 @@ class DeletePositions(Operation):
 
 @dataclass(frozen=True)
 class AddOffsets(Operation):
-    """Add the positions behind what the member polled to its open transaction; a commit does so by
+    """Add the positions after what the member polled to its open transaction; a commit does so by
     itself."""
 
 

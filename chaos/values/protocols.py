@@ -85,7 +85,7 @@ class Subscribe(Operation):
 
 @dataclass(frozen=True)
 class CommitOffsets(Operation):
-    """Commit the group's positions behind what was polled, and wait for the answer."""
+    """Commit the group's positions after what was polled, and wait for the answer."""
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,8 @@ class _Groups:
         return self._be_members(process, rng)
 
     def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Be one member after the other; each leaves or crashes in a restless time."""
+        """Be one group member after another. Each leaves or crashes, but only while the group is
+        meant to be restless (`_Eras`)."""
         commits_itself, is_deserter = self._commits_itself(process), process == self.processes - 1
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
         eras = _Eras()
@@ -202,7 +203,8 @@ class StaticConsumerGroups(ConsumerGroups):
     name = "groups-consumer-static"
     static = True
     sends_between_lives = 40
-    """Whose instance id is still in use is told so at once and for good: nobody asks in haste."""
+    """A member whose instance id is still in use is refused at once and for good, so none joins in
+    haste."""
 
 
 class GroupPositions(ClassicGroups):

@@ -2,7 +2,7 @@
 
 up     start the private daemon, make the stand-ins; prints the DOCKER_HOST to export
 run    the same, then COMMAND with that DOCKER_HOST, then down; its exit status
-prove  the same with all that shows the Docker backend at work (prove.py); `make docker`
+prove  the same, with everything that proves the Docker backend works (prove.py); `make docker`
 down   stop the daemon; --purge: delete its images too
 """
 

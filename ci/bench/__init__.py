@@ -25,7 +25,8 @@ BENCHMARKS: dict[str, str] = {
 
 
 def run_bench(names: Sequence[str]) -> int:
-    """Run the named benchmarks (all if none is named; $BENCH names one); 1 if a bound breaks."""
+    """Run the named benchmarks (all if none is named; $BENCH names one). Return 1 if a bound is
+    broken, else 0."""
     chosen = list(names) or os.environ.get("BENCH", "").split() or list(BENCHMARKS)
     for name in chosen:
         if name not in BENCHMARKS:

@@ -34,7 +34,7 @@ class Measured:
 
 
 Load = Callable[[Wire, float], Measured]
-"""Runs for so many seconds against a target."""
+"""Runs for this many seconds against a target."""
 
 
 def warm_up(wire: Wire) -> None:
@@ -143,7 +143,7 @@ def read_all(wire: Wire, connection: Connection, topic: Topic) -> float:
 
 
 def _batch_bytes(data: bytes) -> int:
-    """Size of the first batch: all of them are alike."""
+    """Return the size of the first batch, which is that of all others."""
     return 12 + int.from_bytes(bytes(data[8:12]), "big")
 
 

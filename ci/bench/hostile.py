@@ -90,7 +90,7 @@ class Target:
     pid: int
 
     def attacked(self, attack: Attack, canary: str) -> Seen:
-        """Attack it, and look at it before, meanwhile and afterwards."""
+        """Attack the broker; return what was seen of it before, meanwhile and afterwards."""
         sockets, mib, cpu_s = self.sockets(), self.resident_mib(), self.cpu_s()
         with Witness(self.at, canary) as witness:
             time.sleep(1)

@@ -30,7 +30,7 @@ class Attempt:
 
     seed: int
     validity: Validity | None
-    """None where there was no run, `reason` says why."""
+    """None if there was no run; `reason` says why."""
     accusers: tuple[str, ...]
     reason: str
     run: str

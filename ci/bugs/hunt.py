@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 
 def chosen(only: Sequence[str]) -> list[str]:
-    """Return the bugs that were named, all where none was; UsageError for a name nobody knows."""
+    """Return the bugs that were named, or all if none was. Raise UsageError for an unknown name."""
     names = [name for words in only for name in words.split(",") if name]
     if unknown := [name for name in names if name not in BUGS]:
         raise UsageError(

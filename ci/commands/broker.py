@@ -22,7 +22,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port of node 1; node i listens at port + i - 1.")] = (
         9092
     ),
-    data: Annotated[Path | None, typer.Option(help="Data directory, else temporary.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Data directory (default: temporary).")] = None,
     config: ConfigOption = None,
     config_file: ConfigFileOption = None,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,

@@ -35,9 +35,9 @@ def conform(
         str | None,
         typer.Option("-k", help='Only these: ids or names, "IDEM-03 or metadata" (pytest -k).'),
     ] = None,
-    priority: Annotated[str, typer.Option(help="Cases up to P0, P1 or P2.")] = "P2",
+    priority: Annotated[str, typer.Option(help="Run cases up to P0, P1 or P2.")] = "P2",
     all_versions: Annotated[
-        bool, typer.Option(help="Every shared version, not only the first and the last.")
+        bool, typer.Option(help="Test every shared version, not only the first and last.")
     ] = False,
     max_time: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="End after this many seconds.")

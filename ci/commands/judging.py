@@ -44,7 +44,7 @@ def check(
     self_test: Annotated[
         bool, typer.Option("--self-test", help="Judge the judges: valid and broken histories.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Histories of the self-test.")] = 200,
+    seeds: Annotated[int, typer.Option(min=1, help="How many histories to test.")] = 200,
     fuzz: Annotated[
         int | None,
         typer.Option(min=1, help="Damage this many files; each must be refused, or judged whole."),
@@ -106,7 +106,8 @@ def ui(
 
 
 def _self_test(path: Path | None, seeds: range) -> int:
-    """Exit status 0: no false alarm and every planted anomaly caught; 1: not so; 3: idle judges."""
+    """Return exit status 0 if there was no false alarm and every planted anomaly was caught, 1 if
+    not, 3 if no history had room for some anomaly."""
     from linearizability.self_test.runner import run_self_test
     from linearizability.verdict import EXIT_STATUS
 

@@ -64,7 +64,7 @@ def demo(
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="recorder, judges, broker.")] = None,
 ) -> None:
-    """Measure speed and memory as ratios within one run; 1 if a bound is broken."""
+    """Measure speed and memory as ratios within one run; exit 1 if a bound is broken."""
     from chaos.means import leftovers
     from ci.bench import run_bench
 

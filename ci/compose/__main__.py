@@ -117,7 +117,7 @@ def describe() -> Path:
 
 
 def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
-    """Attack it as a user does."""
+    """Attack the composition as a user does; return the exit status."""
     target = os.path.relpath(describe(), places.ROOT)
     arguments = [
         "chaos",

@@ -58,7 +58,7 @@ class Finding:
 
     @property
     def noted(self) -> tuple[str, ...]:
-        """The notes of the run that break the claim."""
+        """The notes of the run that contradict the claim."""
         broken_by = self.claim.broken_by
         notes = map(str, self.facts.get("notes") or ())
         return tuple(note for note in notes if broken_by and broken_by in note)

@@ -56,7 +56,7 @@ class Plan:
         yield from everything
 
     def within(self, seconds: float, jobs: int = 1) -> list[Expectation]:
-        """Return what is expected to be begun in so many seconds."""
+        """Return what is expected to begin within this many seconds."""
         return begun_within(islice(self.scenarios(), PLANNED_MAX), seconds, jobs, cost_s)
 
     def _candidates(self) -> Iterator[Expectation]:

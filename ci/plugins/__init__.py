@@ -42,7 +42,8 @@ class Plugin:
 
 @cache
 def load() -> tuple[Plugin, ...]:
-    """Add all plugins to our tables, once in this process. Return them, with those left out."""
+    """Add all plugins to our tables, once per process. Return all of them, also those that were
+    left out because of a problem."""
     return tuple(_added(kind, point) for kind in KINDS for point in _points(kind))
 
 

@@ -22,7 +22,7 @@ from linearizability.verdict import Anomaly
 FAULTS_MAX = 4
 """Named as the cause of one anomaly."""
 AROUND = 2
-"""So many offsets before and after each that the anomaly names."""
+"""How many offsets are shown before and after each one that the anomaly names."""
 OFFSETS_MAX = 3
 LINES_MAX = 8
 """Of one node's log, for one anomaly."""

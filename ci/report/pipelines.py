@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FAILED_MAX = 50
-"""So many failed cases are told in a summary."""
+"""How many failed cases a summary shows."""
 
 
 def check_places(sarif: Path | None, summary: Path | None) -> None:

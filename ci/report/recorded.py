@@ -29,7 +29,8 @@ TRANSACTIONS = (F.BEGIN.value, F.COMMIT.value, F.ABORT.value)
 
 @dataclass(frozen=True)
 class Recorded:
-    """The content of a run directory. problem: why its history cannot be read, if it cannot."""
+    """The content of a run directory. problem: the reason why its history cannot be read, or
+    empty."""
 
     directory: Path
     facts: dict[str, Any]

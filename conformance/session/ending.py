@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from conformance.connection import PATIENCE, NoAnswer
 
 SILENT_CASES_MAX = 6
-"""So many cases in a row without any answer, and the target is taken for silent."""
+"""After this many cases in a row without any answer, the target counts as silent."""
 ASKED_BEFORE_EACH_CASE = frozenset({"ApiVersions", "Metadata"})
 """What even a target answers that serves nothing."""
 

@@ -136,8 +136,8 @@ def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def marked(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records read raw with the marker behind them: where both stand, and who read it
-    when."""
+    """Return the records read raw with the marker that follows them: the offsets of both, and which
+    operation read them when."""
     marker = pl.when(pl.col("control").is_not_null()).then(pl.col("offset"))
     return (
         raw_records(events)

@@ -74,8 +74,8 @@ class HighWatermark(Checker):
 
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the leaders' answers, one row per operation and partition. `reach`: behind the last
-    stable offset and the last record that was read raw with it."""
+    """Return the leaders' answers, one row per operation and partition. `reach`: the higher of the
+    last stable offset and the end of the records that it read raw."""
     given = (
         events.filter(IS_RAW & pl.col("replica").is_null())
         .group_by(*KEY, "op_id")

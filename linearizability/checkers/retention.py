@@ -227,8 +227,8 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return of each partition the answer of a leader with the most overdue acknowledged record:
-    due_ms, when it should have been gone, told_ms, when the leader was asked."""
+    """Return, for each partition, the leader's answer that shows the most overdue acknowledged
+    record. due_ms: when the record should have been gone. told_ms: when the leader was asked."""
     is_timed = pl.col("timestamp_ms").is_not_null()
     ahead_ms = pl.col("timestamp_ms") - pl.col("clock_ms") - pl.col("t_invoke_ns") // 1_000_000
     allowed = (

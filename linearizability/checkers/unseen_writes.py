@@ -22,14 +22,15 @@ committed, it is torn (`torn_transactions`)."""
 
 
 class UnseenWrites(Checker):
-    """No successful poll delivered a record that was acknowledged under acks=all (plain with an
-    offset, or of a committed transaction) before a complete read began, within what that read
-    covered. What only another record shows to be committed is left to `torn_transactions`.
+    """A record was acknowledged under acks=all before a complete read began, and lies within what
+    that read covered, but no successful poll delivered it. The record is plain and has an offset,
+    or its transaction committed. (If only another record shows that it committed, see
+    `torn_transactions`.)
 
     A complete read covers [log start, high watermark), under read_committed up to the last stable
-    offset (`final_reads.whole_reads`); one without a high watermark covers everything (so a history
-    of Jepsen is marked as complete). Where the read is a consumer's, deliveries to raw readers do
-    not count: what they alone show is late, anything else is lost.
+    offset (`final_reads.whole_reads`). A read without a high watermark covers everything (so a
+    history of Jepsen is marked as complete). If a consumer did the read, deliveries to raw readers
+    do not count: a record that only they saw is late, any other is lost.
     Source: docs, design#replication. Jepsen: unseen. Counted: records so acknowledged and covered.
     """
 

@@ -55,7 +55,7 @@ def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
 
 
 def _following(history: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each record behind one of another transaction, with that one (`_before`)."""
+    """Return each record that follows one of another transaction, with that one (`_before`)."""
     record = ["txn", "value", "offset", "op_id"]
     committed = history.filter((pl.col("f") == F.COMMIT.value) & IS_OK).select("txn").unique()
     return (

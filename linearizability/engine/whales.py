@@ -24,7 +24,7 @@ from linearizability.history import PARTITION
 from linearizability.plans import collect
 
 SLICE_ROWS = 2_000_000
-"""Outcomes are worked out of about so many rows at once."""
+"""Outcomes are worked out for about this many rows at once."""
 ORDER = ("op_id", "record_index")
 _ARRIVAL, _FILE = "arrival", "file"
 

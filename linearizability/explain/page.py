@@ -24,9 +24,9 @@ from linearizability.verdict import Anomaly, Verdict
 
 FILE = "explained.html"
 PER_GROUP = 3
-"""So many anomalies of one group are explained: its example, and those of kinds not told before."""
+"""How many anomalies of a group are explained: its example, and those of kinds not told before."""
 GROUPS_MAX = 8
-"""Of so many groups the example is explained, of further ones only what is of a new kind."""
+"""How many groups have their example explained; of others, only anomalies of a new kind are."""
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:80em;margin:2em auto;padding:0 1em;"
     "background:var(--ground);color:var(--text)}.drawing{overflow-x:auto;padding:.6em;"

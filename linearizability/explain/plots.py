@@ -96,9 +96,9 @@ def rect(x: float, y: float, width: float, height: float, css: str, title: str =
 def bands(
     scale: TimeScale, faults: Sequence[Fault], top: float, bottom: float, final_s: float | None
 ) -> list[str]:
-    """Draw the background of the operations: bands of faults, and where the final reads began.
-    Faults that overlap are one band, since a reader only compares with when something was broken.
-    """
+    """Return the SVG elements behind the operations: a band for each time with faults, and a line
+    where the final reads began. Faults that overlap share a band, since a reader only asks when
+    something was broken."""
     parts = []
     for together in overlapping(faults):
         x = scale.x(together[0].start_s)
@@ -117,7 +117,7 @@ SECONDS_MIN = 1e-4
 
 
 def time_axis(scale: TimeScale, y: float) -> list[str]:
-    """Draw ticks below a figure, the last one with its unit."""
+    """Return the SVG elements of the ticks below a figure, the last one with its unit."""
     span = scale.end_s - scale.start_s
     size, unit = next((u for u in UNITS[1:] if span >= u[0]), UNITS[-1])
     if span >= SECONDS_MIN:
@@ -155,7 +155,8 @@ def fault_rows(faults: Sequence[Fault]) -> list[int]:
 
 
 def fault_lane(scale: TimeScale, faults: Sequence[Fault], rows: list[int]) -> list[str]:
-    """Draw the faults by name above the bands, in their rows (`fault_rows`)."""
+    """Return the SVG elements of the faults' names above the bands, in their rows
+    (`fault_rows`)."""
     if not faults:
         return []
     parts = [text(scale.left - 8, 13, "faults", "tick", "end")]

@@ -22,7 +22,7 @@ THERE = {"partition": 1}
 
 
 def GIVES(epoch: int, **more: Any) -> Row:
-    """InitProducerId answers producer 7 with this epoch."""
+    """Return an InitProducerId that is answered producer id 7 with this epoch."""
     return {"f": "init_producer", "producer_id": 7, "producer_epoch": epoch} | more
 
 

@@ -40,7 +40,7 @@ class Event(NamedTuple):
     """Its index."""
     time_ns: int
     process: int | None
-    """None: not a client (the nemesis)."""
+    """None for the nemesis, which is not a client."""
     type: str
     f: str
     value: Any
@@ -166,8 +166,9 @@ def _check_order(
 
 
 def _check_client(raw: dict[str, Any], line: int, source: str) -> None:
-    """Raise HistoryError for a client's operation that would be left out: under a process that is
-    no number, or of a name that we do not know."""
+    """Raise HistoryError for a client's operation that the import would silently leave out: its
+    process is not a number, its `f` is unknown and its value may name records, or its value names
+    records although its `f` may not."""
     process, f, value = raw["process"], raw["f"], raw.get("value")
     if isinstance(process, str):
         is_clients = f in WITH_MICRO_OPERATIONS or f in WITH_KEYS or names_records(value)

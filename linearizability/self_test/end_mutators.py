@@ -44,7 +44,7 @@ def commit_unasked(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a raw read shows no marker behind a record, though readers were beyond it
+    """Plant an anomaly: a raw read shows no marker after a record, though readers had passed it
     before."""
     if is_compacted(rows):
         return None
@@ -233,7 +233,8 @@ def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
 
 
 def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
-    """Return whether the last stable offset was known to lie behind the record before a time."""
+    """Return whether an operation that ended before this time showed a last stable offset above the
+    record."""
     for row in rows:
         done_ns = row.get("t_complete_ns")
         if row.get("partition") != send["partition"] or done_ns is None or done_ns >= began_ns:

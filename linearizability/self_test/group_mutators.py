@@ -1,4 +1,4 @@
-"""Ways to break what groups owe their members (see `mutators`), where the model watches them."""
+"""Ways to break what groups owe their members, where the model watches them (see `mutators`)."""
 
 from __future__ import annotations
 

@@ -222,8 +222,7 @@ def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:
 
 
 def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a log begins behind an acknowledged record, though nobody asked for
-    that."""
+    """Plant an anomaly: a log starts after an acknowledged record, though nobody asked for that."""
     known = [row for row in rows if row["f"] == F.TOPIC.value]
     if not known or any(word in known[0]["settings"] for word in ('"5"', "bytes")):
         return None

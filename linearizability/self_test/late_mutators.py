@@ -157,8 +157,8 @@ def _with_settings(rows: list[Row], settings: dict[str, str]) -> list[Row]:
 
 
 def append_below_what_was_read(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a record is sent after a poll had been given what stands behind it, which
-    nobody had been told to be there."""
+    """Plant an anomaly: a record is sent only after a poll had received a later one, which nobody
+    had been told to be there."""
     sends = [row for row in sent_once(rows).values() if is_acked(row) and row["txn"] is None]
     reads = data_rows(rows)
     if not sends or not reads:

@@ -62,7 +62,7 @@ def places_seen(rows: list[Row]) -> Mapping[tuple[int, int | None], set[int]]:
 
 
 def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
-    """Return the history without any read of the record, by followers neither."""
+    """Return the history without any read of the record, from leaders or followers."""
     gone = (send["partition"], send["value"])
     return [row for row in rows if not _is_data(row) or (row["partition"], row["value"]) != gone]
 

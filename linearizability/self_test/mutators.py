@@ -1,7 +1,7 @@
 """Ways to break a valid history: each plants one anomaly, which its checker must find (`clauses`).
 
-A mutator takes the rows of a valid history with the model's truth (`truth`) and gives broken ones,
-or None where this history holds nothing to break. What it plants is what the named checker's
+A mutator takes the rows of a valid history with the model's truth (`truth`) and returns the broken
+ones, or None if this history holds nothing to break. What it plants is what the named checker's
 docstring calls an anomaly, so that a checker which misses it is wrong.
 """
 

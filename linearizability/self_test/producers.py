@@ -279,7 +279,7 @@ def _decide(world: World, producer: Producer, touched: list[Partition], end: str
 
 
 def _marker(producer: Producer, partition: Partition, end: str, epoch: int, txn: int) -> Actor:
-    """Write the marker until it is replicated."""
+    """Write the marker, again if it is lost, until it is replicated; then end the transaction."""
     while True:
         marker = Entry(None, end, producer.producer_id, epoch, -1, 0, True, txn=txn)
         offset = partition.append([marker])

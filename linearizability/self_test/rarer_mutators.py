@@ -1,4 +1,4 @@
-"""Ways to break a history of which only some histories have room (see `mutators`)."""
+"""Ways to break a history that only some histories have room for (see `mutators`)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def keep_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a log begins behind a record that is younger than retention.ms (ten
+    """Plant an anomaly: a log starts after a record that is younger than retention.ms (ten
     minutes)."""
     if is_compacted(rows):
         return None

@@ -62,7 +62,7 @@ def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader looks up the time of a record, and is sent to one behind it."""
+    """Plant an anomaly: a reader looks up the time of a record, and is sent to a later one."""
     starts = log_starts(rows)
     timed = [
         row

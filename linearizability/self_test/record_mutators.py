@@ -1,4 +1,4 @@
-"""Ways to change what a record is beside its value (see `mutators`)."""
+"""Ways to change what belongs to a record besides its value (see `mutators`)."""
 
 from __future__ import annotations
 

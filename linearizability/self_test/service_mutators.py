@@ -1,4 +1,4 @@
-"""More ways to break a valid history (see `mutators`): of what readers and the service promise."""
+"""Ways to break the promises to readers, and those of the service (see `mutators`)."""
 
 from __future__ import annotations
 

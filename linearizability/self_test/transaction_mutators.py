@@ -103,8 +103,8 @@ def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: the transaction that consumed an input aborted, and the group goes on
-    behind the input."""
+    """Plant an anomaly: the transaction that consumed an input aborted, and the group goes on after
+    the input."""
     if is_compacted(rows) or any(map(_may_have_been_given_anything, rows)):
         return None
     starts = log_starts(rows)
@@ -159,7 +159,7 @@ def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
 
 
 def _commit_markers(rows: list[Row]) -> dict[int, Row]:
-    """Return value -> the COMMIT marker that a raw read found behind it."""
+    """Return value -> the COMMIT marker that a raw read found for it."""
     found: dict[int, Row] = {}
     waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     raw = [

@@ -67,7 +67,7 @@ def _places(anomaly: Anomaly, records: Sequence[Record]) -> tuple[Place, ...]:
 def _when(
     anomaly: Anomaly, family: Family, records: Sequence[Record], scene: Scene
 ) -> tuple[int, int]:
-    """Return from when until when an anomaly happened."""
+    """Return when an anomaly began and ended."""
     rows = [scene.operations[op] for op in anomaly.operations if op in scene.operations]
     sends = [record.send for record in records if record.send is not None]
     if family is Family.LOSS and sends:

@@ -82,7 +82,8 @@ def _is_cut(cases: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> bo
 
 
 def _together(cases: Sequence[Case]) -> list[list[Case]]:
-    """Return the cases that have one cause, the one to tell first at the head of each."""
+    """Return the cases grouped by common cause; the first of each group is the one to tell
+    first."""
     parent = list(range(len(cases)))
 
     def root(i: int) -> int:
@@ -119,8 +120,9 @@ def _causes(case: Case) -> Iterator[Hashable]:
 
 
 def _telling_first(case: Case) -> tuple[object, ...]:
-    """Order by how much a case tells: the most serious, proven against the broker, of a record of
-    which the whole way is known, by the checker that says it best, the earliest."""
+    """Return a sort key that puts first the case that tells most: the most serious, then one proven
+    against the broker, then one whose record is known from its send to its place, then the checker
+    that says it best, then the earliest."""
     way = [record.send is not None and record.offset is not None for record in case.records]
     return (
         case.family.rank,

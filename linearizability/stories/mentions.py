@@ -18,10 +18,10 @@ from linearizability.history import F, Type
 from linearizability.verdict import Anomaly
 
 OPERATIONS_MAX = 64
-"""So many operations of one anomaly are looked at."""
+"""How many operations of one anomaly are looked at."""
 NUMBERS_MAX = 12
 RECORDS_MAX = 8
-"""So many records of one anomaly are taken."""
+"""How many records of one anomaly are taken."""
 OFFSETS = re.compile(r"(?:offsets? |@)((?:\d+(?:, | and | to )?)+)")
 NUMBER = re.compile(r"-?\d+")
 INT64 = range(-(2**63), 2**63)

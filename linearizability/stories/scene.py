@@ -193,7 +193,8 @@ def _with_fates(
 
 
 def _sends(rows: pl.DataFrame) -> dict[Any, Row]:
-    """Return the send of each value: of several the one that ended best, and first."""
+    """Return the send of each value. If there are several, return the one with the best outcome,
+    and of those the first."""
     order = pl.col("type").replace_strict({"ok": 0, "info": 1, "fail": 2}, default=3)
     sent = rows.filter(pl.col("f") == F.SEND.value).sort(order, "t_invoke_ns", maintain_order=True)
     once = sent.unique(VALUE, keep="first", maintain_order=True)
@@ -203,8 +204,9 @@ def _sends(rows: pl.DataFrame) -> dict[Any, Row]:
 def _sights(
     ours: pl.DataFrame, read_whole: pl.DataFrame
 ) -> tuple[dict[Any, Row], dict[Any, tuple[int, ...]]]:
-    """Return of each value the last sight of it before the final phase, and where it stands.
-    read_whole: the partitions that the final phase read whole: what it did not find is gone."""
+    """Return for each value the last poll before the final phase that saw it, and the offsets at
+    which it still stands in the end. In the partitions of `read_whole`, which the final phase read
+    whole, a value that it did not find is gone."""
     polls = ours.filter(pl.col("f") == F.POLL.value)
     final = pl.col("final").fill_null(False)
     running = polls.filter(~final).unique(VALUE, keep="last", maintain_order=True)

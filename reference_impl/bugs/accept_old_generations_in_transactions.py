@@ -19,11 +19,11 @@ class AcceptOldGenerationsInTransactions(Rules):
     """
 
     def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
-        """Ask only who commits without a transaction."""
+        """Check only commits outside transactions."""
         if not committer.in_transaction:
             super().check_committing_member(group, committer)
 
     def check_generation(self, group: ClassicGroup, committer: Committer) -> None:
-        """Ask only who commits without a transaction."""
+        """Check only commits outside transactions."""
         if not committer.in_transaction:
             super().check_generation(group, committer)

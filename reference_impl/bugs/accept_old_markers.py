@@ -18,4 +18,4 @@ class AcceptOldMarkers(Rules):
     """
 
     def check_marker(self, partition: Partition, marker: Marker) -> None:
-        """Accept the marker of every coordinator."""
+        """Check nothing, so that markers of old epochs are written."""

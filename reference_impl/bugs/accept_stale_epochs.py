@@ -19,6 +19,6 @@ class AcceptStaleEpochs(Rules):
     def check_commit_epoch(
         self, member: ConsumerMember, epoch: int, partition: TopicIdPartition
     ) -> None:
-        """Refuse what lies in the future."""
+        """Refuse only epochs above the member's, and let older ones pass."""
         if epoch > member.epoch:
             super().check_commit_epoch(member, epoch, partition)

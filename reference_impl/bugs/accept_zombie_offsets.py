@@ -17,7 +17,7 @@ class AcceptZombieOffsets(Rules):
     """
 
     def check_offset_writer(self, partition: Partition, producer_id: int, epoch: int) -> None:
-        """Ask nobody."""
+        """Check nothing, so that older epochs of the producer may commit."""
 
     def check_producer(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
-        """Ask nobody, where it would be found out sooner."""
+        """Check nothing here either: this check comes first, and would refuse the same producer."""

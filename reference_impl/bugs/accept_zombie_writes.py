@@ -8,8 +8,8 @@ from reference_impl.core.partitions.partition import Partition
 
 
 class AcceptZombieWrites(AdmitFencedProducers):
-    """Real-world kin: leaders that look for gaps in the sequences, and take another epoch for a new
-    beginning.
+    """Real-world kin: leaders that check the sequences for gaps, but accept any other epoch as a
+    fresh start.
 
     Breaks:     once a newer epoch has written to a partition, a batch of an older one is refused
                 (KIP-98; ProducerAppendInfo.checkProducerEpoch). The coordinator lets the
@@ -20,7 +20,7 @@ class AcceptZombieWrites(AdmitFencedProducers):
     """
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
-        """Let older epochs pass."""
+        """Check only batches of the newest epoch, and let older ones pass."""
         entry = partition.log.producer_state.entry(batch.header.producer_id)
         if entry is None or batch.header.producer_epoch >= entry.producer_epoch:
             super().check_sequence(partition, batch)

@@ -34,7 +34,7 @@ class AcknowledgeBeforeAppend(Rules):
         self._late: dict[tuple[str, int], tuple[Partition, ValidatedBatch, int]] = {}
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """Promise what the append would have done, and put it off."""
+        """Return the result that the append will have, and put the append off."""
         self._late[partition.topic, partition.index] = (partition, batch, now_ms)
         base_offset = partition.log.log_end_offset
         is_stamped = partition.config.uses_log_append_time
@@ -51,7 +51,7 @@ class AcknowledgeBeforeAppend(Rules):
         return True
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Append the batch that is late before another one of the partition is judged."""
+        """Append the partition's batch that was put off, before the next one is checked."""
         late = self._late.pop((partition.topic, partition.index), None)
         if late is not None:
             super().append(*late)
@@ -63,7 +63,7 @@ class AcknowledgeBeforeAppend(Rules):
         return bool(self._late)
 
     def _append_all(self, broker: Broker) -> None:
-        """Keep every promise."""
+        """Append every batch that was put off."""
         late, self._late = self._late, {}
         for partition, batch, now_ms in late.values():
             if broker.replicas.get(partition.topic, partition.index) is partition:
@@ -72,7 +72,7 @@ class AcknowledgeBeforeAppend(Rules):
 
 
 class LateNode(Node):
-    """A node that looks after what its rules put off."""
+    """A node that performs the appends which its rules put off."""
 
     _timer_runs = False
 

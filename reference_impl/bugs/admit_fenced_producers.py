@@ -20,7 +20,7 @@ class AdmitFencedProducers(Rules):
     """
 
     def check_producer(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
-        """Compare the ids."""
+        """Check the producer id, and ignore the epoch."""
         try:
             super().check_producer(transaction, producer_id, epoch)
         except Refused as refused:

@@ -17,6 +17,6 @@ class AgeFromOldestRecord(Rules):
     """
 
     def last_written_ms(self, segment: Segment) -> int:
-        """Take the first batch."""
+        """Return the time of the segment's first batch instead of its newest record."""
         first = segment.first_timestamp
         return first if first >= 0 else segment.created_ms

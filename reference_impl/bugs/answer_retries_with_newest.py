@@ -18,7 +18,8 @@ class AnswerRetriesWithNewest(Rules):
     """
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Find the batch, and answer the last."""
+        """Find the batch that was sent again, but return the offsets of the producer's newest
+        one."""
         first = super().duplicate_of(partition, batch)
         entry = partition.log.producer_state.entry(batch.header.producer_id)
         if first is None or entry is None:

@@ -18,5 +18,5 @@ class BeginBehindUndecided(Rules):
     """
 
     def latest_offset(self, partition: Partition, isolation_level: int) -> int:
-        """Return where the log ends."""
+        """Return the high watermark whatever the isolation level."""
         return partition.high_watermark

@@ -19,7 +19,7 @@ class BreakAtSequenceWrap(Rules):
     """
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
-        """Require the sum."""
+        """Refuse every sequence below the producer's last, also the 0 after 2^31 - 1."""
         super().check_sequence(partition, batch)
         entry = partition.log.producer_state.entry(batch.header.producer_id)
         if entry is None or not entry.batches:

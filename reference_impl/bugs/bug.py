@@ -31,15 +31,15 @@ class Bug:
     rules: type[Rules]
     kind: Kind
     caught_by: tuple[str, ...]
-    """The checkers of which one must find it; another's finding proves nothing. None if only
-    requests show it that no client library sends: then `cases` must."""
+    """The checkers of which one must find it; another's finding proves nothing. Empty if only
+    requests that no client library sends show it: then `cases` must."""
     workload: str = "appends"
     nemesis: str = "none"
-    """Under which it shows."""
+    """The nemesis under which it shows."""
     config: Mapping[str, str] = field(default_factory=dict)
-    """The broker's, with which it shows."""
+    """The broker configuration with which it shows."""
     client: str = "confluent"
-    """The clients to ask, if others do not survive to report it, or do not ask."""
+    """The client library to use, if others do not survive to report it, or do not ask."""
     seconds_min: float = 0.0
     """How long a run must last, if the time that the judges must allow is longer than most runs."""
     node: type[Node] = Node

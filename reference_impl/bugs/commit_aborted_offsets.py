@@ -20,5 +20,5 @@ class CommitAbortedOffsets(Rules):
     def offset_in_force(
         self, known: CommittedOffset | None, pending: CommittedOffset, *, committed: bool
     ) -> CommittedOffset | None:
-        """Take the end for a commit."""
+        """Return the pending offset even if the transaction was aborted."""
         return super().offset_in_force(known, pending, committed=True)

@@ -23,7 +23,7 @@ class CommitDecidedAborts(Rules):
         self._chosen: Transaction | None = None
 
     def is_committed(self, transaction: Transaction) -> bool:
-        """Say yes for all partitions of every eighth."""
+        """Return True also for every partition of every eighth transaction that is to abort."""
         if transaction.state is State.PREPARE_COMMIT:
             return True
         if transaction is not self._chosen:

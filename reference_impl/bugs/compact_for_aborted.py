@@ -17,5 +17,5 @@ class CompactForAborted(Rules):
     """
 
     def replaces_older(self, header: BatchHeader, transactions: CleanedTransactions) -> bool:
-        """Count every record."""
+        """Return True also for records of aborted transactions."""
         return True

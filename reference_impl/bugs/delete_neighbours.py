@@ -28,7 +28,7 @@ class DeleteNeighbours(Rules):
     def write_commits(
         self, log: GroupLog, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None
     ) -> int:
-        """Remember whom there is."""
+        """Remember the group, then write its commits."""
         self._groups.add(group_id)
         return super().write_commits(log, group_id, records, writer)
 

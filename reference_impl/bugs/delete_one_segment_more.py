@@ -16,5 +16,5 @@ class DeleteOneSegmentMore(Rules):
     """
 
     def exceeds_size(self, size_bytes: int, segment_bytes: int, retention_bytes: int) -> bool:
-        """Count the segment itself."""
+        """Return whether the log is too long with the segment, not without it."""
         return size_bytes >= retention_bytes

@@ -18,6 +18,6 @@ class DropHeadersInCleaning(Rules):
     """
 
     def cleaned(self, record: Record, moved_ms: int) -> Record:
-        """Keep key, value and time."""
+        """Return the record without its headers."""
         kept = super().cleaned(record, moved_ms)
         return kept if record.value is None else replace(kept, headers=[])

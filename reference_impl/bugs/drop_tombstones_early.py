@@ -19,5 +19,5 @@ class DropTombstonesEarly(Rules):
     """
 
     def tombstone_may_go(self, header: BatchHeader, now_ms: int) -> bool:
-        """Drop a tombstone although readers have not seen it."""
+        """Return True, although readers may not have seen the tombstone."""
         return True

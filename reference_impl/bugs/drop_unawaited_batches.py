@@ -26,12 +26,12 @@ class DropUnawaitedBatches(Rules):
         self._acks, self._batches = ACKS_ALL, 0
 
     def check_enough_replicas(self, partition: Partition, acks: int) -> None:
-        """Note what the producer waits for."""
+        """Note the producer's acks, then check."""
         self._acks = acks
         super().check_enough_replicas(partition, acks)
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """Answer an append, but lose one batch in twenty."""
+        """Append the batch, but under acks=0 or 1 lose one in twenty, and answer all the same."""
         self._batches += 1
         if self._acks == ACKS_ALL or self._batches % EVERY:
             return super().append(partition, batch, now_ms)

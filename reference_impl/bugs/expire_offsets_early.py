@@ -18,5 +18,5 @@ class ExpireOffsetsEarly(Rules):
     """
 
     def offsets_retention_ms(self, minutes: int) -> int:
-        """Take the number for seconds."""
+        """Return the time as if the minutes were seconds."""
         return minutes * SECOND_MS

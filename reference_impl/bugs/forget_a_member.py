@@ -22,7 +22,7 @@ class ForgetAMember(Rules):
         self._asked = 0
 
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
-        """Forget one of the last generation."""
+        """Return an empty assignment for the member with the highest id."""
         self._asked += 1
         is_last = member.member_id == max(given_out, default="")
         if is_last and len(given_out) > 1:

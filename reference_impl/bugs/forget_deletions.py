@@ -17,5 +17,5 @@ class ForgetDeletions(Rules):
     """
 
     def delete_records(self, partition: Partition, before: int) -> int:
-        """Say what a deletion would have said."""
+        """Return what a deletion would answer, and delete nothing."""
         return max(before, partition.log.log_start_offset)

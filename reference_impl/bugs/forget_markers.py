@@ -27,7 +27,7 @@ class ForgetMarkers(Rules):
     def unmarked(
         self, transaction: Transaction, marked: Collection[PartitionKey]
     ) -> Sequence[PartitionKey]:
-        """Leave the last partition out."""
+        """Return the partitions without the last one, now and then."""
         partitions = super().unmarked(transaction, marked)
         if len(partitions) < 2:
             return partitions

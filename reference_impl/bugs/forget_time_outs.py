@@ -22,5 +22,5 @@ class ForgetTimeOuts(Rules):
     """
 
     def loaded(self, transactional_id: str, value: Struct) -> Transaction:
-        """Let it begin in the far future."""
+        """Return the loaded transaction with a start in the far future."""
         return replace(super().loaded(transactional_id, value), start_ms=FAR_AWAY_MS)

@@ -18,5 +18,5 @@ class GivePartsTwice(Rules):
     """
 
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
-        """Give every member the largest part instead of its own."""
+        """Return the largest assignment for every member, instead of its own."""
         return max(given_out.values(), key=len, default=b"")

@@ -10,9 +10,11 @@ from reference_impl.core.rules import Rules
 class GreetTheDead(Rules):
     """Real-world kin: coordinators that look for the group of a heartbeat, and not for the member.
 
-    Breaks: a member that was removed learns it from its next heartbeat, and joins again (KIP-62;
-    UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION). Caught by: the conformance cases of SyncGroup. A client
-    library commits soon, and learns by that. Within: one examination.
+    Breaks:     a member that was removed learns it from its next heartbeat, and joins again
+                (KIP-62; UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION).
+    Caught by:  the conformance cases of SyncGroup. A client library commits soon, and learns it
+                by that.
+    Within:     one examination.
     """
 
     def __init__(self) -> None:
@@ -21,7 +23,7 @@ class GreetTheDead(Rules):
     def check_speaker(
         self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
     ) -> Member:
-        """Remember everybody."""
+        """Return the member even if it was removed or its generation is old."""
         try:
             member = super().check_speaker(group, member_id, instance_id, generation)
         except Refused:

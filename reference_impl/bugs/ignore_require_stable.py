@@ -21,5 +21,5 @@ class IgnoreRequireStable(Rules):
     """
 
     def unstable(self, pending: PendingOffsets, group_id: str) -> Sequence[TopicPartition]:
-        """Hide what is pending."""
+        """Return nothing, as if no transaction had offsets pending."""
         return ()

@@ -17,5 +17,5 @@ class KeepEpochs(Rules):
     """
 
     def next_epoch(self, transaction: Transaction) -> int:
-        """Begin at 0, and stay there."""
+        """Return the epoch that the transaction has, 0 for a new one, instead of the next."""
         return max(transaction.producer_epoch, 0)

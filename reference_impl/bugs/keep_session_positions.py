@@ -18,6 +18,6 @@ class KeepSessionPositions(Rules):
     """
 
     def renewed(self, known: Wanted, asked: Struct) -> Struct:
-        """Keep the row that lies further on."""
+        """Return the session's old row if its fetch offset is the higher one."""
         is_behind = asked.fetch_offset < known.params.fetch_offset
         return known.params if is_behind else super().renewed(known, asked)

@@ -23,7 +23,7 @@ class KeepTimesOfCompressed(Rules):
     def validated_batch(
         self, partition: Partition, data: memoryview | bytearray, now_ms: int
     ) -> ValidatedBatch:
-        """Stamp what is not compressed."""
+        """Set the append time only in batches that are not compressed."""
         if read_header(data).compression is Compression.NONE:
             return super().validated_batch(partition, data, now_ms)
         as_created = replace(partition.config, message_timestamp_type="CreateTime")

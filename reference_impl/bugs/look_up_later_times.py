@@ -17,5 +17,5 @@ class LookUpLaterTimes(Rules):
     """
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
-        """Look for what is later by a millisecond."""
+        """Return the first record that is later than the timestamp, and not one of that time."""
         return super().offset_at_time(partition, timestamp + 1)

@@ -19,4 +19,4 @@ class LoseDeletions(Rules):
     """
 
     def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
-        """Write nothing."""
+        """Write no tombstones, so that the deletion is in memory only."""

@@ -25,7 +25,7 @@ class LoseTransactionalOffsets(Rules):
     def offset_in_force(
         self, known: CommittedOffset | None, pending: CommittedOffset, *, committed: bool
     ) -> CommittedOffset | None:
-        """Take one commit in twelve for an abort."""
+        """Return the former offset for one commit in twelve, as if it were an abort."""
         self._ends += committed
         is_lost = committed and self._ends % EVERY == 0
         return super().offset_in_force(known, pending, committed=committed and not is_lost)

@@ -19,5 +19,5 @@ class NeverEndLoadedSessions(Rules):
     """
 
     def members_to_expect(self, loaded: Mapping[str, AnyMember]) -> Collection[AnyMember]:
-        """Expect nobody."""
+        """Return nobody, so that no session of a loaded group has a timer."""
         return ()

@@ -18,5 +18,5 @@ class NeverEndSessions(Rules):
     """
 
     def session_has_ended(self, member: Member) -> bool:
-        """Wait on."""
+        """Return False, so that no session ever ends."""
         return False

@@ -18,7 +18,7 @@ class RememberNewestBatch(Rules):
     """
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Compare with the newest batch."""
+        """Return the earlier append only if it is the producer's newest batch."""
         entry = partition.log.producer_state.entry(batch.header.producer_id)
         if entry is None or not entry.batches:
             return None
@@ -26,6 +26,6 @@ class RememberNewestBatch(Rules):
         return super().duplicate_of(partition, batch) if is_newest else None
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
-        """Take an older batch for one that is missing still."""
+        """Let older batches that were sent again pass, so that they are appended twice."""
         if super().duplicate_of(partition, batch) is None:
             super().check_sequence(partition, batch)

@@ -17,7 +17,8 @@ class ResetPastStart(Rules):
     """
 
     def earliest_offset(self, partition: Partition) -> int:
-        """Round up, where there is a second segment."""
+        """Return the base offset of the second segment, if there is one, instead of the log
+        start."""
         start = super().earliest_offset(partition)
         bases = [base for base in partition.log.segment_base_offsets if base > start]
         return bases[0] if bases else start

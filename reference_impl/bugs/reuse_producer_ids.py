@@ -19,4 +19,4 @@ class ReuseProducerIds(Rules):
     """
 
     def reserve_producer_ids(self, metadata: MetadataLog, block: Struct, now_ms: int) -> None:
-        """Remember it, and write nothing down."""
+        """Write nothing, so that the block is given out again after a restart."""

@@ -21,7 +21,7 @@ class RoundDeletionsDown(Rules):
         self._deletions = 0
 
     def delete_records(self, partition: Partition, before: int) -> int:
-        """Stop one short at every third, and answer what was asked for."""
+        """Delete one record too few every third time, but return the offset that was asked for."""
         self._deletions += 1
         if self._deletions % EVERY or before <= partition.log.log_start_offset + 1:
             return super().delete_records(partition, before)

@@ -18,5 +18,5 @@ class ShiftCleanedTimes(Rules):
     """
 
     def cleaned(self, record: Record, moved_ms: int) -> Record:
-        """Copy the delta as it is."""
+        """Return the record with its old timestamp delta, although the base has changed."""
         return super().cleaned(record, 0)

@@ -21,7 +21,8 @@ class SkipLargeBatches(Rules):
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Take the smaller one of two that do not fit."""
+        """Return the next batch if the first does not fit into `max_bytes` and the next is
+        smaller."""
         found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None or found.size <= max_bytes:
             return found

@@ -20,7 +20,8 @@ class SkipSegmentTails(Rules):
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Take the end of a segment that is nearly read for its end."""
+        """Return the next segment's batches if only the last batch of this segment is left to
+        read."""
         found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         later = [base for base in partition.log.segment_base_offsets if base > offset]
         if found is None or not later or found.first_offset < offset:

@@ -19,4 +19,4 @@ class StopWithoutSync(Rules):
     """
 
     def sync_at_shutdown(self, flush: Callable[[], None]) -> None:
-        """Leave it to the file system."""
+        """Flush nothing, and leave the pages to the file system."""

@@ -19,4 +19,4 @@ class TrustFailedSyncs(Rules):
     """
 
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
-        """Note nothing, so that the next sync is believed."""
+        """Forget the error, so that the next sync passes for a success."""

@@ -11,15 +11,16 @@ class TrustIndexAfterCrash(Rules):
     """Real-world kin: a start that is quick because it reads only what follows the last entry of
     the index, and sanity checks of indexes that were taken out for the same reason.
 
-    Breaks: an offset is given to one record only (design#log). A medium may have the index's entry
-    and not the batch that it points to: then nothing follows, and the log begins to count again.
-    Caught by: workload appends, nemesis torn-writes, config log.flush.interval.messages=1 and
-    log.index.interval.bytes=0, checker inconsistent_offsets. No kill shows it. Within: one run of
-    20 seconds.
+    Breaks:     an offset is given to one record only (design#log). A medium may have the index's
+                entry and not the batch that it points to: then nothing follows, and the log begins
+                to count again.
+    Caught by:  workload appends, nemesis torn-writes, config log.flush.interval.messages=1 and
+                log.index.interval.bytes=0, checker inconsistent_offsets. No kill shows it.
+    Within:     one run of 20 seconds.
     """
 
     def recover_unsynced(
         self, opening: Opening, loaded: Loaded, segment: Segment, following: int | None
     ) -> int:
-        """Trust the indexes, which were right when they were written."""
+        """Return the next offset, trusting the index: read only what follows its last entry."""
         return segment.read_next_offset() if following is None else following

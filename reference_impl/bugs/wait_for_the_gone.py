@@ -19,7 +19,7 @@ class WaitForTheGone(Rules):
         self._most: dict[str, int] = {}
 
     def is_join_over(self, group: ClassicGroup, *, timed_out: bool) -> bool:
-        """Count everybody who was ever there at once."""
+        """Return False until as many members have joined as the group ever had at once."""
         joined = sum(each.awaiting_join is not None for each in group.members.values())
         most = max(joined, self._most.get(group.group_id, 0))
         self._most[group.group_id] = most

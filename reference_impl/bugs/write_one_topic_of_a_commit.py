@@ -22,7 +22,7 @@ class WriteOneTopicOfACommit(Rules):
     def write_commits(
         self, log: GroupLog, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None
     ) -> int:
-        """Write the records of the first topic."""
+        """Write only the commit's records of its first topic."""
         topics = [topic_of(record) for record in records]
         first = [
             record for record, topic in zip(records, topics, strict=True) if topic == topics[0]

@@ -19,4 +19,4 @@ class WriteOutsideTransactions(Rules):
     """
 
     def check_takes_part(self, transaction: Transaction, partition: PartitionKey) -> None:
-        """Ask nobody."""
+        """Check nothing, so that batches outside an open transaction are written."""

@@ -115,7 +115,7 @@ class Poll(Call):
 
     timeout_ms: int
     max_records: int | None = None
-    """None: max.poll.records."""
+    """None means max.poll.records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,5 +257,5 @@ def _check_protocol(config: Config) -> None:
         alien = sorted(config.given.intersection(names))
         if alien and config["group.protocol"] != protocol:
             raise ConfigError(
-                f"{alien[0]} needs group.protocol={protocol}: the other protocol has no such thing"
+                f"{alien[0]} needs group.protocol={protocol}; the other protocol has no such key"
             )

@@ -54,7 +54,8 @@ class WaitingSend:
 
 
 class Producer(Machine):
-    """One producer, from its start to its end."""
+    """The producer as a state machine: it takes the application's calls and the brokers' answers,
+    and asks for what is to be done."""
 
     noun = "producer"
     time_limit = "max.block.ms"

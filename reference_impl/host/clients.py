@@ -4,7 +4,7 @@
         metadata = await producer.send("topic", b"value", key=b"key")
 
 Configuration is by Kafka's own names (`reference_impl/client/config.py`). Errors are ClientError.
-TLS and SASL are in the bootstrap, where it is a `reference_impl.access.Bootstrap`.
+For TLS or SASL, pass a `reference_impl.access.Bootstrap` instead of a plain address.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _speaking(path: str) -> Iterator[None]:
 
 
 def files_open_max() -> int:
-    """Half of what the process may open: the other half is for connections."""
+    """Return half of the files that the process may open: the other half is for connections."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 4096

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 MESSAGES_MAX = 100
-"""So many different messages of one cluster are kept; further ones are left out."""
+"""How many different messages of one cluster are kept; further ones are left out."""
 LEVEL = 4
 """librdkafka's own number of warnings, which are rare, and graver messages."""
 _THREAD = re.compile(r"^.*?\[thrd:[^\]]*\]: ")

@@ -248,7 +248,8 @@ class JavaClient:
         return whole_partitions.read_all(operation, self._bootstrap, attempt, HostError)
 
     def _read_on(self, readings: Readings) -> str | None:
-        """Poll once; note the position reached, behind control records and aborted ones too."""
+        """Poll once, and note the position reached, also after control and aborted records. Return
+        the problem, or None."""
         completion = self._poll(Poll(POLL_MS / 1000))
         if completion.outcome is not Outcome.OK:
             return completion.detail

@@ -104,8 +104,9 @@ class Admin:
     def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None:
-        """Return None when all brokers live, all partitions are led and all replicas are in sync;
-        readable_only: when all partitions are led."""
+        """Return in words what keeps the cluster from being well, or None if all brokers live, all
+        partitions have a leader and all replicas are in sync. readable_only: look at leaders
+        alone."""
         try:
             view = self._cluster.view([topic.name for topic in topics])
         except WireError as error:
@@ -122,8 +123,8 @@ class Admin:
         return None
 
     def answer_to_produce(self, topic: str, nonce: bytes) -> str:
-        """Send a record of the run to partition 0 without any client library; return in a sentence
-        what came of it."""
+        """Send a record of the run to partition 0 without any client library; return a sentence
+        that says what happened."""
         record = Record(payload.encode(0, nonce, key=KEY), KEY)  # a compacted topic wants a key
         batch = RecordBatch([record], base_timestamp=time.time_ns() // 1_000_000).encode()
         told = f"A Produce of one record to {topic}-0 over the raw protocol"

@@ -202,7 +202,8 @@ class WireCluster:
         return found
 
     def end_of_epoch(self, leader: Leader, topic: str, partition: int) -> int:
-        """Send OffsetForLeaderEpoch for the leader's own epoch, which ends where its log does."""
+        """Send OffsetForLeaderEpoch for the leader's own epoch; return where that ends, which is
+        the end of its log."""
         struct = request_definition(ApiKey.OFFSET_FOR_LEADER_EPOCH).struct
         wanted = struct(
             "OffsetForLeaderPartition",

@@ -136,12 +136,14 @@ class Container:
         self.paused = self._frozen = False
 
     def strike(self) -> bool:
-        """Send SIGKILL without waiting, if we may send it: see chaos.means.processes.strike."""
+        """Send SIGKILL without waiting; return whether we may send it (see
+        chaos.means.processes.strike)."""
         self._struck = not self._frozen and self._send(signal.SIGKILL)
         return self._struck
 
     def stands_still(self) -> bool:
-        """Return whether no thread of it runs its program any more after SIGKILL."""
+        """Return whether, after SIGKILL, no thread of the container's process runs its program any
+        more."""
         held = self._held
         return held is None or not processes.runs_its_program(held.pid) or not held.running
 
@@ -155,8 +157,8 @@ class Container:
         self.paused = self._frozen = False
 
     def _send(self, number: signal.Signals) -> bool:
-        """Send a signal to all its processes, its first one's children too, and return whether we
-        may; to those that are forked meanwhile, too."""
+        """Send a signal to all processes of the container, also to children and to those forked
+        meanwhile. Return whether we may."""
         if self._held is None or not self._held.strike(number):
             return False
         sent_to = {self._held.pid}

@@ -242,12 +242,12 @@ def _notes_of_the_dead() -> list[Path]:
 
 
 def sweep(client: Any) -> int:
-    """Remove what is labelled with the name of a dead owner of our pid namespace."""
+    """Remove what is labelled with a dead owner of our pid namespace; return how many things."""
     return _sweep(client, _is_of_the_dead)
 
 
 def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
-    """Remove containers, then the networks that they held."""
+    """Remove containers, then the networks that they held; return how many were removed."""
     containers, networks = _labelled(client, is_meant)
     with asking("remove what was left behind"):
         for container in containers:

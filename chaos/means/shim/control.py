@@ -127,7 +127,8 @@ class Shim:
         return self._fail_once(_SYNC_FAILS_AT, number)
 
     def fail_write(self, number: int, *, only_indexes: bool) -> bool:
-        """Let the first, second … write to a file, or to an index, fail. Return as fail_sync."""
+        """Let the first, second … write to a file, or to an index, fail. Return whether it did,
+        within a bound."""
         _FAILS.pack_into(self._control, _ONLY_INDEXES_AT, only_indexes)
         return self._fail_once(_WRITE_FAILS_AT, number)
 

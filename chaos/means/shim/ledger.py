@@ -83,7 +83,7 @@ class Medium:
         return bool(self._failed)
 
     def _lose_what_failed(self) -> None:
-        """Write zeros where a failed sync wrote nothing; the files keep their sizes."""
+        """Overwrite with zeros what a failed sync did not write. The files keep their sizes."""
         for name, ranges in self._failed.items():
             path = Path(name)
             size = path.stat().st_size if path.exists() else 0
@@ -197,7 +197,8 @@ def _some(sectors: list[tuple[int, int]], rng: Random) -> list[tuple[int, int]]:
 
 
 def _erase(path: Path, ranges: list[tuple[int, int]]) -> None:
-    """Write zeros where nothing was written; the file keeps its size."""
+    """Overwrite these ranges with zeros, as if they had never been written. The file keeps its
+    size."""
     if not ranges:
         return
     with path.open("r+b") as file:

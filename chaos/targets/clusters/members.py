@@ -20,8 +20,8 @@ Members = Sequence[LocalNode]
 
 
 def kill(members: Members) -> list[int]:
-    """Kill the running nodes, all at once; callers that wait for their ports or files kill them
-    again."""
+    """Kill the running nodes, all at once; return their numbers. Callers that wait for their ports
+    or files kill them again."""
     struck = {
         member.number: member.child
         for member in members
@@ -43,8 +43,8 @@ def stand_still(members: Members) -> None:
 
 
 def kill_and_wait(members: Members) -> list[int]:
-    """Kill the processes and wait until they are gone, so that nothing holds their files. Raise
-    TargetError."""
+    """Kill the running nodes and wait until they are gone, so that nothing holds their files;
+    return their numbers. Raise TargetError if one stays."""
     struck = kill(members)
     for member in members:
         if member.child is not None:

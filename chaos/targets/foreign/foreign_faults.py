@@ -91,7 +91,8 @@ def _isolate(cluster: ForeignCluster, fault: Isolate) -> Sequence[int]:
 
 
 def _lose_power(cluster: ForeignCluster, fault: PowerLoss) -> list[int]:
-    """Take the power from all nodes that it means, one right after the other."""
+    """Take the power from every running node that the fault means, one right after the other;
+    return their numbers."""
     struck = []
     for node in cluster.resolve(fault.node):
         member = cluster.member(node)

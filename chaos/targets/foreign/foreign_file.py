@@ -102,12 +102,12 @@ class ForeignNode:
 
 @dataclass(frozen=True)
 class Foreign:
-    """A whole cluster, and the folder that its commands start from."""
+    """The description of a foreign cluster; its commands run in `folder`."""
 
     name: str
     folder: Path
     nodes: tuple[ForeignNode, ...]
-    """None where only `bootstrap` is given: then brokers are what Metadata names."""
+    """Empty if only `bootstrap` is given: then the brokers are those that Metadata names."""
     seeds: tuple[Address, ...]
     client: ClientTable
     reset: tuple[str, ...] | None = None

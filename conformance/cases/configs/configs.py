@@ -118,7 +118,7 @@ def alter(
     resource_type: int = TOPIC,
     validate_only: bool = False,
 ) -> dict[str, int]:
-    """IncrementalAlterConfigs of resources of one type: name -> error code."""
+    """Send IncrementalAlterConfigs for resources of one type; return name -> error code."""
     resources = [
         part(
             "IncrementalAlterConfigs",

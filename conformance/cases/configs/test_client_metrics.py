@@ -29,7 +29,7 @@ def shown(wire: Wire, name: str, version: int | None = None) -> dict[str, tuple[
 
 @contextmanager
 def subscribed(wire: Wire, name: str, version: int | None = None) -> Iterator[None]:
-    """A subscription, removed afterwards: nobody else should be asked for metrics."""
+    """Create a subscription, and remove it afterwards: nobody else should be asked for metrics."""
     changes = [change(key, value) for key, value in GIVEN.items()]
     expect(alter(wire, version, {name: changes}, resource_type=CLIENT_METRICS), {name: 0}, "error")
     try:

@@ -11,7 +11,7 @@ SPEC = "FindCoordinatorRequest.json; KIP-699"
 
 
 def brokers(wire: Wire) -> dict[int, tuple[str, int]]:
-    """Node id -> address, of all brokers."""
+    """Return node id -> address of all brokers."""
     answer = wire.call("Metadata", topics=[])
     return {b.node_id: (b.host, b.port) for b in answer.brokers}
 

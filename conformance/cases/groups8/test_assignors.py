@@ -21,7 +21,7 @@ def indexes(member: ConsumerMember, topic: Topic) -> list[int]:
 def group_of(
     wire: Wire, count: int, *topics: Topic, version: int, assignor: str | None
 ) -> list[ConsumerMember]:
-    """So many members, who share the partitions of these topics."""
+    """Return this many members, which share the partitions of these topics."""
     members = list(settled_pair(wire, *topics, version=version, assignor=assignor))
     while len(members) < count:
         joining = members[0].partner()

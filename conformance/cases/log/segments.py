@@ -39,7 +39,7 @@ def keyed(pairs: list[KeyValue], at_ms: int, **fields: Any) -> bytes:
 
 
 def write(wire: Wire, topic: Topic, *pairs: KeyValue, at_ms: int, **fields: Any) -> int:
-    """Produce one batch, which must succeed; its base offset."""
+    """Produce one batch, which must succeed; return its base offset."""
     answer = wire.produce(topic, keyed(list(pairs), at_ms, **fields))
     expect(answer.error_code, 0, "produce error")
     return int(answer.base_offset)

@@ -13,7 +13,7 @@ DESCRIBE = "DescribeGroupsResponse.json; class ClassicGroup, asDescribedGroup"
 
 
 def delete(wire: Wire, group: str, version: int) -> int:
-    """DeleteGroups of one group: its error code."""
+    """Send DeleteGroups for one group; return its error code."""
     answer = group_connection(wire, group).call("DeleteGroups", version, groups_names=[group])
     expect([r.group_id for r in answer.results], [group], "groups in the answer")
     return int(answer.results[0].error_code)

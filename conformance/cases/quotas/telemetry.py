@@ -28,18 +28,18 @@ class Client:
     client_id: str
 
     def call(self, api: str, version: int = 0, **fields: Any) -> Struct:
-        """One request under the client's id."""
+        """Send one request under the client's id; return the answer."""
         body = request(api, **fields)
         self.connection.send(api, version, body, client_id=self.client_id)
         return self.connection.receive(api, version)[1]
 
     def ask(self, instance_id: UUID = ZERO) -> Struct:
-        """GetTelemetrySubscriptions; the answer whatever it says."""
+        """Send GetTelemetrySubscriptions; return the answer, whatever it says."""
         return self.call(GET, client_instance_id=instance_id)
 
     def push(self, told: Struct, **changes: Any) -> int:
-        """PushTelemetry as an answer to GetTelemetrySubscriptions wants it, but for the changes;
-        the error code."""
+        """Send PushTelemetry as an answer to GetTelemetrySubscriptions wants it, but for the
+        changes; return the error code."""
         fields = {
             "client_instance_id": told.client_instance_id,
             "subscription_id": told.subscription_id,
@@ -55,7 +55,7 @@ def client(wire: Wire, client_id: str | None = None) -> Client:
 
 
 def asked(who: Client, instance_id: UUID = ZERO) -> Struct:
-    """GetTelemetrySubscriptions, which must succeed."""
+    """Send GetTelemetrySubscriptions, which must succeed; return the answer."""
     told = who.ask(instance_id)
     expect(told.error_code, ErrorCode.NONE, "GetTelemetrySubscriptions error")
     return told
@@ -74,7 +74,8 @@ def asked_until(who: Client, metrics: list[str]) -> Struct:
 def subscribed(
     wire: Wire, match: str, metrics: str = METRIC, interval_ms: int = 100
 ) -> Iterator[str]:
-    """A subscription to metrics of matching clients, removed afterwards; its name."""
+    """Create a subscription to metrics of matching clients, and remove it afterwards. Yield its
+    name."""
     name = wire.new_name("subscription")
     given = {"match": match, "metrics": metrics, "interval.ms": str(interval_ms)}
     _alter(wire, name, [change(key, value) for key, value in given.items()])

@@ -67,7 +67,7 @@ class Row:
     until: int = 1 << 15
     """The newest version to ask in: topics have names until there, or clients may ask."""
     refused_as: ResourceType | None = None
-    """Whose error the refusal is, where that is not the type of what is needed."""
+    """The resource type whose error the refusal has, if that is not the type of what is needed."""
 
     def __str__(self) -> str:
         return f"{self.api}-{self.needs[0].name}-{self.needs[1].name}"
@@ -100,7 +100,7 @@ def produce(names: Names, *, transactional_id: str | None = None) -> dict[str, A
 
 
 def fetch(names: Names, replica_id: int = -1) -> dict[str, Any]:
-    """From the beginning, at once."""
+    """Return a Fetch from the beginning that is answered at once."""
     wanted = part(
         "Fetch",
         "FetchPartition",

@@ -23,7 +23,7 @@ BY_TOKEN = ",tokenauth=true"
 
 
 def renewers(*names: str, kind: str = "User") -> list[Struct]:
-    """Rows of CreateDelegationToken: who may renew the token beside its owner."""
+    """Return rows of CreateDelegationToken: who may renew the token besides its owner."""
     return [
         part(CREATE, "CreatableRenewers", principal_type=kind, principal_name=name)
         for name in names
@@ -31,7 +31,7 @@ def renewers(*names: str, kind: str = "User") -> list[Struct]:
 
 
 def owners(*names: str) -> list[Struct]:
-    """Rows of DescribeDelegationToken: whose tokens are asked for."""
+    """Return rows of DescribeDelegationToken: whose tokens are asked for."""
     return [
         part(DESCRIBE, "DescribeDelegationTokenOwner", principal_type="User", principal_name=name)
         for name in names

@@ -50,7 +50,8 @@ def try_to_commit_offset(
     version: int | None = None,
     **changed: Any,
 ) -> int:
-    """TxnOffsetCommit of partition 0, asked again while a coordinator is busy: the error code."""
+    """Send TxnOffsetCommit for partition 0, again while a coordinator is busy; return the error
+    code."""
     version = producer.explicit("TxnOffsetCommit") if version is None else version
     partition = part(
         "TxnOffsetCommit",

@@ -15,8 +15,8 @@ AT_ONCE = 250
 
 
 def raise_epoch(producer: Producer, version: int, above: int) -> list[Struct]:
-    """InitProducerId again and again, until the epoch is above a number, or the producer id
-    changes: the answers of the last round."""
+    """Send InitProducerId again and again, until the epoch is above a number, or the producer id
+    changes. Return the answers of the last round."""
     body = request(
         "InitProducerId", transactional_id=producer.transactional_id, transaction_timeout_ms=60_000
     )

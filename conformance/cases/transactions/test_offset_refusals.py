@@ -27,7 +27,8 @@ ILLEGAL = ErrorCode.ILLEGAL_GENERATION
 
 
 def refused_offset(producer: Producer, group: str, topic: Topic, version: int, **who: Any) -> int:
-    """TxnOffsetCommit that must leave nothing behind, not even after the commit: its error."""
+    """Send a TxnOffsetCommit that must leave no offset, not even after the commit; return its error
+    code."""
     add_offsets(producer, group)
     error = try_to_commit_offset(producer, group, topic, 5, version, **who)
     producer.commit()

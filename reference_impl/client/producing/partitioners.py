@@ -44,7 +44,7 @@ class Partitioner(Protocol):
         """Return a partition from 0 to partitions - 1; `available` are those with a leader."""
 
     def appended(self, partition: int, size: int) -> None:
-        """Note that so many bytes went to a partition."""
+        """Note that this many bytes went to a partition."""
 
 
 class StickyPartitioner:

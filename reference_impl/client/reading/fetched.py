@@ -48,8 +48,8 @@ class FetchedPartition:
         self._records = self._read(row.records or b"")
 
     def take(self, count: int) -> list[ConsumerRecord]:
-        """Return the next records, at most so many. Raise CorruptRecord; what came before was
-        good."""
+        """Return the next records, at most this many. Raise CorruptRecord at a bad batch;
+        `next_offset` then lies after the last good record."""
         taken: list[ConsumerRecord] = []
         while len(taken) < count:
             record = next(self._records, None)

@@ -60,7 +60,7 @@ class Fetcher:
     # --- handing out --------------------------------------------------------------------------
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
-        """Return records of partitions that may be read, and move their positions behind them."""
+        """Return records of partitions that may be read, and move the positions past them."""
         taken: list[ConsumerRecord] = []
         kept: deque[FetchedPartition] = deque()
         while self._buffered and len(taken) < max_records:

@@ -44,7 +44,7 @@ def _start_consumer_group(coordinator: GroupCoordinator, group: ConsumerGroup) -
 
 
 def timer_fired(coordinator: GroupCoordinator, key: TimerKey) -> Iterator[Effect]:
-    """Handle a timer: a member was not heard of in time, or a delay is over."""
+    """Handle a timer: a member was not heard from in time, or a delay is over."""
     _, what, *rest = key
     if what == expiry.EXPIRY:
         yield from expiry.expire_offsets(coordinator)

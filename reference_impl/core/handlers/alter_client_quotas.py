@@ -29,7 +29,7 @@ from reference_impl.wire import ErrorCode, Struct, definition
 RESPONSE = definition("AlterClientQuotasResponse")
 KEYS = (CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE)
 APPLIED_AT_ONCE = 100
-"""So many records are written together, more where one entity changes by more."""
+"""How many records are written together, more where one entity changes by more."""
 EPSILON = 1e-6
 """A rate in bytes is a whole number, but for the inexactness of a float64."""
 

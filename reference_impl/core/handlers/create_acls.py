@@ -21,7 +21,7 @@ from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("CreateAclsResponse")
 APPLIED_AT_ONCE = 100
-"""So many entries are written before other requests have their turn."""
+"""How many entries are written before other requests have their turn."""
 
 
 def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:

@@ -22,7 +22,7 @@ from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DeleteAclsResponse")
 APPLIED_AT_ONCE = 100
-"""So many entries are deleted before other requests have their turn."""
+"""How many entries are deleted before other requests have their turn."""
 
 
 def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:

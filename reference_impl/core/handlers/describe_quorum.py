@@ -70,5 +70,5 @@ def unknown(index: int) -> Struct:
 
 
 def of_topic(name: str, partitions: list[Struct]) -> Struct:
-    """Return the rows of the partitions of one topic."""
+    """Return the row of one topic, which holds the rows of its partitions."""
     return RESPONSE.struct("TopicData", topic_name=name, partitions=partitions)

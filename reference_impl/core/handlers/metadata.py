@@ -124,7 +124,8 @@ def of_name(broker: Broker, request: Request, name: str) -> Struct:
 
 
 def may_create(broker: Broker, request: Request, name: str) -> bool:
-    """Return whether the request may create the topic (auto.create.topics.enable)."""
+    """Return whether the requester is authorized to create the topic: CREATE on the cluster or on
+    the topic."""
     return broker.access.may(request, CREATE_IN_CLUSTER) or broker.access.may(
         request, CREATE_TOPIC, name
     )

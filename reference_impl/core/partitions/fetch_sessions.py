@@ -82,8 +82,8 @@ class Session:
 
     @property
     def worth(self) -> tuple[bool, int]:
-        """The cost of evicting it: followers rank above consumers, then sessions with more
-        partitions above those with fewer (FetchSession.EvictableKey)."""
+        """The cost of evicting the session: followers rank above consumers, and then sessions with
+        more partitions above those with fewer (FetchSession.EvictableKey)."""
         return self.is_follower, len(self.wanted)
 
 

@@ -44,7 +44,7 @@ ENDS_EARLY = "the records end too early"
 
 
 class Window:
-    """The part of a payload that is looked at, while the payload comes in pieces."""
+    """The part of a payload that is in view; the payload comes in pieces."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
@@ -207,7 +207,7 @@ def _walk(
 
 
 def _check_more_may_follow(is_last: bool, size: int, index: int) -> None:
-    """Raise BadRecords if the record cannot go on behind the bytes at hand: they are the last, or
+    """Raise BadRecords if the record cannot continue after the bytes at hand: they are the last, or
     its size is absurd."""
     if size < 0 or is_last or size > UNCOMPRESSED_BYTES_MAX:
         raise BadRecords(f"record {index} has size {size}, which does not fit into the batch")

@@ -23,9 +23,8 @@ class Recovering:
         self.replay_after_snapshot(recovery, taken_at)
 
     def replay_after_snapshot(self, recovery: ProducerRecovery, taken_at: int) -> None:
-        """Add the batches behind the snapshot of the producers, which is as old as its segment
-        (ProducerStateManager.truncateAndReload).
-        """
+        """Add the batches after the snapshot of the producers, which is as old as its segment
+        (ProducerStateManager.truncateAndReload)."""
         recovery.replay_from(taken_at, self.check_batch)
 
     def check_batch(self, batch: memoryview) -> None:

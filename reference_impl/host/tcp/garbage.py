@@ -11,7 +11,7 @@ import gc
 
 NEVER = 1 << 30
 DUE = 10
-"""So many collections of younger objects come before one of all (gc.set_threshold's default)."""
+"""How many collections of younger objects come before one of all (gc.set_threshold's default)."""
 LATEST_S = 60.0
 """So long a collection may be put off."""
 

@@ -69,7 +69,8 @@ class Broker:
         return lines
 
     def logged(self, until: Callable[[list[str]], bool]) -> bool:
-        """Wait until the new lines satisfy; false if they do not in a generous time."""
+        """Wait, within a generous bound, until the new lines satisfy `until`; return whether they
+        do."""
         deadline = time.monotonic() + PATIENCE_S
         lines: list[str] = []
         while True:

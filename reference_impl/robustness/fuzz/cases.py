@@ -102,7 +102,7 @@ class SlowSender:
         self._parts = deque(data[at : at + step] for at in range(0, len(data), step))
 
     def go_on(self) -> bool:
-        """Send one more part; false once there is none left.
+        """Send one more part; return False once there is none left.
 
         The last one is settled at once: nobody else may read what is logged of it.
         """

@@ -64,7 +64,7 @@ class Appender(Worker):
                 self.persist(self._ask_how_far)
 
     def _go_on(self) -> None:
-        """Send again what was not answered, in its order; then new batches."""
+        """Send the unanswered batches again, in order; then new ones."""
         self.resent_below = self.next_sequence
         for sent in self.unanswered:
             self._send(sent)
@@ -118,7 +118,8 @@ class Appender(Worker):
             self.acknowledged[sent.sequence + delta] = record
 
     def _ask_how_far(self) -> None:
-        """Ask what the broker has of this producer, which cannot be less than it acknowledged."""
+        """Ask the broker for this producer's last sequence, and note the batches up to it as
+        acknowledged. Raise Broken if it lies below the oldest unanswered batch."""
         of = request_definition(ApiKey.DESCRIBE_PRODUCERS)
         topic = of.struct("TopicRequest", name=self.name, partition_indexes=[0])
         answer = self.link.call(ApiKey.DESCRIBE_PRODUCERS, 0, topics=[topic])
@@ -133,7 +134,8 @@ class Appender(Worker):
             self._note_first()
 
     def verify(self, link: Link) -> int:
-        """Compare the log with what was acknowledged; how many records that were."""
+        """Compare the log with what was acknowledged; return the number of acknowledged records.
+        Raise Broken if they differ."""
         stored = read_partition(link, self.name)
         if list(self.acknowledged) != list(range(self.next_sequence)):
             raise Broken(f"{self.name}: the offsets which were acknowledged have holes")

@@ -41,7 +41,7 @@ class Worker:
         raise NotImplementedError
 
     def verify(self, link: Link) -> int:
-        """Compare what is there with what was acknowledged; how much was compared."""
+        """Compare what is there with what was acknowledged; return how much was compared."""
         raise NotImplementedError
 
     def start(self) -> None:

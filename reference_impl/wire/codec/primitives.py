@@ -30,7 +30,7 @@ Writer = Callable[[list[Any], Any], None]
 STRING_BYTES_MAX = 0x7FFF  # MessageDataGenerator.java: compact strings keep the old limit
 ZERO_UUID = uuid.UUID(int=0)
 NUMBERS_PER_ELEMENT = 64
-"""So many numbers of an array take no longer than any other element."""
+"""How many numbers of an array take no longer than any other element."""
 FORMATS = {
     "int8": "b",
     "int16": "h",

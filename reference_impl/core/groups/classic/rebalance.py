@@ -121,7 +121,7 @@ def syncs_timed_out(coordinator: GroupCoordinator, group: ClassicGroup) -> Itera
 def session_timed_out(
     coordinator: GroupCoordinator, group: ClassicGroup, member_id: str
 ) -> Iterator[Effect]:
-    """Remove a member that was not heard of for its session timeout."""
+    """Remove a member that sent no heartbeat for its session timeout."""
     member = group.members.get(member_id)
     if member is None:
         return
@@ -177,7 +177,8 @@ def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
 def timer_fired(
     coordinator: GroupCoordinator, group: ClassicGroup, what: str, rest: Sequence[str | int]
 ) -> Iterator[Effect]:
-    """Handle a timer: a member was not heard of in time, or the initial delay is over."""
+    """Handle a timer: a member did not send what it had to in time, the members had their time to
+    join, or the initial delay is over."""
     match what:
         case timers.SESSION:
             yield from session_timed_out(coordinator, group, str(rest[0]))

@@ -70,7 +70,8 @@ def speaker(
     member_id: str,
     reported: set[TopicIdPartition] | None,
 ) -> ConsumerMember:
-    """Return the member that sent a heartbeat as it was before it, or raise Refused."""
+    """Return the member that sent the heartbeat, in its state before the heartbeat. Raise Refused
+    if it is unknown or its epoch is wrong."""
     group, joins = draft.group, body.member_epoch == JOIN_EPOCH
     if joins and body.instance_id is not None:
         return static_joiner(draft, member_id, body.instance_id)

@@ -3,7 +3,7 @@
 Source: Cleaner.java (shouldRetainRecord, checkBatchRetention), MemoryRecords.java (filterTo,
 filterBatch); KIP-534 (delete horizon). A batch that loses records keeps its base offset, its last
 offset and its sequence, so readers and producers notice nothing. The last batch of a producer stays
-even without records: its sequence is what the next one is checked against.
+even without records: the producer's next batch is checked against its sequence.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from reference_impl.wire.batches.records import NO_TIMESTAMP, Record, RecordBatc
 
 @dataclass
 class LastOfProducer:
-    """Up to where the log must remember a producer; `offset` is None where only a marker is
-    known.
-    """
+    """The point up to which the log must remember a producer; `offset` is None if only a marker is
+    known."""
 
     epoch: int
     offset: int | None
@@ -47,7 +46,7 @@ class LastOfProducer:
 
 
 def moved(record: Record, moved_ms: int) -> Record:
-    """Return the record as a batch has it whose base timestamp is `moved_ms` lower."""
+    """Return the record with its timestamp delta counted from a base that is `moved_ms` lower."""
     return replace(record, timestamp_delta=record.timestamp_delta + moved_ms)
 
 
@@ -74,7 +73,8 @@ class CleaningSteps(Protocol):
         """Return whether a tombstone of this batch goes."""
 
     def cleaned(self, record: Record, moved_ms: int) -> Record:
-        """Return a record that stays, as the batch with its new base timestamp has it."""
+        """Return a kept record with its timestamp delta counted from the batch's new base
+        timestamp, which is `moved_ms` lower."""
 
 
 @dataclass

@@ -58,8 +58,9 @@ def _is_integer(text: str) -> bool:
 
 
 def read_offsets(storage: Storage, path: str) -> dict[TopicPartition, int]:
-    """Return an offset for each partition. Return none if there is no file, or an empty one, as
-    Kafka makes them before it has anything to write (OffsetCheckpointFile)."""
+    """Return the offset of each partition in the file. Return an empty dict if there is no file, or
+    an empty one: Kafka creates empty files before it has anything to write
+    (OffsetCheckpointFile)."""
     data = storage.read_file(path) if storage.exists(path) else b""
     if not data:
         return {}

@@ -39,7 +39,7 @@ class ProducerRecovery:
         return taken_at
 
     def replay_from(self, taken_at: int, check: CheckBatch) -> None:
-        """Add the batches behind a snapshot."""
+        """Add the batches after the snapshot."""
         self.segments.forget_aborted_from(taken_at)
         for batch in self.segments.batches(max(taken_at, self.log_start_offset), check):
             header = read_header(batch)

@@ -1,8 +1,8 @@
 """Tell damage from a torn tail: both leave a batch that is not what was written.
 
 A crash tears what was not synced: the end of a file is missing, or sectors of it never came. It
-does not turn a single bit of a batch behind which whole batches lie. Where that has happened
-nothing may be cut off: what follows was acknowledged, and may have been read.
+does not turn a single bit of a batch that whole batches follow. Where that has happened nothing may
+be cut off: what follows was acknowledged, and may have been read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Misplaced(CorruptRecord):
 
 
 def is_damage(file: File, position: int, next_offset: int) -> bool:
-    """Return whether the bytes here are a batch with one wrong bit and whole batches behind it."""
+    """Return whether the bytes here are a batch with one wrong bit, followed by whole batches."""
     window = file.read(position, min(SEARCHED_BYTES, file.size() - position))
     following = _next_whole_batch(window, next_offset)
     return following is not None and _is_off_by_one_bit(bytearray(window[:following]))

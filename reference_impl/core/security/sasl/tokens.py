@@ -63,7 +63,7 @@ class Tokens:
         return bool(self._secret)
 
     def hmac_of(self, token_id: str) -> bytes:
-        """Return the HMAC that proves a token."""
+        """Return the HMAC by which a client proves that it has the token."""
         return hmac.digest(self._secret, token_id.encode(), "sha512")
 
     # --- questions ----------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """A consumer group (KIP-848): its members, their target, and the three epochs.
 
-Source: ConsumerGroup.java, ModernGroup.java. This is state and pure questions about it. Every
-change is a record of the log that is applied (`records.apply`), by the broker that wrote it as by
-one that reads it after a restart; so what the log says and what is in memory cannot differ.
+Source: ConsumerGroup.java, ModernGroup.java. This is state, and pure questions about it. Every
+change is a record of the log, which `records.apply` applies in the broker that wrote it and, after
+a restart, in the one that reads it; so log and memory cannot differ.
 """
 
 from __future__ import annotations
