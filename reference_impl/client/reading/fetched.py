@@ -15,6 +15,7 @@ from reference_impl.client.values import ConsumerRecord, TimestampType, TopicPar
 from reference_impl.wire import (
     BatchHeader,
     ControlRecordType,
+    CorruptRecord,
     RecordBatch,
     Struct,
     batches,
@@ -41,6 +42,7 @@ class FetchedPartition:
         """The offset after what was handed out, or skipped on the way."""
         self.leader_epoch = -1
         self.is_drained = False
+        self._bad_batch: CorruptRecord | None = None
         aborted = row.aborted_transactions if is_read_committed else None
         self._aborted = [(each.first_offset, each.producer_id) for each in aborted or []]
         self._aborted.sort(reverse=True)
@@ -48,11 +50,19 @@ class FetchedPartition:
         self._records = self._read(row.records or b"")
 
     def take(self, count: int) -> list[ConsumerRecord]:
-        """Return the next records, at most this many. Raise CorruptRecord at a bad batch;
-        `next_offset` then lies after the last good record."""
+        """Return the next records, at most this many. Raise CorruptRecord at a bad batch, once the
+        records before it have been handed out (CompletedFetch.fetchRecords)."""
+        if self._bad_batch is not None:
+            raise self._bad_batch
         taken: list[ConsumerRecord] = []
         while len(taken) < count:
-            record = next(self._records, None)
+            try:
+                record = next(self._records, None)
+            except CorruptRecord as error:
+                self._bad_batch = error
+                if not taken:
+                    raise
+                break
             if record is None:
                 self.is_drained = True
                 break

@@ -121,17 +121,19 @@ def test_records_are_handed_out_as_asked() -> None:
     assert (fetched.next_offset, fetched.is_drained) == (3, True)
 
 
-def test_a_bad_checksum_is_found_after_the_good_batches() -> None:
+@pytest.mark.parametrize("at_once", [1, 2, 500])
+def test_a_bad_checksum_is_found_after_the_good_batches(at_once: int) -> None:
     log = Log()
     log.plain("a")
     log.plain("b")
     row = log.row()
     row.records = log.data[:-1] + b"!"
     fetched = FetchedPartition(HERE, 0, row, is_read_committed=False)
-    assert [record.value for record in fetched.take(1)] == [b"a"]
-    with pytest.raises(CorruptRecord, match="crc"):
-        fetched.take(1)
-    assert fetched.next_offset == 1
+    assert [record.value for record in fetched.take(at_once)] == [b"a"]
+    for _ in range(2):
+        with pytest.raises(CorruptRecord, match="crc"):
+            fetched.take(at_once)
+    assert (fetched.next_offset, fetched.is_drained) == (1, False)
 
 
 def test_a_timestamp_says_who_set_it() -> None:
