@@ -42,9 +42,10 @@ def users(bootstrap: str) -> set[str]:
 def make(wire: Wire, user: str) -> None:
     for name in ("AlterUserScramCredentials", ALTER):
         assert name in wire.advertised
-    row = upsertion(user, "SCRAM-SHA-256", "secret")
-    answer = wire.call("AlterUserScramCredentials", upsertions=[row])
-    assert set(errors_by_user(answer).values()) == {0}
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        row = upsertion(user, mechanism, "secret")
+        answer = wire.call("AlterUserScramCredentials", upsertions=[row])
+        assert set(errors_by_user(answer).values()) == {0}
     answer = wire.call(ALTER, entries=[entry({"user": user}, producer_byte_rate=1e6)])
     assert [each.error_code for each in answer.entries] == [0]
 

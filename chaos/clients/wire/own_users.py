@@ -6,8 +6,10 @@ DescribeClientQuotasRequest.json, AlterClientQuotasRequest.json (KIP-546).
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from chaos.clients.wire.wire_link import WireCluster, check
-from reference_impl.wire import ApiKey, request_definition
+from reference_impl.wire import ApiKey, Struct, request_definition
 
 NOT_ALLOWED = frozenset({29, 31, 35, 42})
 """TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION, INVALID_REQUEST:
@@ -28,17 +30,19 @@ def _remove_credentials(cluster: WireCluster, prefix: str) -> None:
         return
     check(told.error_code, "DescribeUserScramCredentials")
     struct = request_definition(ApiKey.ALTER_USER_SCRAM_CREDENTIALS).struct
-    deletions = [
-        struct("ScramCredentialDeletion", name=row.user, mechanism=each.mechanism)
-        for row in told.results
-        if row.user.startswith(prefix)
-        for each in row.credential_infos
-    ]
-    if not deletions:
-        return
-    answer = cluster.ask_any(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, deletions=deletions)
-    for row in answer.results:
-        check(row.error_code, f"AlterUserScramCredentials of {row.user}")
+    deletions: dict[int, list[Struct]] = defaultdict(list)
+    for row in told.results:
+        if row.user.startswith(prefix):
+            for each in row.credential_infos:
+                deletion = struct(
+                    "ScramCredentialDeletion", name=row.user, mechanism=each.mechanism
+                )
+                deletions[each.mechanism].append(deletion)
+    # A request that names a user twice, even with two mechanisms, is refused (DUPLICATE_RESOURCE).
+    for of_one_mechanism in deletions.values():
+        answer = cluster.ask_any(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, deletions=of_one_mechanism)
+        for row in answer.results:
+            check(row.error_code, f"AlterUserScramCredentials of {row.user}")
 
 
 def _remove_quotas(cluster: WireCluster, prefix: str) -> None:
