@@ -33,9 +33,10 @@ PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 FENCED_SHARE, ABORT_SHARE, LATE_SHARE = 0.15, 0.15, 0.02
 REPEATED_SHARE = 0.3
 UNJOINED_SHARE = 0.1
-"""Of transactions, in which a batch goes to a partition that has not joined."""
+"""The share of transactions in which a batch goes to a partition that has not joined."""
 STRANGER_SHARE = 0.02
-"""Of transactions, after which a request names the producer id of another transactional id."""
+"""The share of transactions after which a request names the producer id of another
+transactional id."""
 JOINS_SHARE = 0.5
 """The share of fenced sends that ask the coordinator first; the others do not, since it knows."""
 BACK_MAX = 4

@@ -25,7 +25,7 @@ AROUND = 2
 """How many offsets are shown before and after each one that the anomaly names."""
 OFFSETS_MAX = 3
 LINES_MAX = 8
-"""Of one node's log, for one anomaly."""
+"""The most lines of one node's log that are shown beside one anomaly."""
 LINES_OF_PAGE_MAX = 600
 LOG_BYTES_MAX = 64 << 20
 TEXT_MAX = 300

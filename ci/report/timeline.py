@@ -33,9 +33,9 @@ from linearizability.explain.plots import (
 BARS_MAX = 1800
 PROOFS_MAX = 1000
 OPERATIONS_MAX = 40_000
-"""For a closer look; they take half a megabyte of the page."""
+"""The most operations that a reader can zoom to; so many take half a megabyte of the page."""
 STEPS = 10_000
-"""Of a second."""
+"""Times are rounded to this fraction of a second."""
 LANES_HEIGHT_MAX = 560.0
 WORDS = {
     "send": "sends",

@@ -10,7 +10,7 @@ from chaos.targets.clusters.members import kill
 from chaos.values.faults import Kill, Pause, Shutdown
 
 SHUTDOWN_TIMEOUT_S = 30.0
-"""For handing over what a node leads, and closing its logs; then it is killed."""
+"""A node that has not handed over its leaderships and closed its logs by then is killed."""
 
 
 def _kill(cluster: LocalCluster, fault: Kill) -> list[int]:
