@@ -45,7 +45,7 @@ AREAS = {
 """Area, the first part of a case's id -> what it is about; the order of the listing."""
 OF_PLUGINS = "Cases of a plugin"
 FOLDERS = [all_folders]
-"""Where cases are: our own, and those that plugins add."""
+"""The packages that hold cases: our own, and those that plugins add."""
 
 
 @dataclass(frozen=True)

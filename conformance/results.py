@@ -22,7 +22,7 @@ from conformance.junit import as_junit
 
 SAVE_EVERY_S = 2.0
 VERSION = 1
-"""Of what is written (docs/schemas)."""
+"""The version of the JSON that is written (docs/schemas)."""
 
 
 class HasOptions(Protocol):

@@ -63,7 +63,7 @@ class ShareMember:
     connection: Connection
     leader: Connection
     version: int | None = None
-    """Of ShareFetch and ShareAcknowledge, which have the same; the newest by default."""
+    """The version of ShareFetch and ShareAcknowledge, one for both; None: the newest shared one."""
     member_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     epoch: int = 0
     session_epoch: int = 0

@@ -169,7 +169,7 @@ class _Run:
         self.recovered = False
         self.interrupted = False
         self.answer: str | None = None
-        """What a raw Produce was answered at the end of a run without an acknowledged record."""
+        """The answer to a raw Produce at the end of a run without an acknowledged record."""
         self.brokers = scenario.nodes
         self.facts: dict[str, Any] = {}
         self.costs = Costs()

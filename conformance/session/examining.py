@@ -30,7 +30,7 @@ RESULTS = pytest.StashKey[Results]()
 ENDING = pytest.StashKey[Ending]()
 INTERRUPTS = pytest.StashKey[Interrupts]()
 WITH_TRACEBACK = ("long", "short", "line", "native")
-"""What --tb takes from who wants to see Python's side of a failure."""
+"""The values of --tb that ask for Python's traceback of a failure."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
