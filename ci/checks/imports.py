@@ -32,8 +32,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "linearizability.fuzz.runner": ("linearizability",),
     "chaos": (),
     "chaos.values": (),
+    "chaos.world": ("reference_impl.wire",),
     "chaos.means": (
         "chaos.values",
+        "chaos.world",
         "linearizability.caches",
         "reference_impl.access",
         "reference_impl.wire",
@@ -43,6 +45,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.nemeses": ("chaos.values",),
     "chaos.clients": (
         "chaos.values",
+        "chaos.world",
         "chaos.means",
         "chaos.record.outcomes",
         "linearizability.history",
@@ -67,6 +70,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "chaos.sim": (
         "chaos.values",
+        "chaos.world",
         "chaos.record.recorder",
         "linearizability",
         "reference_impl.core",
@@ -76,6 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "chaos.run": (
         "chaos.values",
+        "chaos.world",
         "chaos.means.connection",
         "chaos.record",
         "chaos.clients",
@@ -102,7 +107,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 DIVIDED = ("reference_impl", "chaos")
 """Packages whose own row is their __init__ alone: each module in them needs a row."""
 
-WITHOUT_WORLD = ("reference_impl.core", "reference_impl.client")
+WITHOUT_WORLD = ("reference_impl.core", "reference_impl.client", "chaos.world")
 WORLD = {
     *("asyncio", "concurrent", "logging", "multiprocessing", "os", "random", "secrets", "select"),
     *("selectors", "shutil", "signal", "socket", "ssl", "subprocess", "tempfile", "threading"),

@@ -1,0 +1,117 @@
+"""A World is all that a run knows of time and of other machines: clocks, flags, tasks, connections.
+
+What waits is a coroutine and awaits its World, so that one text runs over threads and in virtual
+time. `chaos.means.real_world` blocks inside each await, which is over at once: a thread runs its
+coroutine to the end in one go. A simulator suspends at each await, and resumes whom it chooses.
+
+    async def work(world: World, stop: Flag) -> None:
+        while not await stop.wait(0.5):
+            link = await world.dial(("localhost", 9092), 5.0)
+            ...
+
+    async def attack(world: World) -> None:
+        stop = world.flag()
+        worker = world.spawn("worker", work(world, stop))
+        await world.sleep(20.0)
+        stop.set()
+        if not await worker.join(60.0):
+            ...  # it has not ended
+
+    world.run(attack(world))
+
+A coroutine waits by its World alone, never by asyncio, and calls nothing of `time` or `threading`.
+A client library that blocks (librdkafka, Java's) can be called in the real world only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+from reference_impl.wire import ApiKey, Struct
+
+T = TypeVar("T")
+Address = tuple[str, int]
+"""Host and port; an Endpoint of reference_impl.access also says how to enter."""
+
+
+class Flag(Protocol):
+    """A flag that is set once, and waited for by anyone."""
+
+    def set(self) -> None: ...
+
+    def is_set(self) -> bool: ...
+
+    async def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until it is set; return whether it is. None: without a time-out."""
+        ...
+
+
+class Task(Protocol):
+    """A coroutine that runs beside the one which spawned it."""
+
+    name: str
+
+    async def join(self, timeout_s: float | None = None) -> bool:
+        """Wait until it has ended; return whether it has. Raise what it raised."""
+        ...
+
+
+class Link(Protocol):
+    """A connection to one broker: one request at a time."""
+
+    async def exchange(
+        self, api: ApiKey, version: int, body: Struct, timeout_s: float | None = None
+    ) -> Struct:
+        """Send a request; return the body of its answer. timeout_s: for the whole answer, else what
+        was said when dialling holds. Raise OSError without an answer, and Malformed for an answer
+        that is not Kafka's; the link is of no use then."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class World(Protocol):
+    """The clocks, the waiting and the connections of one run; see the head of this file."""
+
+    def monotonic_ns(self) -> int: ...
+
+    def wall_ns(self) -> int:
+        """Return the time since 1970 as this machine's clock has it."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return the seconds of the monotonic clock."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+    def flag(self) -> Flag: ...
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Return a lock for what tasks share. Nobody awaits anything while holding it."""
+        ...
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, object]) -> Task:
+        """Let the coroutine run beside this one. The deadlines of `within` do not follow it."""
+        ...
+
+    async def together(self, *works: Coroutine[Any, Any, T]) -> list[T]:
+        """Run the coroutines beside each other. Return their results in order; if some raise, raise
+        the first one's exception after all have ended."""
+        ...
+
+    async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T:
+        """Return or raise what the coroutine does. After the time-out, raise TimeoutError in it,
+        where it awaits this World, and let it end; so `finally` is done and nothing goes on."""
+        ...
+
+    async def dial(self, address: Address, timeout_s: float) -> Link:
+        """Return a new connection. Raise OSError, as for connections of sockets. timeout_s: for
+        dialling, and for each answer."""
+        ...
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run the coroutine from outside this World; return or raise what it does."""
+        ...
