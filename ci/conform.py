@@ -17,7 +17,7 @@ from chaos.run.interrupts import SIGNALS
 from ci.errors import UsageError
 from ci.plugins import case_files
 from conformance import cases
-from conformance.results import why_unwritable
+from conformance.reporting.results import why_unwritable
 
 CASES = Path(cases.__file__).parent
 PYTEST_USAGE_ERROR = 4
@@ -47,8 +47,9 @@ def examine(
 ) -> dict[str, Any]:
     """Run the cases with pytest options such as ("--target", "reference", "-k", "produce").
 
-    Return what conformance.results writes; out and junit are where it is kept. Without them it is
-    kept in a scratch directory, which an examination that ended early leaves behind and names.
+    Return what conformance.reporting.results writes; out and junit are where it is kept. Without
+    them it is kept in a scratch directory, which an examination that
+    ended early leaves behind and names.
     quiet: pytest's own output goes to stderr.
     Raise UsageError if nothing could be examined, with pytest's own words.
     """

@@ -65,7 +65,7 @@ def case(
     id: of the catalogue, "PROD-05".  api: name of the ApiKey, "Produce".  spec: KIP + heading,
     schema file + field, or Java class; never a section number.  config: broker settings without
     which the requirement cannot be seen; the case then runs on a second instance of the target,
-    started with them (conformance/variants.py).
+    started with them (conformance/target/variants.py).
     """
 
     def declare(function: Function) -> Function:

@@ -24,7 +24,7 @@ from ci.bench.broker_loads import Load, Measured
 from ci.bench.table import Ratio, Table
 from ci.errors import UsageError
 from ci.places import KAFKA_VERSION
-from conformance.examination import advertised_versions
+from conformance.target.examination import advertised_versions
 from conformance.wire import Wire
 
 SLICE_S = 1.0

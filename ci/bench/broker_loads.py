@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from conformance.transactions import Producer
+from conformance.clients.transactions import Producer
 from conformance.wire import Connection, Topic, Wire, api_key, batch
 from reference_impl.wire import encode_request
 

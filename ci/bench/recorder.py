@@ -12,7 +12,7 @@ from chaos.record.recorder import measure_overhead
 from chaos.targets import parse_target
 from chaos.values.protocols import ClientSettings, Completion, Operation, Send
 from ci.bench.table import Ratio, Table
-from conformance.examination import advertised_versions
+from conformance.target.examination import advertised_versions
 from conformance.wire import Wire
 
 RECORDS_PER_SEND = 20

@@ -90,6 +90,6 @@ def conform_list(
     as_json: JsonOption = False,
 ) -> None:
     """List the cases, and the APIs that have none."""
-    from conformance.listing import list_cases
+    from conformance.reporting.listing import list_cases
 
     print(list_cases("json" if as_json else "markdown" if markdown else "text"))

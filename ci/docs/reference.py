@@ -17,7 +17,7 @@ from chaos.targets.foreign.foreign_file import FAULT_COMMANDS, NODE_KEYS, TOP
 from chaos.values.faults import FAULTS
 from ci.cli import app
 from ci.ui.entry import Entry
-from conformance.listing import list_cases
+from conformance.reporting.listing import list_cases
 from linearizability.checkers import CHECKERS
 from linearizability.history import COLUMNS
 from linearizability.stories.model import Group

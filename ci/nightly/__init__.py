@@ -1,9 +1,10 @@
 """`touchstone nightly`: canaries, regressions and the matrix, until the time is up.
 
-Every run is made by a process of its own (ci.attacker), several at once with --jobs, and judged by
-Spark (where Java is found) in one process with one session. Its history is kept by date and target;
-nightly.json says how each scenario ended, and the trend report shows every scenario over the
-nights. A night is red if a verdict differs from the scenario's expected one.
+Every run is made by a process of its own (ci.nightly.attacker), several at once with --jobs, and
+judged by Spark (where Java is found) in one process with one session. Its history is
+kept by date and target; nightly.json says how each scenario ended, and the trend report shows
+every scenario over the nights. A night is red if a verdict differs
+from the scenario's expected one.
 """
 
 from __future__ import annotations

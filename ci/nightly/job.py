@@ -1,5 +1,5 @@
-"""Run one attack in a process of its own (ci.attacker), so that nothing in it ends another attack,
-or the night.
+"""Run one attack in a process of its own (ci.nightly.attacker), so that nothing in it ends
+another attack, or the night.
 
 Its standard input is ours: it ends in good order when that does, because it is interrupted, or
 because the night itself was killed. Its output goes to a file, which outlives the reader.
@@ -50,7 +50,13 @@ class Job:
         asked, result, log = (home / name for name in ("scenario.json", "result.json", "job.log"))
         asked.write_text(json.dumps(asdict(scenario) | {"config": dict(scenario.config)}))
         result.unlink(missing_ok=True)
-        command = [sys.executable, "-P", "-m", "ci.attacker", *map(str, (asked, runs, result))]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "ci.nightly.attacker",
+            *map(str, (asked, runs, result)),
+        ]
         environment = {**os.environ, ports.VARIABLE: f"{own_ports.start}-{own_ports.stop - 1}"}
         with log.open("wb") as output:
             process = subprocess.Popen(

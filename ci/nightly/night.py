@@ -1,7 +1,7 @@
 """Run one night: scenario after scenario until the time is up, each on record as it ends.
 
-Each attack is a process of its own (ci.attacker), `jobs` of them at once; judges work one at a
-time here, in one session of Spark, whichever attack has just ended.
+Each attack is a process of its own (ci.nightly.attacker), `jobs` of them at once; judges
+work one at a time here, in one session of Spark, whichever attack has just ended.
 """
 
 from __future__ import annotations

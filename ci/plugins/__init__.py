@@ -148,8 +148,8 @@ _CASES: list[ModuleType] = []
 
 
 def _add_cases(name: str, given: Any) -> None:
-    from conformance import listing
-    from conformance.examination import CAMEL
+    from conformance.reporting import listing
+    from conformance.target.examination import CAMEL
 
     if not isinstance(given, ModuleType) or given.__file__ is None:
         raise PluginError("it is no module or package of cases")

@@ -65,7 +65,7 @@ def kafka_target(
 @pytest.fixture
 def wire(kafka_target: Cluster) -> Iterator[Wire]:
     """Provide a client of kafka_target that sends exactly the given requests."""
-    from conformance.examination import advertised_versions
+    from conformance.target.examination import advertised_versions
     from conformance.wire import Wire
 
     client = Wire(kafka_target.bootstrap, advertised_versions(kafka_target.bootstrap))

@@ -1,4 +1,4 @@
-"""Conformance results (conformance.results, as JSON) as the report tells them."""
+"""Conformance results (conformance.reporting.results, as JSON) as the report tells them."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from chaos.run.interrupts import Interrupts
 from chaos.values.protocols import TargetError
 from conformance.case import Case, Unsupported, case_of
 from conformance.connection import PATIENCE
-from conformance.evidence import Evidence
-from conformance.examination import Examined, chosen_versions
-from conformance.results import Results, reproduce_line, why_unwritable
+from conformance.reporting.evidence import Evidence
+from conformance.reporting.results import Results, reproduce_line, why_unwritable
 from conformance.session.ending import Ending
-from conformance.settings import require_auto_creation
+from conformance.target.examination import Examined, chosen_versions
+from conformance.target.settings import require_auto_creation
 from conformance.wire import Wire
 
 CASES = Path(__file__).parent.parent / "cases"

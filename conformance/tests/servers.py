@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from conformance.certificates import for_loopback
+from conformance.target.certificates import for_loopback
 from conformance.tests.fake import FakeKafka, piece, response
 from reference_impl.wire import Struct, encode_response
 

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 from chaos.values.protocols import TargetError
-from conformance import connection, examination, reach
-from conformance.examination import Examined
+from conformance import connection
+from conformance.target import examination, reach
+from conformance.target.examination import Examined
 from conformance.tests import servers
 from conformance.tests.fake import FakeKafka
 from conformance.tests.servers import Serve, serving

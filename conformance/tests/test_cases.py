@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from conformance.listing import AREAS, all_cases, list_cases
+from conformance.reporting.listing import AREAS, all_cases, list_cases
 from conformance.wire import api_key
 from reference_impl.wire import request_definition
 

@@ -11,7 +11,7 @@ import pytest
 from conformance.case import Deviation
 from conformance.cases.framing import test_every_api as cases
 from conformance.cases.framing.minimal_requests import REQUESTS
-from conformance.examination import CAMEL, advertised_versions
+from conformance.target.examination import CAMEL, advertised_versions
 from conformance.tests.fake import FakeKafka, response
 from conformance.wire import Wire, api_key, eventually
 from reference_impl.wire import Struct

@@ -229,7 +229,7 @@ def test_an_unreachable_address_is_one_sentence(suite: Suite) -> None:
 def test_cases_with_equal_settings_share_a_second_instance(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.examination.CONFIGURED", ("fake",))
+    monkeypatch.setattr("conformance.target.examination.CONFIGURED", ("fake",))
     one, two = (
         PASSES.replace('one"', 'one", config={"a.key": "1"}').replace("accepted", name)
         for name in ("good", "better")

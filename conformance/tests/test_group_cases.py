@@ -25,7 +25,7 @@ from conformance.cases.groups8 import (
 from conformance.cases.offsets import test_expiry
 from conformance.cases.transactions import test_offset_refusals
 from conformance.connection import Connection
-from conformance.examination import Examined
+from conformance.target.examination import Examined
 from conformance.tests.fake import piece
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode, Struct

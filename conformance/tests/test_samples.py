@@ -15,7 +15,7 @@ from conformance.cases.groups import test_coordinator, test_joining
 from conformance.cases.init_producer_id import test_idempotence
 from conformance.cases.metadata import test_metadata
 from conformance.cases.offsets import test_group_admin
-from conformance.examination import advertised_versions
+from conformance.target.examination import advertised_versions
 from conformance.tests.fake import Answer, FakeKafka, piece, response
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode, Struct

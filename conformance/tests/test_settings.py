@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.case import Unsupported
-from conformance.examination import advertised_versions
-from conformance.settings import broker_setting, limit, require_auto_creation
+from conformance.target.examination import advertised_versions
+from conformance.target.settings import broker_setting, limit, require_auto_creation
 from conformance.tests.fake import FakeKafka, piece, response
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode, Struct

@@ -16,7 +16,7 @@ from chaos.values.faults import Kill
 from chaos.values.protocols import TopicSpec
 from conformance.cases.quotas.quotas import ALTER, entry
 from conformance.cases.security.secured_wire import errors_by_user, upsertion
-from conformance.examination import Examined
+from conformance.target.examination import Examined
 from conformance.wire import Wire, batch
 from reference_impl.wire import ApiKey
 

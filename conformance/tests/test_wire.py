@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
-from conformance.examination import advertised_versions
-from conformance.members import beside, coordinator
+from conformance.clients.members import beside, coordinator
+from conformance.target.examination import advertised_versions
 from conformance.tests.fake import Answer, FakeKafka, piece, response
 from conformance.wire import Topic, Wire
 from reference_impl.wire import ErrorCode, Struct

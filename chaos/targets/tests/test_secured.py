@@ -31,9 +31,9 @@ from chaos.values.protocols import (
     TargetError,
     TopicSpec,
 )
-from conformance import certificates
 from conformance.cases.security.secured_wire import errors_by_user, upsertion
-from conformance.examination import advertised_versions
+from conformance.target import certificates
+from conformance.target.examination import advertised_versions
 from conformance.wire import Wire, eventually
 
 NONCE = b"abcdefgh"

@@ -13,8 +13,8 @@ import pytest
 
 from chaos.means import ports
 from chaos.record.run_directory import Scenario
-from ci.attacker import attacked
 from ci.lanes import shares
+from ci.nightly.attacker import attacked
 from ci.nightly.job import Job, JobError
 
 

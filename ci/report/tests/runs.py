@@ -128,7 +128,7 @@ def invalid_rows(topic: str = "appends") -> list[Row]:
 
 
 def results(target: str, *outcomes: tuple[str, str, str]) -> dict[str, Any]:
-    """Conformance results as conformance.results writes them: (id, behaviour, result) each."""
+    """Return results as conformance.reporting.results writes them: id, behaviour, result."""
     cases = [
         {
             "id": id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from conformance.case import case, expect, expect_that
-from conformance.variants import STRICT
+from conformance.target.variants import STRICT
 from conformance.wire import Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import case, each, expect, expect_that
-from conformance.settings import broker_setting
+from conformance.target.settings import broker_setting
 from conformance.wire import Connection, Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

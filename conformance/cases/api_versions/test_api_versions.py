@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.examination import CAMEL
+from conformance.target.examination import CAMEL
 from conformance.wire import Connection, Wire, request
 from reference_impl.wire import ApiKey, ErrorCode, Struct, decode_response
 

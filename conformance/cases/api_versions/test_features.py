@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.case import Unsupported, case, expect, expect_that
 from conformance.cases.api_versions.test_api_versions import api_versions
-from conformance.examination import advertised_versions
+from conformance.target.examination import advertised_versions
 from conformance.wire import ConnectionClosed, Wire, part
 from reference_impl.wire import ErrorCode, Malformed, Struct
 

@@ -12,7 +12,7 @@ from chaos.values.faults import Kill
 from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.cluster.test_lost_brokers import RETURN_S, lost, replicated
 from conformance.cases.cluster.test_quorum import METADATA
-from conformance.examination import Examined
+from conformance.target.examination import Examined
 from conformance.wire import Connection, ConnectionClosed, Wire, eventually, part, request
 from reference_impl.wire import ErrorCode, Malformed, Struct
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from chaos.values.faults import Fault, Heal, Kill, Pause
 from conformance.case import Unsupported, case, expect, expect_that
-from conformance.examination import Examined
-from conformance.transactions import batches_of
+from conformance.clients.transactions import batches_of
+from conformance.target.examination import Examined
 from conformance.wire import Topic, Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

@@ -10,7 +10,7 @@ import pytest
 from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.framing.minimal_requests import Subject, minimal_request
 from conformance.cases.list_offsets.test_list_offsets import LATEST
-from conformance.members import GROUP, NOT_YET, TRANSACTION, coordinator
+from conformance.clients.members import GROUP, NOT_YET, TRANSACTION, coordinator
 from conformance.wire import Connection, Topic, Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

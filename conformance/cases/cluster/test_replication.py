@@ -15,7 +15,7 @@ from conformance.cases.cluster.test_lost_brokers import (
     replicated,
     two_brokers,
 )
-from conformance.examination import Examined
+from conformance.target.examination import Examined
 from conformance.wire import ConnectionClosed, Topic, Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 

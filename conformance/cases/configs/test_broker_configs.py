@@ -18,8 +18,8 @@ from conformance.cases.configs.configs import (
     describe,
     setting,
 )
-from conformance.examination import QUICK_CLEANUP, Examined
-from conformance.variants import STRICT
+from conformance.target.examination import QUICK_CLEANUP, Examined
+from conformance.target.variants import STRICT
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 

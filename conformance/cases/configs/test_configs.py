@@ -15,7 +15,7 @@ from conformance.cases.configs.configs import (
     setting,
     wait_for,
 )
-from conformance.settings import broker_setting
+from conformance.target.settings import broker_setting
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode
 

@@ -8,8 +8,8 @@ from conformance.case import case, expect, expect_that
 from conformance.cases.fetch.test_fetch import filled
 from conformance.cases.list_offsets.test_delete_records import epoch_end
 from conformance.cases.list_offsets.test_list_offsets import LATEST, list_offset
-from conformance.examination import Examined
-from conformance.restarts import leader_epochs, restarting
+from conformance.target.examination import Examined
+from conformance.target.restarts import leader_epochs, restarting
 from conformance.wire import Topic, Wire, batch
 from reference_impl.wire import ErrorCode
 

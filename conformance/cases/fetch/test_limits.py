@@ -6,7 +6,7 @@ import time
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.fetch.test_fetch import filled
-from conformance.transactions import READ_COMMITTED, Producer, batches_of, wait_until_ended
+from conformance.clients.transactions import READ_COMMITTED, Producer, batches_of, wait_until_ended
 from conformance.wire import Wire, batch, part, request
 from reference_impl.wire import Compression, ControlRecordType, ErrorCode, control_type
 

@@ -6,7 +6,7 @@ import uuid
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_delete_records import delete_records
-from conformance.variants import STRICT
+from conformance.target.variants import STRICT
 from conformance.wire import Connection, Topic, Wire, batch, part, request
 from reference_impl.wire import ErrorCode, Struct
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import case, each, expect
-from conformance.members import GROUP, coordinator, found_coordinator
+from conformance.clients.members import GROUP, coordinator, found_coordinator
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
 

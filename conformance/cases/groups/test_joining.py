@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.members import RANGE, Member, rebalanced, stable_pair, subscription
+from conformance.clients.members import RANGE, Member, rebalanced, stable_pair, subscription
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

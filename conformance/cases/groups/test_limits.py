@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from conformance.case import case, expect, expect_that
-from conformance.members import MIN_SESSION_TIMEOUT_MS, Member, rebalanced
-from conformance.variants import STRICT
+from conformance.clients.members import MIN_SESSION_TIMEOUT_MS, Member, rebalanced
+from conformance.target.variants import STRICT
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
 

@@ -6,7 +6,7 @@ import time
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import commit
-from conformance.members import MIN_SESSION_TIMEOUT_MS, Member, beside, stable_pair
+from conformance.clients.members import MIN_SESSION_TIMEOUT_MS, Member, beside, stable_pair
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from conformance.case import case, expect
 from conformance.cases.groups8.test_reconciliation import asked_to_revoke
-from conformance.consumer_members import ConsumerMember, settle, settled_pair
-from conformance.examination import Examined
-from conformance.members import Member, group_connection
+from conformance.clients.consumer_members import ConsumerMember, settle, settled_pair
+from conformance.clients.members import Member, group_connection
+from conformance.target.examination import Examined
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.groups.test_membership import leave
-from conformance.members import Member, rebalanced
+from conformance.clients.members import Member, rebalanced
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.case import case, expect
-from conformance.members import Member, beside, rebalanced, stable_pair
+from conformance.clients.members import Member, beside, rebalanced, stable_pair
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import commit, listed
 from conformance.cases.offsets.test_group_admin import delete
-from conformance.consumer_members import ConsumerMember, described, partitions_in, settled_pair
-from conformance.members import Member, group_connection
-from conformance.members import described as described_as_classic
+from conformance.clients.consumer_members import (
+    ConsumerMember,
+    described,
+    partitions_in,
+    settled_pair,
+)
+from conformance.clients.members import Member, group_connection
+from conformance.clients.members import described as described_as_classic
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
-from conformance.consumer_members import (
+from conformance.clients.consumer_members import (
     ConsumerMember,
     assigned,
     owned_field,
     partitions_of,
     settle,
 )
-from conformance.variants import SHORT_LIVED
+from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ErrorCode
 

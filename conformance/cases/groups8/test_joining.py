@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.consumer_members import ConsumerMember, owned_field, partitions_of, settle
-from conformance.variants import STRICT
+from conformance.clients.consumer_members import ConsumerMember, owned_field, partitions_of, settle
+from conformance.target.variants import STRICT
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import commit, committed
-from conformance.consumer_members import ConsumerMember, described, settle
-from conformance.members import Member, subscription
-from conformance.variants import CLASSIC_ONLY, STRICT
+from conformance.clients.consumer_members import ConsumerMember, described, settle
+from conformance.clients.members import Member, subscription
+from conformance.target.variants import CLASSIC_ONLY, STRICT
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ErrorCode, decode_versioned, definition, encode_versioned
 

@@ -7,7 +7,7 @@ from typing import Any
 from conformance.case import case, expect
 from conformance.cases.groups8.test_epochs import moved
 from conformance.cases.offsets.offsets import commit, committed, committed_in, position
-from conformance.consumer_members import ConsumerMember
+from conformance.clients.consumer_members import ConsumerMember
 from conformance.wire import Topic, Wire
 from reference_impl.wire import ErrorCode, Struct
 

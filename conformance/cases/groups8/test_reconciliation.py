@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from conformance.case import case, expect, expect_that
-from conformance.consumer_members import ConsumerMember, partitions_of, settle, settled_pair
-from conformance.settings import require_assignor
+from conformance.clients.consumer_members import ConsumerMember, partitions_of, settle, settled_pair
+from conformance.target.settings import require_assignor
 from conformance.wire import Topic, Wire, eventually, part
 from reference_impl.wire import ErrorCode
 

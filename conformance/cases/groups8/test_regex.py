@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.consumer_members import ConsumerMember, settle
+from conformance.clients.consumer_members import ConsumerMember, settle
 from conformance.wire import Topic, Wire
 from reference_impl.wire import ErrorCode
 

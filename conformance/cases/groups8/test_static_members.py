@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from conformance.case import case, expect
-from conformance.consumer_members import LEAVE_FOR_A_MOMENT, ConsumerMember, partitions_of, settle
+from conformance.clients.consumer_members import (
+    LEAVE_FOR_A_MOMENT,
+    ConsumerMember,
+    partitions_of,
+    settle,
+)
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

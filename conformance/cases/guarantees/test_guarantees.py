@@ -8,9 +8,9 @@ again. What each checker calls wrong is told in docs/guarantees.md.
 from __future__ import annotations
 
 from conformance.case import case, expect
-from conformance.examination import Examined
-from conformance.judged import expect_valid
-from conformance.restarts import restarting
+from conformance.target.examination import Examined
+from conformance.target.judged import expect_valid
+from conformance.target.restarts import restarting
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ErrorCode
 

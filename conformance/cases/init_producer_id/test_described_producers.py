@@ -5,8 +5,8 @@ from __future__ import annotations
 from conformance.case import case, expect, expect_that
 from conformance.cases.init_producer_id.test_idempotence import init_producer_id
 from conformance.cases.log.segments import now_ms
-from conformance.producers import describe_producers, described_producers, state_of
-from conformance.transactions import Producer, wait_until_ended
+from conformance.clients.producers import describe_producers, described_producers, state_of
+from conformance.clients.transactions import Producer, wait_until_ended
 from conformance.wire import Wire, batch
 from reference_impl.wire import ErrorCode
 

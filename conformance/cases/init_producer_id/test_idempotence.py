@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_delete_records import delete_records
-from conformance.examination import Examined
-from conformance.producers import described_producers
-from conformance.restarts import restarting
-from conformance.variants import SHORT_LIVED
+from conformance.clients.producers import described_producers
+from conformance.target.examination import Examined
+from conformance.target.restarts import restarting
+from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Topic, Wire, batch, eventually
 from reference_impl.wire import ErrorCode, Struct
 

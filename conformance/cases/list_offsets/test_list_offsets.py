@@ -7,7 +7,7 @@ import time
 import pytest
 
 from conformance.case import case, each, expect
-from conformance.transactions import Producer, wait_until_ended
+from conformance.clients.transactions import Producer, wait_until_ended
 from conformance.wire import Topic, Wire, part, request
 from reference_impl.wire import (
     TRANSACTIONAL_BIT,

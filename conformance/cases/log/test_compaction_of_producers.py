@@ -13,7 +13,7 @@ from conformance.cases.log.segments import (
     wait_until_kept,
     write,
 )
-from conformance.transactions import Producer, committed_values, wait_until_ended
+from conformance.clients.transactions import Producer, committed_values, wait_until_ended
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import TRANSACTIONAL_BIT
 

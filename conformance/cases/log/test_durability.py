@@ -9,8 +9,8 @@ import pytest
 from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_list_offsets import list_offset
 from conformance.cases.log.segments import ROLLING, STEP_MS, now_ms, write
-from conformance.examination import Examined
-from conformance.restarts import restarting
+from conformance.target.examination import Examined
+from conformance.target.restarts import restarting
 from conformance.wire import Wire, batch
 
 FIRST_SEGMENT = "0" * 20 + ".log"

@@ -6,8 +6,8 @@ import pytest
 
 from conformance.case import case, expect
 from conformance.cases.security.secured_wire import come_in, come_in_as
-from conformance.examination import Examined
-from conformance.secured import SECURED
+from conformance.target.examination import Examined
+from conformance.target.secured import SECURED
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
 

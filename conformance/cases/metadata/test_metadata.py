@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from conformance.case import Unsupported, case, each, expect, expect_that
-from conformance.members import coordinator
-from conformance.settings import broker_setting
+from conformance.clients.members import coordinator
+from conformance.target.settings import broker_setting
 from conformance.wire import Wire, batch, eventually, part
 from reference_impl.access import Bootstrap
 from reference_impl.wire import ErrorCode, Struct

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.case import expect, expect_that
-from conformance.members import NOT_YET, group_connection
+from conformance.clients.members import NOT_YET, group_connection
 from conformance.wire import Topic, Wire, eventually, part, request
 from reference_impl.wire import ZERO_UUID, ErrorCode, Struct
 

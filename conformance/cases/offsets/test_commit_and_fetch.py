@@ -16,9 +16,9 @@ from conformance.cases.offsets.offsets import (
     listed,
     position,
 )
-from conformance.examination import Examined
-from conformance.members import Member, beside, group_connection
-from conformance.settings import limit
+from conformance.clients.members import Member, beside, group_connection
+from conformance.target.examination import Examined
+from conformance.target.settings import limit
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ZERO_UUID, ErrorCode
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import Committed, commit, committed, listed
-from conformance.examination import Examined
-from conformance.members import NOT_YET, Member, subscription
-from conformance.variants import SHORT_LIVED
+from conformance.clients.members import NOT_YET, Member, subscription
+from conformance.target.examination import Examined
+from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
 

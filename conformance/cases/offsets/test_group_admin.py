@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import Committed, commit, committed, listed
-from conformance.members import RANGE, Member, described, group_connection, subscription
+from conformance.clients.members import RANGE, Member, described, group_connection, subscription
 from conformance.wire import Topic, Wire, part
 from reference_impl.wire import ErrorCode
 

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from conformance.case import case, expect
-from conformance.members import group_connection
-from conformance.transactions import Producer
+from conformance.clients.members import group_connection
+from conformance.clients.transactions import Producer
 from conformance.wire import Topic, Wire, batch, eventually, part, request
 from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, Struct, patched
 

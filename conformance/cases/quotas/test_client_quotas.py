@@ -26,7 +26,7 @@ from conformance.cases.quotas.quotas import (
     quota,
     quotas_of,
 )
-from conformance.examination import Examined
+from conformance.target.examination import Examined
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 

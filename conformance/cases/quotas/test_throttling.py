@@ -18,8 +18,8 @@ from conformance.case import case, expect, expect_that
 from conformance.cases.quotas.quotas import CLIENT_ID, USER, Entity, quota
 from conformance.cases.security.secured_wire import come_in_as
 from conformance.connection import Connection
-from conformance.examination import Examined
-from conformance.secured import SECURED
+from conformance.target.examination import Examined
+from conformance.target.secured import SECURED
 from conformance.wire import Topic, Wire, batch, request
 from reference_impl.wire import ErrorCode, Struct
 

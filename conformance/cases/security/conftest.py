@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.cases.security.secured_wire import come_in_as
-from conformance.controlled import Guest
-from conformance.examination import Examined
+from conformance.target.controlled import Guest
+from conformance.target.examination import Examined
 from conformance.wire import Wire
 
 

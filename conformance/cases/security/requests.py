@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.members import subscription
+from conformance.clients.members import subscription
 from conformance.wire import batch, part
 from reference_impl.wire import TRANSACTIONAL_BIT, ZERO_UUID
 from reference_impl.wire.acls import CLUSTER_NAME, AclOperation, PatternType, ResourceType

@@ -8,11 +8,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from conformance import certificates, sasl
 from conformance.case import expect, expect_that
+from conformance.clients import sasl
 from conformance.connection import Connection, ConnectionClosed
-from conformance.examination import Examined
-from conformance.secured import PASSWORDS
+from conformance.target import certificates
+from conformance.target.examination import Examined
+from conformance.target.secured import PASSWORDS
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

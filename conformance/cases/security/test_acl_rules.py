@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.controlled import CONTROLLED, Guest, codes_in
+from conformance.target.controlled import CONTROLLED, Guest, codes_in
 from conformance.wire import Topic, Wire, part
 from reference_impl.wire import ErrorCode
 from reference_impl.wire.acls import AclOperation, AclPermissionType, PatternType, ResourceType

@@ -11,8 +11,16 @@ import pytest
 
 from conformance.case import Unsupported, case, expect, expect_that
 from conformance.cases.security.secured_wire import expect_not_served
-from conformance.controlled import CONTROLLED, EVERYTHING, Guest, acl, create, delete, described
-from conformance.examination import Examined
+from conformance.target.controlled import (
+    CONTROLLED,
+    EVERYTHING,
+    Guest,
+    acl,
+    create,
+    delete,
+    described,
+)
+from conformance.target.examination import Examined
 from conformance.wire import Wire, part
 from reference_impl.wire import ErrorCode, Struct
 from reference_impl.wire.acls import (

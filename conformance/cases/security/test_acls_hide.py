@@ -12,10 +12,10 @@ import pytest
 
 from conformance.case import case, expect
 from conformance.cases.offsets.offsets import commit
-from conformance.consumer_members import ConsumerMember, Partition, partitions_of
-from conformance.controlled import CONTROLLED, Guest, codes_in
-from conformance.members import group_connection
-from conformance.transactions import Producer
+from conformance.clients.consumer_members import ConsumerMember, Partition, partitions_of
+from conformance.clients.members import group_connection
+from conformance.clients.transactions import Producer
+from conformance.target.controlled import CONTROLLED, Guest, codes_in
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ZERO_UUID, ErrorCode, Struct
 from reference_impl.wire.acls import AclOperation, ResourceType

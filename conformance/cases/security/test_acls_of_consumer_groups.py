@@ -6,8 +6,8 @@ Source: KIP-848, ConsumerGroupHeartbeat API; KafkaApis.handleConsumerGroupHeartb
 from __future__ import annotations
 
 from conformance.case import case, expect
-from conformance.consumer_members import ConsumerMember, settle
-from conformance.controlled import CONTROLLED, Guest
+from conformance.clients.consumer_members import ConsumerMember, settle
+from conformance.target.controlled import CONTROLLED, Guest
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 from reference_impl.wire.acls import AclOperation, ResourceType

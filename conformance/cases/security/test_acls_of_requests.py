@@ -21,8 +21,8 @@ from conformance.cases.security.requests import (
     Names,
     Row,
 )
-from conformance.controlled import CONTROLLED, REFUSALS, Guest, codes_in
-from conformance.transactions import Producer
+from conformance.clients.transactions import Producer
+from conformance.target.controlled import CONTROLLED, REFUSALS, Guest, codes_in
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -23,9 +23,9 @@ from conformance.cases.security.tokens import (
     renewers,
     seen,
 )
-from conformance.controlled import CONTROLLED, Guest
-from conformance.examination import Examined
-from conformance.secured import SECURED
+from conformance.target.controlled import CONTROLLED, Guest
+from conformance.target.examination import Examined
+from conformance.target.secured import SECURED
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from conformance.case import case, expect
 from conformance.cases.security.secured_wire import come_in, come_in_as, expect_served
-from conformance.examination import Examined
-from conformance.sasl import NEWEST, log_in
-from conformance.secured import SECURED
+from conformance.clients.sasl import NEWEST, log_in
+from conformance.target.examination import Examined
+from conformance.target.secured import SECURED
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -17,10 +17,10 @@ from conformance.cases.security.secured_wire import (
     expect_not_served,
     expect_served,
 )
+from conformance.clients.sasl import Scram, authenticate, handshake, log_in, plain, raw_token
 from conformance.connection import ConnectionClosed
-from conformance.examination import Examined
-from conformance.sasl import Scram, authenticate, handshake, log_in, plain, raw_token
-from conformance.secured import PASSWORDS, SECURED
+from conformance.target.examination import Examined
+from conformance.target.secured import PASSWORDS, SECURED
 from conformance.wire import Wire, request
 from reference_impl.wire import ErrorCode
 

@@ -9,9 +9,9 @@ import pytest
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.security.secured_wire import add_user, come_in, errors_by_user, upsertion
-from conformance.examination import Examined
-from conformance.sasl import ITERATIONS_MAX, ITERATIONS_MIN, TYPES, log_in
-from conformance.secured import SECURED
+from conformance.clients.sasl import ITERATIONS_MAX, ITERATIONS_MIN, TYPES, log_in
+from conformance.target.examination import Examined
+from conformance.target.secured import SECURED
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

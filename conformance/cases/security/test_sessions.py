@@ -15,9 +15,9 @@ from conformance.cases.security.secured_wire import (
     expect_served,
     wait_ms,
 )
-from conformance.examination import Examined
-from conformance.sasl import authenticate, handshake, log_in, plain
-from conformance.secured import BRIEF_SESSION_MS, PASSWORDS, SECURED
+from conformance.clients.sasl import authenticate, handshake, log_in, plain
+from conformance.target.examination import Examined
+from conformance.target.secured import BRIEF_SESSION_MS, PASSWORDS, SECURED
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -21,9 +21,9 @@ from conformance.cases.security.tokens import (
     renewers,
     seen,
 )
-from conformance.controlled import CONTROLLED, Guest
-from conformance.examination import Examined
-from conformance.sasl import HASHES
+from conformance.clients.sasl import HASHES
+from conformance.target.controlled import CONTROLLED, Guest
+from conformance.target.examination import Examined
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode
 from reference_impl.wire.acls import AclOperation, ResourceType

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from conformance import sasl
 from conformance.case import expect
 from conformance.cases.security.secured_wire import come_in
+from conformance.clients import sasl
 from conformance.connection import Connection
-from conformance.controlled import Guest
-from conformance.examination import Examined
+from conformance.target.controlled import Guest
+from conformance.target.examination import Examined
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

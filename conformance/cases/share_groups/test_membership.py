@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.consumer_members import ConsumerMember, partitions_of
-from conformance.members import Member
-from conformance.share_members import LEAVE, ShareMember
-from conformance.variants import SHARED_SHORTLY
+from conformance.clients.consumer_members import ConsumerMember, partitions_of
+from conformance.clients.members import Member
+from conformance.clients.share_members import LEAVE, ShareMember
+from conformance.target.variants import SHARED_SHORTLY
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.case import case, each, expect
 from conformance.cases.share_groups.test_records import topic_with
-from conformance.share_members import LEAVE, Ack, Acquired, ShareMember, acknowledged
+from conformance.clients.share_members import LEAVE, Ack, Acquired, ShareMember, acknowledged
 from conformance.wire import Topic, Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

@@ -6,11 +6,11 @@ import pytest
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.cluster.test_other_brokers import another_broker
-from conformance.examination import Examined
-from conformance.restarts import restarting
-from conformance.share_members import Ack, Acquired, ShareMember, ack, acknowledged, send
-from conformance.transactions import Producer, wait_until_ended
-from conformance.variants import SHARED_SHORTLY
+from conformance.clients.share_members import Ack, Acquired, ShareMember, ack, acknowledged, send
+from conformance.clients.transactions import Producer, wait_until_ended
+from conformance.target.examination import Examined
+from conformance.target.restarts import restarting
+from conformance.target.variants import SHARED_SHORTLY
 from conformance.wire import Topic, Wire, eventually, part
 from reference_impl.wire import ErrorCode
 

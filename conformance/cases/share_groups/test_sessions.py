@@ -9,7 +9,7 @@ import pytest
 
 from conformance.case import case, expect
 from conformance.cases.share_groups.test_records import topic_with
-from conformance.share_members import Ack, Acquired, ShareMember, ack, acknowledged
+from conformance.clients.share_members import Ack, Acquired, ShareMember, ack, acknowledged
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode, Struct
 

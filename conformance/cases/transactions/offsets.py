@@ -6,8 +6,8 @@ from typing import Any
 
 from conformance.case import expect
 from conformance.cases.offsets.offsets import committed, position
-from conformance.members import group_connection
-from conformance.transactions import BUSY, Producer
+from conformance.clients.members import group_connection
+from conformance.clients.transactions import BUSY, Producer
 from conformance.wire import Topic, Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

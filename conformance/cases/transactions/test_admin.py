@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.members import NOT_YET, TRANSACTION, beside
-from conformance.transactions import Producer
+from conformance.clients.members import NOT_YET, TRANSACTION, beside
+from conformance.clients.transactions import Producer
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 

@@ -10,7 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.case import case, expect, expect_that
-from conformance.transactions import Producer, committed_values, errors_of_added, wait_until_ended
+from conformance.clients.transactions import (
+    Producer,
+    committed_values,
+    errors_of_added,
+    wait_until_ended,
+)
 from conformance.wire import Topic, Wire, eventually, part, request
 from reference_impl.wire import ErrorCode, Struct
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.transactions.test_admin import described
-from conformance.transactions import Producer, committed_values, wait_until_ended
-from conformance.variants import SHORT_LIVED
+from conformance.clients.transactions import Producer, committed_values, wait_until_ended
+from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Wire, eventually, request
 from reference_impl.wire import ErrorCode, Struct
 

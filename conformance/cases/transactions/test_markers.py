@@ -6,8 +6,13 @@ import pytest
 
 from conformance.case import case, expect
 from conformance.cases.transactions.markers import write_marker
-from conformance.producers import state_of
-from conformance.transactions import READ_COMMITTED, Producer, committed_values, wait_until_ended
+from conformance.clients.producers import state_of
+from conformance.clients.transactions import (
+    READ_COMMITTED,
+    Producer,
+    committed_values,
+    wait_until_ended,
+)
 from conformance.wire import Wire
 from reference_impl.wire import ControlRecordType, ErrorCode, control_type
 

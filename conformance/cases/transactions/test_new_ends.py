@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.case import case, expect
-from conformance.settings import limit
-from conformance.transactions import Producer, committed_values, wait_until_ended
+from conformance.clients.transactions import Producer, committed_values, wait_until_ended
+from conformance.target.settings import limit
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
 

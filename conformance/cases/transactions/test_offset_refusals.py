@@ -13,9 +13,9 @@ from conformance.cases.transactions.offsets import (
     try_to_add_offsets,
     try_to_commit_offset,
 )
-from conformance.consumer_members import ConsumerMember
-from conformance.members import Member
-from conformance.transactions import Producer
+from conformance.clients.consumer_members import ConsumerMember
+from conformance.clients.members import Member
+from conformance.clients.transactions import Producer
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ErrorCode
 

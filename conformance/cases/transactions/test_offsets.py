@@ -9,8 +9,8 @@ from conformance.cases.transactions.offsets import (
     offset_of,
     stable_offset_of,
 )
-from conformance.members import group_connection
-from conformance.transactions import Producer
+from conformance.clients.members import group_connection
+from conformance.clients.transactions import Producer
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.members import TRANSACTION, beside, coordinator, found_coordinator
-from conformance.transactions import Producer, committed_values, wait_until_ended
+from conformance.clients.members import TRANSACTION, beside, coordinator, found_coordinator
+from conformance.clients.transactions import Producer, committed_values, wait_until_ended
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 

@@ -6,16 +6,16 @@ from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import committed
 from conformance.cases.transactions.offsets import commit_in_transaction
 from conformance.cases.transactions.test_admin import described
-from conformance.examination import Examined
-from conformance.members import NOT_YET, TRANSACTION, coordinator
-from conformance.restarts import restarting
-from conformance.transactions import (
+from conformance.clients.members import NOT_YET, TRANSACTION, coordinator
+from conformance.clients.transactions import (
     READ_COMMITTED,
     Producer,
     batches_of,
     committed_values,
     wait_until_ended,
 )
+from conformance.target.examination import Examined
+from conformance.target.restarts import restarting
 from conformance.wire import Topic, Wire, eventually, request
 from reference_impl.wire import TRANSACTIONAL_BIT, ControlRecordType, ErrorCode, control_type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.transactions import (
+from conformance.clients.transactions import (
     READ_COMMITTED,
     Producer,
     batches_of,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from conformance.case import case, expect
-from conformance.transactions import Producer, wait_until_ended
+from conformance.clients.transactions import Producer, wait_until_ended
 from conformance.wire import Topic, Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.sasl import Scram, plain, salted
+from conformance.clients.sasl import Scram, plain, salted
 from reference_impl.core.events import ConnectionOpened, TokenArrived
 from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE
 from reference_impl.core.security.sasl.states import SASL, Move, State, next_state

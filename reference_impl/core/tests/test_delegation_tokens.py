@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.sasl import Scram, plain
+from conformance.clients.sasl import Scram, plain
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.events import ConnectionOpened

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.sasl import Scram, salted
+from conformance.clients.sasl import Scram, salted
 from reference_impl.core.security.sasl.mechanisms import Denied
 from reference_impl.core.security.sasl.scram import (
     SCRAM_MECHANISMS,

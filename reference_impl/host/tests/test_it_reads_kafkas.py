@@ -9,8 +9,8 @@ import pytest
 
 from chaos.targets.apache import ApacheKafka
 from conformance.cases.offsets.offsets import commit
-from conformance.examination import advertised_versions
-from conformance.transactions import Producer, committed_values, wait_until_ended
+from conformance.clients.transactions import Producer, committed_values, wait_until_ended
+from conformance.target.examination import advertised_versions
 from conformance.wire import Wire, batch
 from reference_impl.core.log.directories.checkpoints import read_topic_id
 from reference_impl.core.log.directories.log_directory import LogDirectory

@@ -12,10 +12,10 @@ import pytest
 
 from chaos.targets import parse_target
 from chaos.values.protocols import Cluster
-from conformance import certificates
+from conformance.clients.sasl import authenticate, handshake, plain
 from conformance.connection import Connection, ConnectionClosed, part, request
-from conformance.sasl import authenticate, handshake, plain
-from conformance.secured import PASSWORDS, SECURED
+from conformance.target import certificates
+from conformance.target.secured import PASSWORDS, SECURED
 from reference_impl.host.tests.test_serve import refused
 from reference_impl.wire import ErrorCode, RecordBatch
 from reference_impl.wire import Record as WireRecord

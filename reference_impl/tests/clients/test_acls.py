@@ -20,8 +20,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from chaos.targets import parse_target
 from chaos.values.protocols import Cluster
-from conformance.controlled import CONTROLLED
-from conformance.secured import PASSWORDS
+from conformance.target.controlled import CONTROLLED
+from conformance.target.secured import PASSWORDS
 from reference_impl.tests.clients.java_tools import Call, run_tools
 
 PATIENCE_S = 180

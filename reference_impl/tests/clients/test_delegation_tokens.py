@@ -10,8 +10,8 @@ import pytest
 
 from chaos.targets import parse_target
 from chaos.values.protocols import Cluster
-from conformance.controlled import CONTROLLED
-from conformance.secured import PASSWORDS
+from conformance.target.controlled import CONTROLLED
+from conformance.target.secured import PASSWORDS
 from reference_impl.tests.clients.java_tools import Call, Said, run_tools
 from reference_impl.wire.tests.java_oracle import launch
 

@@ -21,8 +21,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from chaos.targets import parse_target
 from chaos.values.protocols import Cluster
-from conformance import certificates
-from conformance.secured import PASSWORDS, SECURED
+from conformance.target import certificates
+from conformance.target.secured import PASSWORDS, SECURED
 
 PATIENCE_S = 180
 JAVA_PATIENCE_S = 240

@@ -12,7 +12,7 @@ import pytest
 from chaos.targets import parse_target
 from chaos.values.protocols import Cluster
 from conformance.cases.quotas.telemetry import subscribed
-from conformance.examination import advertised_versions
+from conformance.target.examination import advertised_versions
 from conformance.wire import Wire
 from reference_impl.tests.clients.java_tools import Call, run_tools
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.case import expect
-from conformance.members import NOT_YET, TRANSACTION, beside, coordinator
+from conformance.clients.members import NOT_YET, TRANSACTION, beside, coordinator
 from conformance.wire import Connection, Topic, Wire, batch, eventually, part
 from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, RecordBatch, Struct
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from chaos.values.faults import Fault, Heal, Kill
 from chaos.values.protocols import Cluster, Performed, TargetError
 from conformance.case import Deviation, Unsupported, expect_that
-from conformance.examination import Examined
+from conformance.target.examination import Examined
 
 if TYPE_CHECKING:
     from linearizability import CheckerVerdict, Verdict

@@ -20,7 +20,7 @@ _SPEAK_FOR_THEMSELVES = (
     TargetError,
 )
 """Errors whose message names what the target did; any other shows an answer nobody expected."""
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.case import expect
 from conformance.connection import Connection
-from conformance.secured import SECURED
+from conformance.target.secured import SECURED
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 from reference_impl.wire.acls import (

@@ -14,7 +14,7 @@ from typing import Literal
 
 from conformance import cases as all_folders
 from conformance.case import Case, case_of
-from conformance.examination import CAMEL
+from conformance.target.examination import CAMEL
 from reference_impl.wire import ApiKey, api_keys, request_definition
 
 Form = Literal["text", "markdown", "json"]

@@ -14,8 +14,8 @@ from enum import IntEnum
 from typing import Any
 
 from conformance.case import expect
-from conformance.consumer_members import Partition, assigned, partitions_of
-from conformance.members import group_connection
+from conformance.clients.consumer_members import Partition, assigned, partitions_of
+from conformance.clients.members import group_connection
 from conformance.wire import Connection, Topic, Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, RecordBatch, Struct
 

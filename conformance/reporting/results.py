@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from conformance.case import Case
-from conformance.evidence import Evidence
-from conformance.junit import as_junit
+from conformance.reporting.evidence import Evidence
+from conformance.reporting.junit import as_junit
 
 SAVE_EVERY_S = 2.0
 VERSION = 1

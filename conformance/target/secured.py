@@ -12,7 +12,7 @@ Users of PLAIN are in the configuration; those of SCRAM are made by the cases.
 
 from __future__ import annotations
 
-from conformance import certificates
+from conformance.target import certificates
 
 BRIEF_SESSION_MS = 1500
 PASSWORDS = {"alice": "alice-secret", "bob": "bob-secret"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import expect
-from conformance.transactions import Producer as Transactional
+from conformance.clients.transactions import Producer as Transactional
 from conformance.wire import Topic, Wire, part, request
 from reference_impl.wire import ErrorCode, Struct
 

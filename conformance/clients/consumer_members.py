@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.case import expect
-from conformance.members import group_connection
+from conformance.clients.members import group_connection
 from conformance.wire import Connection, Topic, Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 

@@ -1,4 +1,4 @@
-"""One attack, and nothing else: `python -m ci.attacker SCENARIO.json RUNS RESULT.json`.
+"""One attack, and nothing else: `python -m ci.nightly.attacker SCENARIO.json RUNS RESULT.json`.
 
 What `touchstone nightly` starts for each scenario (ci.nightly.job). It judges nothing, and ends in
 good order (nodes stopped, links and disks removed) as soon as its standard input does.

@@ -20,8 +20,8 @@ from chaos.targets.foreign.target import ForeignTarget
 from chaos.values.faults import Heal, Kill
 from chaos.values.protocols import Cluster, Target, TargetError
 from conformance.case import Case, Unsupported
-from conformance.reach import Unreachable, check, joined, reachable
-from conformance.tidying import Tidying
+from conformance.target.reach import Unreachable, check, joined, reachable
+from conformance.target.tidying import Tidying
 from conformance.wire import Connection, ConnectionClosed
 from reference_impl.access import Endpoint, access_of
 from reference_impl.wire import ApiKey, Malformed, request_definition

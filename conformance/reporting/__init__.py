@@ -1,0 +1,1 @@
+"""Keep the results of an examination: JSON, JUnit, evidence of each failure, lists of cases."""

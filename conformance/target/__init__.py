@@ -1,0 +1,1 @@
+"""The target under examination: how it is reached, started, configured, secured and tidied."""
