@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.core.controller.metadata_log import MetadataLog
+from collections.abc import Callable
+
 from reference_impl.core.rules import Rules
 from reference_impl.wire import Struct
 
@@ -18,5 +19,5 @@ class ReuseProducerIds(Rules):
     Within:     one run of 20 seconds.
     """
 
-    def reserve_producer_ids(self, metadata: MetadataLog, block: Struct, now_ms: int) -> None:
+    def reserve_producer_ids(self, write: Callable[[list[Struct]], object], block: Struct) -> None:
         """Write nothing, so that the block is given out again after a restart."""

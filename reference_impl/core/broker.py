@@ -6,11 +6,15 @@ it never talks to the outside except through what it yields and through `Storage
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
+from reference_impl.core.configs.dynamic import config_in_force
+from reference_impl.core.controller.activation import activate
+from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.image.metadata_delta import MetadataDelta, Part
 from reference_impl.core.controller.image.metadata_image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -18,9 +22,7 @@ from reference_impl.core.controller.image.metadata_image import (
     MetadataImage,
     TopicImage,
 )
-from reference_impl.core.controller.metadata_log import MetadataLog
-from reference_impl.core.controller.producer_ids import ProducerIds
-from reference_impl.core.controller.records import config_record, new_leadership
+from reference_impl.core.controller.producer_id_blocks import allocate_block
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import Event, Request
 from reference_impl.core.groups import service as group_service
@@ -38,6 +40,8 @@ from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
+from reference_impl.core.quorum.metadata_log import MetadataLog
+from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.requests.api import Api
 from reference_impl.core.rules import Rules
@@ -51,9 +55,9 @@ from reference_impl.core.storage import Storage
 from reference_impl.core.telemetry import Telemetry
 from reference_impl.core.transactions.coordinator import TransactionCoordinator
 from reference_impl.core.transactions.markers import MarkerWriter
+from reference_impl.core.transactions.producer_ids import ProducerIds
 from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
 from reference_impl.core.transactions.transaction_log import TransactionLog
-from reference_impl.wire import Struct
 
 
 class Broker:
@@ -83,29 +87,40 @@ class Broker:
         self.sends_from_files = storage.sends_from_files
         self.cleaner = Cleaner(storage, self.logs, rules)
         self.metadata = MetadataLog(self.logs, self.now_ms)
-        if self.metadata.end_offset == 0:
-            self._begin_history()
-        self.config = self._config_in_force()
-        self.producer_ids = ProducerIds(self.metadata, self.node_id, rules)
+        self.image = MetadataImage()
+        """The cluster, as of the newest metadata record that is committed."""
+        self.principals = Principals()
+        self.access = Access(config, self.image.acls, self.principals)
+        self.controller = Controller(
+            self.node_id, config, self.metadata, self.moment, rules, self.access
+        )
+        self._is_built, self._delta = False, MetadataDelta(self.image)
+        self.metadata.listen(self._take_committed)
+        self.metadata.replay()
+        strays = stray_directories.set_aside(
+            storage, directory, self.image.topics, self.random_uuid
+        )
+        self._notes = list(strays)
+        activate(self.controller)
+        self.config = config_in_force(config, self.image, self.node_id)
         self.replicas = Replicas(self.logs, self.config.topic_defaults, lambda: self.now_ms)
         self.purgatory = Purgatory()
-        self.principals = Principals()
-        self.tokens = Tokens(self.metadata, self.moment, self._now_in_force)
+        self.tokens = Tokens(self.image.delegation_tokens, self.moment, config)
         self.authentication = Authentication(
             self.image.scram_users, self.tokens, self.principals, self.moment
         )
         self.telemetry = Telemetry(self.image, self.moment, self._now_in_force)
         self.throttles = Throttles(config, self.image.client_quotas, self.principals)
-        self.access = Access(config, self.image.acls, self.principals)
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), rules.renewed
         )
-        self._notes = list(
-            stray_directories.set_aside(storage, directory, self.image.topics, self.random_uuid)
-        )
-        self._lead_all_partitions()
+        self._is_built = True
+        self._apply_what_came()
+        for topic in self.image.topics.values():
+            self.replicas.open_topic(topic)
         self.groups = self.read_groups()
         self.markers = MarkerWriter(rules, self.moment, self.replicas, self.purgatory, self.groups)
+        self.producer_ids = ProducerIds(partial(allocate_block, self.controller, self.node_id))
         self.transactions = TransactionCoordinator(
             TransactionLog(self._keyed_topic(TRANSACTIONS_TOPIC)),
             self.markers,
@@ -119,7 +134,7 @@ class Broker:
         """Return the coordinator of the groups that `__consumer_offsets` tells of."""
         log = GroupLog(self._keyed_topic(GROUPS_TOPIC))
         settings = GroupSettings(self._now_in_force, self.image)
-        return GroupCoordinator(log, self.metadata, self.moment, self.rules, settings, self.access)
+        return GroupCoordinator(log, self.image, self.moment, self.rules, settings, self.access)
 
     def _keyed_topic(self, name: str) -> KeyedTopic:
         return KeyedTopic(name, self.image, self.replicas, self.purgatory, self.moment)
@@ -155,85 +170,55 @@ class Broker:
     # --- metadata -----------------------------------------------------------------------------
 
     @property
-    def image(self) -> MetadataImage:
-        """The cluster, as of the newest metadata record."""
-        return self.metadata.image
-
-    @property
     def cluster_id(self) -> str:
         """The id that the cluster got with its first data directory (KIP-78)."""
         return self.data_directory.cluster_id
 
-    def publish(self, records: Sequence[Struct]) -> None:
-        """Write metadata records, then bring partitions and groups in line with them."""
-        kinds = [type(record).__name__ for record in records]
-        removed = [
-            self.image.topics_by_id[record.topic_id]
-            for record, kind in zip(records, kinds, strict=True)
-            if kind == "RemoveTopicRecord"
-        ]
-        self.metadata.append(records, self.now_ms)
-        for topic in removed:
-            self._forget_topic(topic)
-        # Each topic once, however many of its partitions are new.
-        for topic_id in dict.fromkeys(
-            record.topic_id
-            for record, kind in zip(records, kinds, strict=True)
-            if kind == "PartitionRecord"
-        ):
-            if (topic_now := self.image.topics_by_id.get(topic_id)) is not None:
-                self.replicas.expect_topic(topic_now)
-        if "TopicRecord" in kinds:
-            self.groups.topics_were_created()
+    def _take_committed(self, committed: Committed) -> None:
+        """Take metadata records into account, and put them in force once the broker is built."""
+        self._delta.apply(committed.records, committed.end_offset)
+        if self._is_built:
+            self._apply_what_came()
 
-    def publish_configs(self, records: Sequence[Struct]) -> None:
-        """Write changed configurations of a topic or of brokers, and put them in force."""
-        self.metadata.append(records, self.now_ms)
-        self.config = self._config_in_force()
-        self.replicas.topic_defaults = self.config.topic_defaults
-        if any(row.resource_type == CLIENT_METRICS_RESOURCE for row in records):
-            self.telemetry.subscriptions_changed()
-        names = {row.resource_name for row in records if row.resource_type == TOPIC_RESOURCE}
-        if any(row.resource_type == BROKER_RESOURCE for row in records):
-            names.update(self.image.topics)  # it is the default of every topic
-        for name in names:
+    def _apply_what_came(self) -> None:
+        delta, self._delta = self._delta, MetadataDelta(self.image)
+        self.apply(delta)
+
+    def apply(self, delta: MetadataDelta) -> None:
+        """Put in force what the metadata log says, which the image has already. Nothing else opens,
+        deletes, leads or reconfigures."""
+        for part, put_in_force in IN_FORCE.items():
+            if part in delta.parts:
+                put_in_force(self, delta)
+
+    def _reconfigure(self, delta: MetadataDelta) -> None:
+        topics = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE}
+        if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
+            self.config = config_in_force(self.started_with, self.image, self.node_id)
+            self.replicas.topic_defaults = self.config.topic_defaults
+            topics.update(self.image.topics)  # it is the default of every topic
+        for name in topics & self.image.topics.keys():
             self.replicas.reconfigure(self.image.topics[name])
+        if any(kind == CLIENT_METRICS_RESOURCE for kind, _ in delta.configs):
+            self.telemetry.subscriptions_changed()
 
-    def _begin_history(self) -> None:
-        """Write the first record of a new cluster: min.insync.replicas for all brokers.
+    def _remove_topics(self, delta: MetadataDelta) -> None:
+        for topic in delta.removed_topics.values():
+            self.replicas.forget_topic(topic)
+            self.groups.forget_topic(topic.name)
+            for index in topic.partitions:
+                self.purgatory.note_change(topic.name, index)
 
-        With eligible leader replicas it is the cluster's, not a broker's (KIP-966).
-        """
-        value = self.started_with.text(MIN_INSYNC_REPLICAS)
-        record = config_record(BROKER_RESOURCE, ALL_BROKERS, MIN_INSYNC_REPLICAS, value)
-        self.metadata.append([record], self.now_ms)
+    def _serve_partitions(self, delta: MetadataDelta) -> None:
+        for topic_id, indexes in delta.partitions.items():
+            self.replicas.serve(self.image.topics_by_id[topic_id], indexes)
 
-    def _config_in_force(self) -> BrokerConfig:
-        """Return what was set for this broker, over what was set for all, over what it started
-        with."""
-        return self.started_with.under(
-            self.image.configs_of_broker(ALL_BROKERS),
-            self.image.configs_of_broker(str(self.node_id)),
-        )
+    def _note_new_topics(self, delta: MetadataDelta) -> None:
+        if delta.new_topics:
+            self.image.newest_topic_offset = self.image.end_offset
 
-    def _forget_topic(self, topic: TopicImage) -> None:
-        self.replicas.forget_topic(topic)
-        self.groups.forget_topic(topic.name)
-        for index in topic.partitions:
-            self.purgatory.note_change(topic.name, index)
-
-    def _lead_all_partitions(self) -> None:
-        """Begin to lead. Each start is a new leadership with its own epoch, so that records seen
-        under the old one can be told from new ones (KIP-101)."""
-        changes = [
-            new_leadership(topic.topic_id, index, self.node_id)
-            for topic in self.image.topics.values()
-            for index in sorted(topic.partitions)
-        ]
-        if changes:
-            self.metadata.append(changes, self.now_ms)
-        for topic in self.image.topics.values():
-            self.replicas.open_topic(topic)
+    def _take_tokens(self, delta: MetadataDelta) -> None:
+        self.tokens.changed(delta.delegation_tokens)
 
     # --- partitions ---------------------------------------------------------------------------
 
@@ -264,3 +249,21 @@ class Broker:
         for key in self.replicas.leaving():
             self.replicas.remove(key)
         self.logs.close()
+
+
+IN_FORCE: dict[Part, Callable[[Broker, MetadataDelta], None]] = {
+    Part.CONFIGS: Broker._reconfigure,  # first, so that partitions open with what is configured
+    Part.REMOVED_TOPICS: Broker._remove_topics,  # before new ones of the same names
+    Part.PARTITIONS: Broker._serve_partitions,
+    Part.NEW_TOPICS: Broker._note_new_topics,
+    Part.DELEGATION_TOKENS: Broker._take_tokens,
+}
+"""The parts of the metadata that a broker acts upon when they change, in this order."""
+LOOKED_UP: dict[Part, str] = {
+    Part.ACLS: "the authorizer",
+    Part.CLIENT_QUOTAS: "the throttles",
+    Part.SCRAM_USERS: "each authentication",
+    Part.FEATURES: "each request whose meaning they change",
+    Part.PRODUCER_IDS: "the controller, which allocates the next block",
+}
+"""The parts that are looked up in the image at each question, and by whom."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.token_changes import sweep_tokens
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.events import TimerKey
 from reference_impl.core.log.retention import delete_old_segments
@@ -116,7 +117,7 @@ def _next_sweep(broker: Broker) -> SetTimer:
 
 def _remove_expired_tokens(broker: Broker) -> Iterator[Effect]:
     try:
-        there_are_more = broker.tokens.sweep()
+        there_are_more = sweep_tokens(broker.controller)
     except StorageError as error:
         there_are_more = False
         yield Report(f"expired delegation tokens stay until the next round: {error}")

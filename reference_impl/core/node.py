@@ -22,6 +22,7 @@ from reference_impl.core.events import (
     Started,
     Stopping,
     TimerFired,
+    TimerKey,
     TokenArrived,
 )
 from reference_impl.core.groups import service
@@ -120,16 +121,8 @@ class Node:
                 broker.telemetry.closed(connection)
                 effects += broker.authentication.closed(connection)
                 effects += broker.purgatory.drop(connection)
-            case TimerFired(key=key) if key[0] == purgatory.TIMER:
-                self._run(broker.purgatory.expire(key), effects)
-            case TimerFired(key=key) if key[0] == timers.TIMER:
-                effects += service.timer_fired(broker.groups, key)
-            case TimerFired(key=key) if key[0] == transactions.TIMER:
-                effects += broker.transactions.timer_fired(key)
-            case TimerFired(key=key) if key[0] == authentication.TIMER:
-                effects += broker.authentication.timer_fired(key)
-            case TimerFired(key=key) if key[0] == housekeeping.TIMER:
-                effects += housekeeping.fired(broker, key)
+            case TimerFired(key=key):
+                self._run(TIMERS[str(key[0])](broker, key), effects)
             case Stopping():
                 broker.stop()
             case _:
@@ -173,3 +166,13 @@ class Node:
 def never() -> bool:
     """Let no request give way: whoever steps the node serves nobody else meanwhile."""
     return False
+
+
+TIMERS: dict[str, Callable[[Broker, TimerKey], Iterator[Effect]]] = {
+    purgatory.TIMER: lambda broker, key: broker.purgatory.expire(key),
+    timers.TIMER: lambda broker, key: service.timer_fired(broker.groups, key),
+    transactions.TIMER: lambda broker, key: broker.transactions.timer_fired(key),
+    authentication.TIMER: lambda broker, key: broker.authentication.timer_fired(key),
+    housekeeping.TIMER: housekeeping.fired,
+}
+"""What is done when a timer fires, by the owner of its key."""

@@ -18,7 +18,7 @@ from reference_impl.bugs.tests.test_service_bugs import (
     delete_before,
     put,
 )
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.group_client import Client, committed
 from reference_impl.core.tests.transactional import Producer, transactional_world

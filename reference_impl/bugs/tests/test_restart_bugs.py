@@ -10,7 +10,7 @@ import pytest
 
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.tests.test_service_bugs import world_of_groups
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.group_client import SESSION_MS, Client, stable_pair
 from reference_impl.core.tests.transactional import Producer, transactional_world

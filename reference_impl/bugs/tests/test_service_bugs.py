@@ -10,7 +10,7 @@ import pytest
 
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.drop_unawaited_batches import EVERY
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.consumer_client import Consumer, settle
 from reference_impl.core.tests.group_client import Client, committed, stable_pair

@@ -15,6 +15,7 @@ from reference_impl.core.configs.broker import KNOWN_CONFIGS, BrokerConfig
 from reference_impl.core.configs.idle import ALTERABLE, THROTTLES
 from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
+from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.security.listeners import PREFIX
 
 ALL_BROKERS = ""
@@ -56,6 +57,13 @@ _THREADS = (
 )
 """The sizes of pools, each of which may grow to the double or shrink to the half at once
 (DynamicThreadPool.java)."""
+
+
+def config_in_force(started_with: BrokerConfig, image: MetadataImage, node_id: int) -> BrokerConfig:
+    """Return what was set for this broker, over what was set for all, over what it started with."""
+    return started_with.under(
+        image.configs_of_broker(ALL_BROKERS), image.configs_of_broker(str(node_id))
+    )
 
 
 def key_of_broker(name: str) -> ConfigKey:

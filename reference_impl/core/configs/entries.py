@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import dropwhile
 
-from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import KNOWN_CONFIGS
 from reference_impl.core.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from reference_impl.core.configs.documentation import DOCUMENTATION
@@ -17,6 +16,7 @@ from reference_impl.core.configs.group import GROUP_CONFIGS
 from reference_impl.core.configs.idle import NOTE, WITHOUT_EFFECT
 from reference_impl.core.configs.keys import SECRETS, ConfigKey
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
+from reference_impl.core.requests.role import Role
 
 
 class ConfigSource(IntEnum):
@@ -66,25 +66,25 @@ class ConfigEntry:
         return NOTE if self.key.name in WITHOUT_EFFECT else DOCUMENTATION.get(self.key.name)
 
 
-def topic_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
+def topic_entries(role: Role, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield every key of a topic with these overrides, by name."""
-    in_force = {**broker.config.topic_defaults, **overrides}
+    in_force = {**role.config.topic_defaults, **overrides}
     for key in TOPIC_CONFIGS.values():
         synonyms = []
         if key.name in overrides:
             synonyms.append(Synonym(key.name, overrides[key.name], ConfigSource.TOPIC))
         if key.synonym is not None:
-            synonyms += broker_synonyms(broker, key.synonym)
+            synonyms += broker_synonyms(role, key.synonym)
         yield ConfigEntry(key, in_force.get(key.name), tuple(synonyms))
 
 
-def group_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
+def group_entries(role: Role, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield every key of a group with these overrides, by name."""
     for key in GROUP_CONFIGS.values():
         synonyms = []
         if key.name in overrides:
             synonyms.append(Synonym(key.name, overrides[key.name], ConfigSource.GROUP))
-        synonyms += broker_synonyms(broker, key.synonym or key.name)
+        synonyms += broker_synonyms(role, key.synonym or key.name)
         yield ConfigEntry(key, synonyms[0].value, tuple(synonyms))
 
 
@@ -109,21 +109,21 @@ INTERNAL = frozenset(
 """Keys that Kafka describes only where they are set: for its tests, or the authorizer's."""
 
 
-def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
+def broker_entries(role: Role) -> Iterator[ConfigEntry]:
     """Yield every key of the broker, by name: Kafka's internal ones only where they are set."""
-    given = broker.config.given
+    given = role.config.given
     for name in sorted({*KNOWN_CONFIGS, *given}):
         if name in INTERNAL and name not in given:
             continue
         key = key_of_broker(name)
         value = given.get(name, key.default)
-        synonyms = tuple(broker_synonyms(broker, key.name))
+        synonyms = tuple(broker_synonyms(role, key.name))
         yield ConfigEntry(key, value, synonyms, key.name not in DYNAMIC)
 
 
-def entries_for_all_brokers(broker: Broker) -> Iterator[ConfigEntry]:
+def entries_for_all_brokers(role: Role) -> Iterator[ConfigEntry]:
     """Yield the keys that were set for all brokers while they ran, and no others."""
-    for name, value in sorted(broker.image.configs_of_broker(ALL_BROKERS).items()):
+    for name, value in sorted(role.image.configs_of_broker(ALL_BROKERS).items()):
         synonym = Synonym(name, value, ConfigSource.ALL_BROKERS)
         yield ConfigEntry(key_of_broker(name), value, (synonym,), name not in DYNAMIC)
 
@@ -138,14 +138,14 @@ _FAMILIES = (
 _FAMILY_OF = {name: family for family in _FAMILIES for name in family[:1]}
 
 
-def broker_synonyms(broker: Broker, name: str) -> list[Synonym]:
+def broker_synonyms(role: Role, name: str) -> list[Synonym]:
     """Return every value that the broker has for a key, the strongest first. A coarser unit that is
     stronger than the key's own value is left out (ConfigHelper.java)."""
     names = _FAMILY_OF.get(name, (name,))
     layers = (
-        (ConfigSource.BROKER, broker.image.configs_of_broker(str(broker.node_id))),
-        (ConfigSource.ALL_BROKERS, broker.image.configs_of_broker(ALL_BROKERS)),
-        (ConfigSource.STATIC_BROKER, broker.started_with.given),
+        (ConfigSource.BROKER, role.image.configs_of_broker(str(role.node_id))),
+        (ConfigSource.ALL_BROKERS, role.image.configs_of_broker(ALL_BROKERS)),
+        (ConfigSource.STATIC_BROKER, role.started_with.given),
         (ConfigSource.DEFAULT, _DEFAULTS),
     )
     found = [

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import KNOWN_CONFIGS
 from reference_impl.core.configs.client_metrics import check_client_metrics
 from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS, check_dynamic
 from reference_impl.core.configs.group import check_group_configs
 from reference_impl.core.configs.keys import BadConfig, ConfigKey
 from reference_impl.core.configs.topic import TOPIC_CONFIGS, check_topic_configs
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.metadata_image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -26,6 +26,7 @@ from reference_impl.core.controller.image.metadata_image import (
 from reference_impl.core.controller.image.topic_names import problem_with
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.role import Role
 from reference_impl.wire import ErrorCode
 
 ID_DIGITS_MAX = 10
@@ -46,16 +47,16 @@ class Configured:
     code_of_bad_value: ErrorCode
 
 
-def find_configured(broker: Broker, resource_type: int, name: str) -> Configured:
+def find_configured(role: Role, resource_type: int, name: str) -> Configured:
     """Return the resource of this type and name, or raise Refused."""
     find = _FINDERS.get(resource_type)
     if find is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
-    return find(broker, name)
+    return find(role, name)
 
 
 def change_to(
-    broker: Broker, resource: Configured, after: Mapping[str, str], *, validate_only: bool
+    controller: Controller, resource: Configured, after: Mapping[str, str], *, validate_only: bool
 ) -> None:
     """Let the resource have these overrides and no others, or raise Refused and change nothing."""
     # VALIDATE
@@ -74,7 +75,7 @@ def change_to(
     ]
     # APPLY
     if records and not validate_only:
-        broker.publish_configs(records)
+        controller.write(records)
 
 
 def _keep_min_insync_replicas(
@@ -98,11 +99,11 @@ def _keep_min_insync_replicas(
         )
 
 
-def _topic(broker: Broker, name: str) -> Configured:
+def _topic(role: Role, name: str) -> Configured:
     problem = problem_with(name)
     if problem is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-    topic = broker.image.topics.get(name)
+    topic = role.image.topics.get(name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     return Configured(
@@ -115,57 +116,57 @@ def _topic(broker: Broker, name: str) -> Configured:
     )
 
 
-def _broker(broker: Broker, name: str) -> Configured:
+def _broker(role: Role, name: str) -> Configured:
     if name != ALL_BROKERS:
-        check_own_id(broker, name)
+        check_own_id(role, name)
     return Configured(
         BROKER_RESOURCE,
         name,
-        broker.image.configs_of_broker(name),
+        role.image.configs_of_broker(name),
         KNOWN_CONFIGS,
-        lambda overrides: check_dynamic(overrides, broker.config),
+        lambda overrides: check_dynamic(overrides, role.config),
         ErrorCode.INVALID_REQUEST,  # not INVALID_CONFIG, for compatibility (KAFKA-13609)
     )
 
 
-def _group(broker: Broker, name: str) -> Configured:
+def _group(role: Role, name: str) -> Configured:
     if not name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
     return Configured(
         GROUP_RESOURCE,
         name,
-        broker.image.group_configs.get(name, {}),
+        role.image.group_configs.get(name, {}),
         {},
-        lambda overrides: check_group_configs(broker.config, overrides),
+        lambda overrides: check_group_configs(role.config, overrides),
         ErrorCode.INVALID_CONFIG,
     )
 
 
-def _client_metrics(broker: Broker, name: str) -> Configured:
+def _client_metrics(role: Role, name: str) -> Configured:
     if not name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
     return Configured(
         CLIENT_METRICS_RESOURCE,
         name,
-        broker.image.client_metrics.get(name, {}),
+        role.image.client_metrics.get(name, {}),
         {},
         check_client_metrics,
         ErrorCode.INVALID_CONFIG,
     )
 
 
-def check_own_id(broker: Broker, name: str) -> None:
+def check_own_id(role: Role, name: str) -> None:
     """Raise Refused unless this names the broker that is asked."""
     if not name.isdecimal() or len(name) > ID_DIGITS_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != broker.node_id:
+    if int(name) != role.node_id:
         raise Refused(
             ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}",
+            f"Unexpected broker id, expected {role.node_id} or empty string, but received {name}",
         )
 
 
-_FINDERS: dict[int, Callable[[Broker, str], Configured]] = {
+_FINDERS: dict[int, Callable[[Role, str], Configured]] = {
     TOPIC_RESOURCE: _topic,
     BROKER_RESOURCE: _broker,
     CLIENT_METRICS_RESOURCE: _client_metrics,

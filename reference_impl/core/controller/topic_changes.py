@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reference_impl.core.broker import Broker
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.configs.topic import check_topic_configs
 from reference_impl.core.controller import records
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.metadata_image import TopicImage
 from reference_impl.core.controller.image.topic_names import collision_key, problem_with
-from reference_impl.core.controller.metadata_log import TOPIC as METADATA_TOPIC
+from reference_impl.core.quorum.metadata_log import TOPIC as METADATA_TOPIC
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
@@ -36,7 +36,7 @@ class NewTopic:
 
 
 def plan_topic(
-    broker: Broker,
+    controller: Controller,
     name: str,
     partitions: int = BY_DEFAULT,
     replication_factor: int = BY_DEFAULT,
@@ -44,16 +44,16 @@ def plan_topic(
     configs: Mapping[str, str | None] | None = None,
 ) -> NewTopic:
     """Check everything about a topic to be created, and return its plan, or raise Refused."""
-    check_name(broker, name)
+    check_name(controller, name)
     overrides = check_configs(configs or {})
     if assignments:
-        replicas = _manual(broker, partitions, replication_factor, assignments)
+        replicas = _manual(controller, partitions, replication_factor, assignments)
     else:
-        replicas = _automatic(broker, partitions, replication_factor)
-    return NewTopic(name, broker.random_uuid(), replicas, overrides)
+        replicas = _automatic(controller, partitions, replication_factor)
+    return NewTopic(name, controller.random_uuid(), replicas, overrides)
 
 
-def publish_topic(broker: Broker, topic: NewTopic) -> TopicImage:
+def publish_topic(controller: Controller, topic: NewTopic) -> TopicImage:
     """Publish the records of a planned topic and return its image. The caller opens its partitions
     (Replicas.open)."""
     changes = [records.new_topic(topic.name, topic.topic_id)]
@@ -62,28 +62,16 @@ def publish_topic(broker: Broker, topic: NewTopic) -> TopicImage:
         records.new_partition(topic.topic_id, index, replicas)
         for index, replicas in enumerate(topic.assignments)
     ]
-    broker.publish(changes)
-    return broker.image.topics[topic.name]
+    controller.write(changes)
+    return controller.image.topics[topic.name]
 
 
-def create_topic(
-    broker: Broker,
-    name: str,
-    partitions: int = BY_DEFAULT,
-    configs: Mapping[str, str | None] | None = None,
-) -> TopicImage:
-    """Plan and publish a topic that the broker creates by itself, or raise Refused."""
-    topic = publish_topic(broker, plan_topic(broker, name, partitions, configs=configs))
-    broker.replicas.open_topic(topic)
-    return topic
-
-
-def delete_topic(broker: Broker, topic: TopicImage) -> None:
+def delete_topic(controller: Controller, topic: TopicImage) -> None:
     """Remove a topic with all its data."""
-    broker.publish([records.removed_topic(topic.topic_id)])
+    controller.write([records.removed_topic(topic.topic_id)])
 
 
-def check_name(broker: Broker, name: str) -> None:
+def check_name(controller: Controller, name: str) -> None:
     """Raise Refused if a new topic may not have this name."""
     if name == METADATA_TOPIC:
         raise Refused(
@@ -92,9 +80,9 @@ def check_name(broker: Broker, name: str) -> None:
     problem = problem_with(name)
     if problem is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-    if name in broker.image.topics:
+    if name in controller.image.topics:
         raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    other = broker.image.names_by_collision_key.get(collision_key(name))
+    other = controller.image.names_by_collision_key.get(collision_key(name))
     if other is not None:
         raise Refused(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -119,7 +107,10 @@ def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def plan_growth(
-    broker: Broker, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
+    controller: Controller,
+    topic: TopicImage,
+    count: int,
+    assignments: Sequence[Sequence[int]] | None,
 ) -> list[tuple[int, tuple[int, ...]]]:
     """Return (index, replicas) of the partitions that grow a topic to `count`, or raise Refused."""
     has = len(topic.partitions)
@@ -135,7 +126,7 @@ def plan_growth(
     if refused is not None:
         raise refused
     if assignments is None:
-        return [(index, (broker.node_id,)) for index in range(has, count)]
+        return [(index, (controller.node_id,)) for index in range(has, count)]
     if len(assignments) != count - has:
         raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -144,25 +135,25 @@ def plan_growth(
         )
     factor = len(topic.partitions[0].replicas)
     for replicas in assignments:
-        _check_assignment(broker, replicas, factor)
+        _check_assignment(controller, replicas, factor)
     return [(has + index, tuple(replicas)) for index, replicas in enumerate(assignments)]
 
 
 def grow_topic(
-    broker: Broker, topic: TopicImage, growth: Sequence[tuple[int, tuple[int, ...]]]
+    controller: Controller, topic: TopicImage, growth: Sequence[tuple[int, tuple[int, ...]]]
 ) -> None:
     """Add the planned partitions."""
-    broker.publish(
+    controller.write(
         [records.new_partition(topic.topic_id, index, replicas) for index, replicas in growth]
     )
 
 
 def check_reassignment(
-    broker: Broker, name: str, index: int, replicas: Sequence[int] | None
+    controller: Controller, name: str, index: int, replicas: Sequence[int] | None
 ) -> None:
     """Raise Refused unless the partition may be moved to these replicas (None: stays where it
     is)."""
-    topic = broker.image.topics.get(name)
+    topic = controller.image.topics.get(name)
     if topic is None or index not in topic.partitions:
         raise Refused(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}."
@@ -171,11 +162,11 @@ def check_reassignment(
         raise Refused(
             ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
         )
-    _check_assignment(broker, replicas, len(replicas))
+    _check_assignment(controller, replicas, len(replicas))
 
 
 def _automatic(
-    broker: Broker, partitions: int, replication_factor: int
+    controller: Controller, partitions: int, replication_factor: int
 ) -> tuple[tuple[int, ...], ...]:
     """Assign every partition to this one node, or raise Refused if that is too few replicas."""
     if replication_factor < BY_DEFAULT or replication_factor == 0:
@@ -189,9 +180,9 @@ def _automatic(
             "Number of partitions was set to an invalid non-positive value.",
         )
     if partitions == BY_DEFAULT:
-        partitions = broker.config.number("num.partitions")
+        partitions = controller.config.number("num.partitions")
     if replication_factor == BY_DEFAULT:
-        replication_factor = broker.config.number("default.replication.factor")
+        replication_factor = controller.config.number("default.replication.factor")
     if replication_factor > 1:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -199,11 +190,11 @@ def _automatic(
             f" replication factor of {replication_factor} cannot be reached because only 1"
             " broker(s) are registered.",
         )
-    return ((broker.node_id,),) * partitions
+    return ((controller.node_id,),) * partitions
 
 
 def _manual(
-    broker: Broker,
+    controller: Controller,
     partitions: int,
     replication_factor: int,
     assignments: Mapping[int, Sequence[int]],
@@ -222,11 +213,11 @@ def _manual(
         )
     factor = len(assignments[0])
     for replicas in assignments.values():
-        _check_assignment(broker, replicas, factor)
+        _check_assignment(controller, replicas, factor)
     return tuple(tuple(assignments[index]) for index in range(len(assignments)))
 
 
-def _check_assignment(broker: Broker, replicas: Sequence[int], factor: int) -> None:
+def _check_assignment(controller: Controller, replicas: Sequence[int], factor: int) -> None:
     """Raise Refused for an invalid manual assignment
     (ReplicationControlManager.validateManualPartitionAssignment)."""
     problem = None
@@ -239,8 +230,8 @@ def _check_assignment(broker: Broker, replicas: Sequence[int], factor: int) -> N
             f"The manual partition assignment includes a partition with {len(replicas)} replica(s),"
             f" but this is not consistent with previous partitions, which have {factor} replica(s)."
         )
-    elif any(replica != broker.node_id for replica in replicas):
-        unknown = next(replica for replica in replicas if replica != broker.node_id)
+    elif any(replica != controller.node_id for replica in replicas):
+        unknown = next(replica for replica in replicas if replica != controller.node_id)
         problem = (
             f"The manual partition assignment includes broker {unknown}, but no such broker is"
             " registered."

@@ -16,7 +16,6 @@ from dataclasses import replace
 from uuid import UUID
 
 from reference_impl.core.controller.image.metadata_image import MetadataImage
-from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.groups import group_log
 from reference_impl.core.groups.classic.group import ClassicGroup
@@ -44,7 +43,7 @@ class GroupCoordinator(GroupState):
     def __init__(
         self,
         log: GroupLog,
-        metadata: MetadataLog,
+        image: MetadataImage,
         moment: Moment,
         rules: Rules,
         settings: GroupSettings,
@@ -52,9 +51,7 @@ class GroupCoordinator(GroupState):
     ) -> None:
         super().__init__(rules)
         self.log, self.settings, self.access = log, settings, access
-        self._metadata, self._moment = metadata, moment
-        self.newest_topic_version = metadata.end_offset
-        """When a topic was created last, as far as this process knows."""
+        self.image, self._moment = image, moment
         for partition, batch in log.replay():
             with replaying(partition.log.directory, batch.base_offset):
                 self.apply_batch(partition.index, batch)
@@ -65,18 +62,14 @@ class GroupCoordinator(GroupState):
         return self._moment.now_ms
 
     @property
-    def image(self) -> MetadataImage:
-        """The topics that exist."""
-        return self._metadata.image
-
-    @property
     def metadata_version(self) -> int:
         """A number that changes with the image."""
-        return self._metadata.end_offset
+        return self.image.end_offset
 
-    def topics_were_created(self) -> None:
-        """Note that patterns may match more topics now."""
-        self.newest_topic_version = self.metadata_version
+    @property
+    def newest_topic_version(self) -> int:
+        """The metadata version since which patterns may match more topics."""
+        return self.image.newest_topic_offset
 
     def random_uuid(self) -> UUID:
         """Return a random UUID, for member ids."""

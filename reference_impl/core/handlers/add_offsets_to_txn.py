@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.security.authorization.permissions import (
     READ_GROUP,
     WRITE_TRANSACTIONAL_ID,

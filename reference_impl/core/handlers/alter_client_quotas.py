@@ -41,7 +41,7 @@ def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Eff
     seen: set[Entity] = set()
     for wanted in request.body.entries:
         if len(records) >= APPLIED_AT_ONCE:
-            broker.publish(records)
+            broker.controller.write(records)
             records = []
         yield GiveWay(request)
         entity_rows = yield from for_each(request, wanted.entity, entity_row)
@@ -63,7 +63,7 @@ def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Eff
             row.error_code, row.error_message = refused.code, refused.message
     # APPLY
     if records:
-        broker.publish(records)
+        broker.controller.write(records)
     # RESPOND
     yield Respond(request, RESPONSE.new(entries=list(rows.values())))
 
@@ -83,7 +83,7 @@ def checked_entity(wanted: Struct) -> Entity:
 
 def changes(broker: Broker, entity: Entity, wanted: Struct) -> list[Struct]:
     """Return the records of what changes in one entry, or raise Refused."""
-    has = broker.image.client_quotas.of(entity)
+    has = broker.controller.image.client_quotas.of(entity)
     asked: dict[str, float | None] = {}
     for row in wanted.ops:
         if row.key in asked:

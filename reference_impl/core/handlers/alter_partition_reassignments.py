@@ -46,7 +46,7 @@ def result(broker: Broker, topic: str, wanted: Struct) -> Struct:
         "ReassignablePartitionResponse", partition_index=wanted.partition_index, error_message=None
     )
     try:
-        check_reassignment(broker, topic, wanted.partition_index, wanted.replicas)
+        check_reassignment(broker.controller, topic, wanted.partition_index, wanted.replicas)
     except Refused as refused:
         row.error_code, row.error_message = refused.code, refused.message
     return row

@@ -38,7 +38,7 @@ def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Ite
         *((row, upserted) for row in upsertions),
     ):
         if len(records) >= APPLIED_AT_ONCE:
-            broker.publish(records)
+            broker.controller.write(records)
             records = []
         if not records:  # what was checked is written before others have their turn
             yield GiveWay(request)
@@ -58,7 +58,7 @@ def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Ite
             errors[row.name] = errors[row.name] or refused
     # APPLY
     if records:
-        broker.publish(records)
+        broker.controller.write(records)
     # RESPOND
     rows = yield from for_each(request, errors.items(), lambda item: result(*item))
     yield Respond(request, RESPONSE.new(results=rows))
@@ -74,7 +74,7 @@ def check_row(row: Struct) -> None:
 
 def deleted(broker: Broker, row: Struct) -> Struct:
     """Return the record that removes a credential, or raise Refused."""
-    if broker.image.scram_users.credential(row.name, row.mechanism) is None:
+    if broker.controller.image.scram_users.credential(row.name, row.mechanism) is None:
         raise Refused(
             ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
         )

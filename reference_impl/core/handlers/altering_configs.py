@@ -33,7 +33,7 @@ def alter_all(
     times = yield from counted(
         request, ((row.resource_type, row.resource_name) for row in request.body.resources)
     )
-    rows = []
+    controller, rows = broker.controller, []
     for resource in request.body.resources:
         yield GiveWay(request)
         row = response.struct(
@@ -48,9 +48,9 @@ def alter_all(
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check_form(resource)
             may_alter(broker, request, resource)
-            configured = find_configured(broker, resource.resource_type, resource.resource_name)
+            configured = find_configured(controller, resource.resource_type, resource.resource_name)
             after = wanted(configured, resource)
-            change_to(broker, configured, after, validate_only=request.body.validate_only)
+            change_to(controller, configured, after, validate_only=request.body.validate_only)
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message
     return rows

@@ -57,7 +57,7 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
             request.body.client_software_version,
         )
     # RESPOND
-    body = RESPONSE.new(finalized_features_epoch=broker.metadata.end_offset)
+    body = RESPONSE.new(finalized_features_epoch=broker.image.end_offset)
     for key, api in sorted(broker.apis.items()):
         least = api.min_version
         if api.advertised_min_version is not None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
-from reference_impl.core.events import Request
-from reference_impl.core.refused import Refused
-from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.authorization.acl_changes import (
+from reference_impl.core.controller.acl_changes import (
     check_enabled,
     checked_acl,
     create_acls,
     names_unknown,
 )
+from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.authorization.acls import Acl
 from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER
 from reference_impl.wire import Struct, definition
@@ -33,7 +33,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     try:
         broker.access.require(request, ALTER_CLUSTER)
-        check_enabled(broker)
+        check_enabled(broker.controller)
     except Refused as refused:
         yield Respond(request, RESPONSE.new(results=[result(refused) for _ in creations]))
         return
@@ -41,7 +41,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     acls: list[Acl] = []
     for wanted in creations:
         if len(acls) >= APPLIED_AT_ONCE:
-            create_acls(broker, acls)
+            create_acls(broker.controller, acls)
             acls = []
         if not acls:
             yield GiveWay(request)
@@ -52,7 +52,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         except Refused as refused:
             rows.append(result(refused))
     # DEDUPLICATE and APPLY
-    create_acls(broker, acls)
+    create_acls(broker.controller, acls)
     # RESPOND
     yield Respond(request, RESPONSE.new(results=rows))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.token_changes import create_token
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -40,7 +41,7 @@ def handle_create_delegation_token(broker: Broker, request: Request) -> Iterator
             raise Refused(ErrorCode.INVALID_PRINCIPAL_TYPE)
         # DEDUPLICATE: each request creates a token of its own. APPLY
         renewers = [f"{USER}:{renewer.principal_name}" for renewer in body.renewers]
-        token = broker.tokens.create(owner, requester, renewers, body.max_lifetime_ms)
+        token = create_token(broker.controller, owner, requester, renewers, body.max_lifetime_ms)
     except Refused as refused:
         answer.error_code = refused.code
     else:

@@ -64,12 +64,12 @@ def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> It
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     broker.access.require(request, ALTER_TOPIC, wanted.name)
-    topic = broker.image.topics.get(wanted.name)
+    topic = broker.controller.image.topics.get(wanted.name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = wanted.assignments
     growth = plan_growth(
-        broker,
+        broker.controller,
         topic,
         wanted.count,
         None if assignments is None else [row.broker_ids for row in assignments],
@@ -77,5 +77,5 @@ def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> It
     # DEDUPLICATE: a topic that has as many already was refused above, as in Kafka.
     # APPLY
     if not request.body.validate_only:
-        grow_topic(broker, topic, growth)
+        grow_topic(broker.controller, topic, growth)
         yield from for_each(request, broker.replicas.unopened_of(topic), broker.replicas.open)

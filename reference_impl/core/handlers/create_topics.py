@@ -86,7 +86,7 @@ def create_one(
     if not broker.access.may(request, CREATE_IN_CLUSTER):
         broker.access.require(request, CREATE_TOPIC, wanted.name)
     topic = plan_topic(
-        broker,
+        broker.controller,
         wanted.name,
         wanted.num_partitions,
         wanted.replication_factor,
@@ -96,7 +96,7 @@ def create_one(
     # DEDUPLICATE: a name that exists was refused above.
     # APPLY
     if not request.body.validate_only:
-        image = publish_topic(broker, topic)
+        image = publish_topic(broker.controller, topic)
         yield from for_each(request, broker.replicas.unopened_of(image), broker.replicas.open)
     if broker.access.may(request, DESCRIBE_CONFIGS_OF_TOPIC, topic.name):
         return acceptance(broker, topic)

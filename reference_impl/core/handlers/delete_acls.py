@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
-from reference_impl.core.events import Request
-from reference_impl.core.refused import Refused
-from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.security.authorization.acl_changes import (
+from reference_impl.core.controller.acl_changes import (
     check_enabled,
     delete_acls,
     found,
     names_unknown,
 )
+from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.authorization.acls import Acl, AclFilter
 from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER
 from reference_impl.wire import Struct, definition
@@ -34,7 +34,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     try:
         broker.access.require(request, ALTER_CLUSTER)
-        check_enabled(broker)
+        check_enabled(broker.controller)
     except Refused as refused:
         yield Respond(request, RESPONSE.new(filter_results=[result(refused) for _ in filters]))
         return
@@ -44,7 +44,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         yield GiveWay(request)
         try:
             # VALIDATE the filter
-            matching = found(broker, AclFilter.from_request(wanted))
+            matching = found(broker.controller, AclFilter.from_request(wanted))
         except Refused as refused:
             rows.append(result(refused))
             continue
@@ -58,7 +58,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         )
     # DEDUPLICATE and APPLY
     for first in range(0, len(ids), APPLIED_AT_ONCE):
-        delete_acls(broker, ids[first : first + APPLIED_AT_ONCE])
+        delete_acls(broker.controller, ids[first : first + APPLIED_AT_ONCE])
         yield GiveWay(request)
     # RESPOND
     yield Respond(request, RESPONSE.new(filter_results=rows))

@@ -51,7 +51,7 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
             answer.name, answer.topic_id = topic.name, topic.topic_id
             # DEDUPLICATE: a topic that is gone is unknown.
             # APPLY
-            delete_topic(broker, topic)
+            delete_topic(broker.controller, topic)
             yield from for_each(request, broker.replicas.leaving(), broker.replicas.remove)
         except Refused as refused:
             answer.error_code, answer.error_message = refused.code, refused.message

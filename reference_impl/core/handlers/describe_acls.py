@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.acl_changes import check_enabled, names_unknown
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.authorization.acl_changes import check_enabled, names_unknown
 from reference_impl.core.security.authorization.acls import Acl, AclFilter
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import Struct, definition

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.metadata_log import TOPIC
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.quorum.metadata_log import TOPIC
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition

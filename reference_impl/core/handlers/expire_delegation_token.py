@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.token_changes import move_expiry, remove_tokens
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -25,12 +26,12 @@ def handle_expire_delegation_token(broker: Broker, request: Request) -> Iterator
         broker.tokens.check_manager(token, broker.principal_of(request))
         # DEDUPLICATE: a token that was removed is not found. APPLY
         if body.expiry_time_period_ms < 0:
-            broker.tokens.remove([token])
+            remove_tokens(broker.controller, [token])
             answer.expiry_timestamp_ms = broker.now_ms
         else:
             broker.tokens.check_alive(token)
-            answer.expiry_timestamp_ms = broker.tokens.move_expiry(
-                token, body.expiry_time_period_ms
+            answer.expiry_timestamp_ms = move_expiry(
+                broker.controller, token, body.expiry_time_period_ms
             )
     except Refused as refused:
         answer.error_code, answer.expiry_timestamp_ms = refused.code, time_beside(refused)

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.internal_topics import (
-    ensure_groups_topic,
-    ensure_transactions_topic,
-)
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.automatic_topics import (
+    ensure_groups_topic,
+    ensure_transactions_topic,
+)
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.authorization.permissions import (
     CLUSTER_ACTION,

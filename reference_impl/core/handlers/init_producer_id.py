@@ -33,7 +33,7 @@ def handle_init_producer_id(broker: Broker, request: Request) -> Iterator[Effect
         # request are ignored (KafkaApis.java, handleInitProducerIdRequest).
         # APPLY
         if body.transactional_id is None:
-            producer_id, epoch = broker.producer_ids.take(broker.now_ms), 0
+            producer_id, epoch = broker.producer_ids.take(), 0
         else:
             expected = None if body.producer_id == -1 else (body.producer_id, body.producer_epoch)
             coordinator = broker.transactions

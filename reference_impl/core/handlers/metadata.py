@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.image.metadata_image import TopicImage
 from reference_impl.core.controller.image.topic_names import is_internal, problem_with
-from reference_impl.core.controller.topic_changes import create_topic
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.automatic_topics import create_topic
 from reference_impl.core.security.authorization.permissions import (
     CREATE_IN_CLUSTER,
     CREATE_TOPIC,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.token_changes import renew_token
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -25,7 +26,7 @@ def handle_renew_delegation_token(broker: Broker, request: Request) -> Iterator[
         broker.tokens.check_alive(token)
         broker.tokens.check_manager(token, broker.principal_of(request))
         # DEDUPLICATE: a repetition moves the expiry again. APPLY
-        answer.expiry_timestamp_ms = broker.tokens.renew(token, body.renew_period_ms)
+        answer.expiry_timestamp_ms = renew_token(broker.controller, token, body.renew_period_ms)
     except Refused as refused:
         answer.error_code, answer.expiry_timestamp_ms = refused.code, time_beside(refused)
     # RESPOND

@@ -10,10 +10,14 @@ removes what is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
 
-from reference_impl.core.controller.image.metadata_image import MetadataImage, TopicImage
+from reference_impl.core.controller.image.metadata_image import (
+    MetadataImage,
+    PartitionImage,
+    TopicImage,
+)
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.partitions.partition import Partition
@@ -44,11 +48,24 @@ class Replicas:
         """Return the topic's own overrides over the broker's defaults."""
         return LogConfig.from_configs({**self.topic_defaults, **topic.configs})
 
-    def expect_topic(self, topic: TopicImage) -> None:
-        """Note the partitions of a topic that are not open yet."""
-        for index in sorted(topic.partitions):
-            if (topic.name, index) not in self._by_name:
+    def serve(self, topic: TopicImage, indexes: Iterable[int]) -> None:
+        """Note which of these partitions are to be opened, and let the open ones take their new
+        state."""
+        for index in sorted(indexes):
+            partition = self._by_name.get((topic.name, index))
+            if partition is None:
                 self._unopened[topic.name, index] = topic
+            else:
+                self._take_state(partition, topic.partitions[index])
+
+    def _take_state(self, partition: Partition, state: PartitionImage) -> None:
+        try:
+            if state.leader_epoch > partition.leader_epoch:
+                partition.log.leader_epochs.begin(state.leader_epoch, partition.log.log_end_offset)
+        except StorageError as error:
+            self.directory.take_offline(partition.topic, partition.index, error)
+            del self._by_name[partition.topic, partition.index]
+        partition.state = state
 
     def unopened_of(self, topic: TopicImage) -> list[PartitionKey]:
         """Return the partitions of a topic that have not been opened yet."""
@@ -57,7 +74,6 @@ class Replicas:
 
     def open_topic(self, topic: TopicImage) -> None:
         """Open, or make, the logs of a topic that are not open yet, and begin to lead them."""
-        self.expect_topic(topic)
         for key in self.unopened_of(topic):
             self.open(key)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.core.controller.metadata_log import MetadataLog
+from collections.abc import Callable
+
 from reference_impl.core.log import AppendResult
 from reference_impl.core.partitions import batch_validation
 from reference_impl.core.partitions.batch_validation import ValidatedBatch
@@ -41,11 +42,11 @@ class Producing:
                 f" partition {partition.topic}-{partition.index}",
             )
 
-    def reserve_producer_ids(self, metadata: MetadataLog, block: Struct, now_ms: int) -> None:
+    def reserve_producer_ids(self, write: Callable[[list[Struct]], object], block: Struct) -> None:
         """Write down which block of producer ids is taken before the first of it is handed out, so
         that no restart hands one out again (KIP-730; ProducerIdControlManager.java).
         """
-        metadata.append([block], now_ms)
+        write([block])
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
         """Return the first answer to a batch that a producer sends again, or None: a retry must not

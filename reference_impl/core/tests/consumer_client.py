@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 from reference_impl.core.groups.consumer.model.records import by_topic, partitions_in
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import State
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 

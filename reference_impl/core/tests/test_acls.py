@@ -221,7 +221,7 @@ def test_an_entry_of_a_newer_kafka_is_kept_and_allows_nothing() -> None:
         operation=99,
         permission_type=AclPermissionType.ALLOW,
     )
-    world.node.broker.publish([record])
+    world.node.broker.controller.write([record])
     world.restart()
     sign_in(world)
     assert names(world) == ["orders"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.tests.consumer_client import Consumer, group_in
 from reference_impl.core.tests.test_acls import ADMIN, ALICE, controlled, create, entry
 from reference_impl.core.tests.world import World

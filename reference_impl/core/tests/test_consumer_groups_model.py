@@ -12,9 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.consumer.model.states import CONSUMER_GROUP, GroupState
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.consumer_client import Consumer, new_world
 from reference_impl.core.tests.test_consumer_groups import kept

@@ -10,9 +10,9 @@ import pytest
 from conformance.clients.sasl import Scram, plain
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.controller import token_changes
 from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE
-from reference_impl.core.security.sasl import tokens
 from reference_impl.core.tests.world import START_MS, World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
@@ -218,11 +218,11 @@ def test_the_largest_lifetime_stays_a_timestamp() -> None:
 def test_many_tokens_are_described_and_removed_a_part_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tokens, "REMOVED_AT_ONCE", 250)
+    monkeypatch.setattr(token_changes, "REMOVED_AT_ONCE", 250)
     world = TokenWorld()
     broker = world.node.broker
     for _ in range(600):
-        broker.tokens.create("User:a", "User:a", (), -1)
+        token_changes.create_token(broker.controller, "User:a", "User:a", (), -1)
     world.node.must_give_way = lambda: True
     body = request_definition(ApiKey.DESCRIBE_DELEGATION_TOKEN).new(owners=None)
     number = world.send(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, body, ANN)

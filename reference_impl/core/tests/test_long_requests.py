@@ -18,7 +18,8 @@ from reference_impl.core.tests.long_requests import Long, long_requests
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, Struct, request_definition
 
-FEW, MANY = 120, 300
+FEW, MANY = 200, 380
+"""Both fill two slices of what is applied at once (100), of which the second finds the first."""
 GROWTH_MAX = 2.0
 """Calls in the longest step for each further element: what copies of lists take, no more."""
 AT_ONCE = {"CreateTopics-v7-topics": 200.0, "Metadata-v13-topics": 200.0}

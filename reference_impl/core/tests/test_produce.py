@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reference_impl.core.configs.keys import LONG_MAX
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
 from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, Compression, ErrorCode, Record, RecordBatch, patched

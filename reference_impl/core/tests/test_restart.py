@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference_impl.core.controller.internal_topics import ensure_groups_topic
+from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ErrorCode
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.controller.producer_ids import ProducerIds
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.events import TimerKey
 from reference_impl.core.moment import Moment
@@ -23,6 +22,7 @@ from reference_impl.core.rules import Rules
 from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.ending import Ending, decide
 from reference_impl.core.transactions.markers import MarkerWriter
+from reference_impl.core.transactions.producer_ids import ProducerIds
 from reference_impl.core.transactions.states import PREPARED, Move, State
 from reference_impl.core.transactions.transaction import (
     NO_EPOCH,
@@ -286,4 +286,4 @@ class TransactionCoordinator:
         self.transactions[transaction.transactional_id] = transaction
 
     def _new_producer_id(self) -> int:
-        return self._producer_ids.take(self._moment.now_ms)
+        return self._producer_ids.take()

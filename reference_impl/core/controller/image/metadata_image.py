@@ -17,7 +17,7 @@ from reference_impl.core.controller.image.delegation_tokens import DelegationTok
 from reference_impl.core.controller.image.scram_users import ScramUsers
 from reference_impl.core.controller.image.topic_names import collision_key
 from reference_impl.core.security.authorization.acls import Acl, Acls
-from reference_impl.wire import Struct
+from reference_impl.wire import Malformed, Struct
 
 TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
 """ConfigResource.Type, as ConfigRecord has it."""
@@ -51,10 +51,16 @@ class MetadataImage:
     """All topics, the next free producer id, and who may do what."""
 
     def __init__(self) -> None:
+        self.end_offset = 0
+        """The offset after the last record of the metadata log that is taken into account."""
+        self.newest_topic_offset = 0
+        """The end offset when topics were created last, as far as this process knows."""
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[UUID, TopicImage] = {}
         self.names_by_collision_key: dict[str, str] = {}
         """The names of all topics, by what no two of them may have in common."""
+        self.features: dict[str, int] = {}
+        """The level in force of each feature that has one (KIP-584)."""
         self.next_producer_id = 0
         self._broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
@@ -67,10 +73,14 @@ class MetadataImage:
         self.client_quotas = ClientQuotas()
 
     def apply(self, record: Struct) -> None:
-        """Take one record of the metadata log into account, whatever order things came in."""
-        action = _ACTIONS.get(type(record).__name__)
+        """Take one record of the metadata log into account. Raise Malformed for a record that must
+        not be passed over, and that this version knows nothing of."""
+        name = type(record).__name__
+        action = _ACTIONS.get(name)
         if action is not None:
             action(self, record)
+        elif name not in WITHOUT_EFFECT:
+            raise Malformed("this version does not know what it changes", message=name)
 
     def topic_of(self, name: str | None, topic_id: UUID) -> TopicImage | None:
         """Return a topic by its name, or by its id where there is no name."""
@@ -136,6 +146,12 @@ class MetadataImage:
     def _remove_access_control_entry(self, record: Struct) -> None:
         self.acls.remove(record.id)
 
+    def _feature_level(self, record: Struct) -> None:
+        if record.feature_level == 0:
+            self.features.pop(record.name, None)
+        else:
+            self.features[record.name] = record.feature_level
+
     def _producer_ids(self, record: Struct) -> None:
         self.next_producer_id = record.next_producer_id
 
@@ -146,6 +162,7 @@ _ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
     "PartitionChangeRecord": MetadataImage._partition_change,
     "ConfigRecord": MetadataImage._config,
     "RemoveTopicRecord": MetadataImage._remove_topic,
+    "FeatureLevelRecord": MetadataImage._feature_level,
     "ProducerIdsRecord": MetadataImage._producer_ids,
     "AccessControlEntryRecord": MetadataImage._access_control_entry,
     "RemoveAccessControlEntryRecord": MetadataImage._remove_access_control_entry,
@@ -155,3 +172,21 @@ _ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
     "RemoveDelegationTokenRecord": lambda image, record: image.delegation_tokens.remove(record),
     "ClientQuotaRecord": lambda image, record: image.client_quotas.apply(record),
 }
+
+_REGISTRATION = "a node serves whoever reaches it, and knows no other node"
+_TRANSACTION = "the metadata log hands out what its transactions have decided on"
+WITHOUT_EFFECT: dict[str, str] = {
+    "BeginTransactionRecord": _TRANSACTION,
+    "EndTransactionRecord": _TRANSACTION,
+    "AbortTransactionRecord": _TRANSACTION,
+    "RegisterBrokerRecord": _REGISTRATION,
+    "UnregisterBrokerRecord": _REGISTRATION,
+    "BrokerRegistrationChangeRecord": _REGISTRATION,
+    "FenceBrokerRecord": _REGISTRATION,
+    "UnfenceBrokerRecord": _REGISTRATION,
+    "RegisterControllerRecord": _REGISTRATION,
+    "ClearElrRecord": "a partition with one replica has no eligible replica beside its ISR",
+    "NoOpRecord": "it moves the high watermark, and says nothing (KIP-835)",
+    "ZkMigrationStateRecord": "clusters that still use ZooKeeper end with Kafka 3.9",
+}
+"""The records that change nothing in the image, each with the reason."""

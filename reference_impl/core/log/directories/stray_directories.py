@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from uuid import UUID
 
 from reference_impl.core.controller.image.metadata_image import TopicImage
-from reference_impl.core.controller.metadata_log import TOPIC as METADATA_TOPIC
 from reference_impl.core.log.directories.checkpoints import PARTITION_METADATA_FILE, read_topic_id
+from reference_impl.core.quorum.metadata_log import TOPIC as METADATA_TOPIC
 from reference_impl.core.storage import Storage
 
 STRAY_SUFFIX = "-stray"

@@ -16,13 +16,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.controller.image.delegation_tokens import DelegationToken, removal_record
-from reference_impl.core.controller.metadata_log import MetadataLog
-from reference_impl.core.log.directories.data_directory import uuid_text
+from reference_impl.core.controller.image.delegation_tokens import DelegationToken, DelegationTokens
 from reference_impl.core.moment import Moment
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.sasl.scram import (
@@ -33,29 +30,33 @@ from reference_impl.core.security.sasl.scram import (
     TokenLogin,
     credential_of,
 )
-from reference_impl.wire import ErrorCode, Struct
+from reference_impl.wire import ErrorCode
 
 SECRET_KEY = "delegation.token.secret.key"
-LONG_MAX = 2**63 - 1
-REMOVED_AT_ONCE = 1000
-"""How many expired tokens one batch of records removes."""
 _SALT_BYTES = 16
 
 
 class Tokens:
-    """Creates, finds, renews and ends the delegation tokens of the cluster."""
+    """Finds the delegation tokens of the cluster, and proves them."""
 
-    def __init__(
-        self, metadata: MetadataLog, moment: Moment, config: Callable[[], BrokerConfig]
-    ) -> None:
-        self._metadata, self._moment, self._config = metadata, moment, config
-        self._secret = config().text(SECRET_KEY).encode()
+    def __init__(self, tokens: DelegationTokens, moment: Moment, config: BrokerConfig) -> None:
+        self._tokens, self._moment = tokens, moment
+        self._secret = config.text(SECRET_KEY).encode()
         self._ids_by_hmac: dict[bytes, str] = {}
         self._credentials: dict[tuple[str, str], Credential] = {}
         """What SCRAM needs of a token, by (token id, mechanism): made at its first login."""
-        if self.are_enabled:
-            for token in metadata.image.delegation_tokens:
-                self._ids_by_hmac[self.hmac_of(token.token_id)] = token.token_id
+
+    def changed(self, token_ids: Iterable[str]) -> None:
+        """Take note of tokens that are new, and forget those that are gone."""
+        if not self.are_enabled:
+            return
+        for token_id in token_ids:
+            if self._tokens.get(token_id) is not None:
+                self._ids_by_hmac[self.hmac_of(token_id)] = token_id
+                continue
+            self._ids_by_hmac.pop(self.hmac_of(token_id), None)
+            for mechanism in SCRAM_MECHANISMS:
+                self._credentials.pop((token_id, mechanism), None)
 
     @property
     def are_enabled(self) -> bool:
@@ -66,8 +67,6 @@ class Tokens:
         """Return the HMAC by which a client proves that it has the token."""
         return hmac.digest(self._secret, token_id.encode(), "sha512")
 
-    # --- questions ----------------------------------------------------------------------------
-
     def check_enabled(self) -> None:
         """Raise Refused where no secret key is set."""
         if not self.are_enabled:
@@ -76,7 +75,7 @@ class Tokens:
     def proven_by(self, proof: bytes) -> DelegationToken:
         """Return the token that this HMAC belongs to; raise Refused if there is none."""
         self.check_enabled()
-        token = self._metadata.image.delegation_tokens.get(self._ids_by_hmac.get(proof, ""))
+        token = self._tokens.get(self._ids_by_hmac.get(proof, ""))
         if token is None:
             raise Refused(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
         return token
@@ -96,7 +95,7 @@ class Tokens:
 
         An expired token that is not removed yet is found, too: its session ends as it begins.
         """
-        token = self._metadata.image.delegation_tokens.get(token_id)
+        token = self._tokens.get(token_id)
         if token is None or not self.are_enabled:
             return None
         key = token_id, mechanism.name
@@ -108,74 +107,6 @@ class Tokens:
             self._credentials[key] = credential_of(mechanism, salt, ITERATIONS_MIN, salted)
         owner = token.owner.partition(":")[2]
         return TokenLogin(owner, token.expiry_ms, self._credentials[key])
-
-    # --- changes ------------------------------------------------------------------------------
-
-    def create(
-        self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
-    ) -> DelegationToken:
-        """Create a token. max_lifetime_ms is cut to the broker's own, which 0 and negative numbers
-        stand for."""
-        now_ms = self._moment.now_ms
-        max_ms = now_ms + self._within("delegation.token.max.lifetime.ms", max_lifetime_ms)
-        expiry_ms = now_ms + self._config().number("delegation.token.expiry.time.ms")
-        token = DelegationToken(
-            self._new_id(),
-            owner,
-            requester,
-            tuple(renewers),
-            now_ms,
-            min(max_ms, LONG_MAX),
-            min(expiry_ms, max_ms, LONG_MAX),
-        )
-        self._write([token.to_record()])
-        self._ids_by_hmac[self.hmac_of(token.token_id)] = token.token_id
-        return token
-
-    def renew(self, token: DelegationToken, period_ms: int) -> int:
-        """Move the expiry to this period from now, within the broker's bound, and return it."""
-        return self.move_expiry(token, self._within("delegation.token.expiry.time.ms", period_ms))
-
-    def move_expiry(self, token: DelegationToken, period_ms: int) -> int:
-        """Move the expiry to this period from now, within the token's lifetime, and return it."""
-        expiry_ms = min(token.max_ms, self._moment.now_ms + period_ms)
-        self._metadata.append(
-            [replace(token, expiry_ms=expiry_ms).to_record()], self._moment.now_ms
-        )
-        return expiry_ms
-
-    def remove(self, tokens: Sequence[DelegationToken]) -> None:
-        """Remove these tokens now. Sessions that began by one go on to their end."""
-        self._metadata.append(
-            [removal_record(token.token_id) for token in tokens], self._moment.now_ms
-        )
-        for token in tokens:
-            self._ids_by_hmac.pop(self.hmac_of(token.token_id), None)
-            for mechanism in SCRAM_MECHANISMS:
-                self._credentials.pop((token.token_id, mechanism), None)
-
-    def sweep(self) -> bool:
-        """Remove expired tokens, REMOVED_AT_ONCE at most; return whether there are more."""
-        now_ms = self._moment.now_ms
-        over = [t for t in self._metadata.image.delegation_tokens if t.is_expired(now_ms)]
-        if over:
-            self.remove(over[:REMOVED_AT_ONCE])
-        return len(over) > REMOVED_AT_ONCE
-
-    # --- inside -------------------------------------------------------------------------------
-
-    def _within(self, bound: str, wanted_ms: int) -> int:
-        bound_ms = self._config().number(bound)
-        return min(bound_ms, wanted_ms) if wanted_ms > 0 else bound_ms
-
-    def _write(self, records: Sequence[Struct]) -> None:
-        self._metadata.append(records, self._moment.now_ms)
-
-    def _new_id(self) -> str:
-        """Return a new id in Kafka's form; none begins like an option (Uuid.randomUuid)."""
-        while (token_id := uuid_text(self._moment.random_uuid())).startswith("-"):
-            continue
-        return token_id
 
 
 def time_beside(refused: Refused) -> int:

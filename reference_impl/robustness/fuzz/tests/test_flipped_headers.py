@@ -14,8 +14,8 @@ from random import Random
 import pytest
 
 import reference_impl
-from reference_impl.core.controller import metadata_log
 from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.quorum import metadata_log
 from reference_impl.core.tests.transactional import CONFIG
 from reference_impl.core.tests.world import World
 from reference_impl.host.serve import CANNOT_START

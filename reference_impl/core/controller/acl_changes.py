@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from operator import attrgetter
 from uuid import UUID
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.role import Role
 from reference_impl.core.security.authorization.acls import Acl, AclFilter, named
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import (
@@ -69,32 +70,32 @@ def checked_acl(wanted: Struct) -> Acl:
     return acl
 
 
-def create_acls(broker: Broker, acls: Sequence[Acl]) -> None:
+def create_acls(controller: Controller, acls: Sequence[Acl]) -> None:
     """Add these entries to the cluster; existing ones stay as they are."""
     # DEDUPLICATE: an entry has no identity beside what it says.
-    new = [acl for acl in dict.fromkeys(acls) if acl not in broker.image.acls]
+    new = [acl for acl in dict.fromkeys(acls) if acl not in controller.image.acls]
     if new:
-        broker.publish([acl.to_record(broker.random_uuid()) for acl in new])
+        controller.write([acl.to_record(controller.random_uuid()) for acl in new])
 
 
-def found(broker: Broker, wanted: AclFilter) -> dict[UUID, Acl]:
+def found(controller: Controller, wanted: AclFilter) -> dict[UUID, Acl]:
     """Return the entries that a filter of DeleteAcls matches, or raise Refused."""
     if wanted.is_unknown:
         raise _invalid("The filter asks for a type, an operation or a permission that is unknown.")
-    return {id: acl for id, acl in broker.image.acls.by_id.items() if wanted.matches(acl)}
+    return {id: acl for id, acl in controller.image.acls.by_id.items() if wanted.matches(acl)}
 
 
-def delete_acls(broker: Broker, ids: Sequence[UUID]) -> None:
+def delete_acls(controller: Controller, ids: Sequence[UUID]) -> None:
     """Remove entries, each once even if several filters match it."""
     removal = definition("RemoveAccessControlEntryRecord")
-    left = [id for id in dict.fromkeys(ids) if id in broker.image.acls.by_id]
+    left = [id for id in dict.fromkeys(ids) if id in controller.image.acls.by_id]
     if left:
-        broker.publish([removal.new(id=id) for id in left])
+        controller.write([removal.new(id=id) for id in left])
 
 
-def check_enabled(broker: Broker) -> None:
+def check_enabled(role: Role) -> None:
     """Raise Refused where there is no authorizer that could obey an entry."""
-    if not broker.access.is_controlled:
+    if not role.access.is_controlled:
         raise Refused(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 
 

@@ -1,12 +1,15 @@
-"""The topics that the coordinators keep their state in: made when they are needed first.
+"""The topics that a broker creates when they are needed first, without being asked to.
 
 Source: AutoTopicCreationManager.scala; GroupCoordinatorConfig.java, TransactionStateManager.java.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.topic_changes import create_topic
+from reference_impl.core.controller.image.metadata_image import TopicImage
+from reference_impl.core.controller.topic_changes import BY_DEFAULT, plan_topic, publish_topic
 from reference_impl.core.groups import group_log
 from reference_impl.core.transactions import transaction_log
 
@@ -46,3 +49,17 @@ def ensure_transactions_topic(broker: Broker) -> None:
 def _ensure(broker: Broker, name: str, partitions: int, configs: dict[str, str | None]) -> None:
     if name not in broker.image.topics:
         create_topic(broker, name, partitions, configs)
+
+
+def create_topic(
+    broker: Broker,
+    name: str,
+    partitions: int = BY_DEFAULT,
+    configs: Mapping[str, str | None] | None = None,
+) -> TopicImage:
+    """Let the controller create a topic, open its partitions, and return it, or raise Refused."""
+    controller = broker.controller
+    publish_topic(controller, plan_topic(controller, name, partitions, configs=configs))
+    topic = broker.image.topics[name]
+    broker.replicas.open_topic(topic)
+    return topic

@@ -1,0 +1,44 @@
+"""The first decisions of a controller that has become the active one.
+
+Source: ActivationRecordsGenerator.java, BootstrapMetadata.java; KIP-101.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
+from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE
+from reference_impl.core.controller.records import config_record, new_leadership
+from reference_impl.wire import Struct, definition
+
+
+def activate(controller: Controller) -> None:
+    """Write what a new cluster begins with, and begin a new leadership of each
+    partition."""
+    records = [*_first_records(controller), *_new_leaderships(controller)]
+    if controller.is_in_transaction:
+        reason = "a controller failed before it ended the transaction"
+        records.insert(0, definition("AbortTransactionRecord").new(reason=reason))
+    if records:
+        controller.write(records)
+
+
+def _first_records(controller: Controller) -> list[Struct]:
+    """Return the first record of a new cluster: min.insync.replicas for all brokers.
+
+    With eligible leader replicas it is the cluster's, not a broker's (KIP-966).
+    """
+    if controller.image.end_offset > 0:
+        return []
+    value = controller.started_with.text(MIN_INSYNC_REPLICAS)
+    return [config_record(BROKER_RESOURCE, ALL_BROKERS, MIN_INSYNC_REPLICAS, value)]
+
+
+def _new_leaderships(controller: Controller) -> list[Struct]:
+    """Return the records of leaderships that begin with this process. Each has its own epoch, so
+    that records written under the one before can be told from new ones."""
+    return [
+        new_leadership(topic.topic_id, index, controller.node_id)
+        for topic in controller.image.topics.values()
+        for index in sorted(topic.partitions)
+    ]

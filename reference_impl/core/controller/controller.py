@@ -1,0 +1,79 @@
+"""The controller: it decides what happens to the cluster, and writes it into the metadata log.
+
+Its image runs ahead of what is committed, so that each decision sees those before it. What it has
+decided is in force, and may be answered, when brokers have applied the records (`Broker.apply`).
+The other files of this folder hold the decisions: each checks, then writes records.
+
+Source: QuorumController.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.dynamic import config_in_force
+from reference_impl.core.controller.image.metadata_delta import MetadataDelta
+from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE, MetadataImage
+from reference_impl.core.moment import Moment
+from reference_impl.core.quorum.metadata_log import MetadataLog
+from reference_impl.core.quorum.metadata_transactions import Committed
+from reference_impl.core.rules import Rules
+from reference_impl.core.security.authorization.access import Access
+from reference_impl.core.security.sasl.tokens import Tokens
+from reference_impl.wire import Struct
+
+
+class Controller:
+    """The active controller of the cluster."""
+
+    def __init__(
+        self,
+        node_id: int,
+        started_with: BrokerConfig,
+        metadata: MetadataLog,
+        moment: Moment,
+        rules: Rules,
+        access: Access,
+    ) -> None:
+        self.node_id, self.rules, self.access = node_id, rules, access
+        self.started_with = self.config = started_with
+        self.image = MetadataImage()
+        self.tokens = Tokens(self.image.delegation_tokens, moment, started_with)
+        self._metadata, self._moment = metadata, moment
+        metadata.listen(self._replay)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Return whether the controller before this one left a metadata transaction open."""
+        return self._metadata.is_in_transaction
+
+    @property
+    def now_ms(self) -> int:
+        """The wall clock of the current event."""
+        return self._moment.now_ms
+
+    def random_uuid(self) -> UUID:
+        """Return a random UUID (version 4)."""
+        return self._moment.random_uuid()
+
+    def write(self, records: Sequence[Struct]) -> int:
+        """Make these records part of history, all or none, and return the offset that a broker has
+        reached when it has applied them. Raise StorageError, and change nothing."""
+        end_offset = self._metadata.append(records, self.now_ms)
+        self._apply(records, end_offset)
+        self._metadata.commit()
+        return end_offset
+
+    def _replay(self, committed: Committed) -> None:
+        """Take into account what is committed, but for its own decisions, which it knows."""
+        if committed.end_offset > self.image.end_offset:
+            self._apply(committed.records, committed.end_offset)
+
+    def _apply(self, records: Sequence[Struct], end_offset: int) -> None:
+        delta = MetadataDelta(self.image)
+        delta.apply(records, end_offset)
+        self.tokens.changed(delta.delegation_tokens)
+        if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.configs):
+            self.config = config_in_force(self.started_with, self.image, self.node_id)

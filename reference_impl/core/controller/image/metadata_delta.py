@@ -1,0 +1,96 @@
+"""Deltas: the changes of the cluster between two moments, which brokers put in force.
+
+Source: MetadataDelta.java, TopicsDelta.java, ConfigurationsDelta.java. The net change counts: a
+topic that was made and removed in between is in no delta. What is looked up in the image at each
+question (ACLs, quotas, credentials of SCRAM, groups' configurations) is only named as changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from uuid import UUID
+
+from reference_impl.core.controller.image.metadata_image import MetadataImage, TopicImage
+from reference_impl.wire import Struct
+
+
+class Part(Enum):
+    """The parts of a cluster's metadata, in the order in which they are put in force."""
+
+    CONFIGS = auto()
+    REMOVED_TOPICS = auto()
+    NEW_TOPICS = auto()
+    PARTITIONS = auto()
+    ACLS = auto()
+    CLIENT_QUOTAS = auto()
+    SCRAM_USERS = auto()
+    DELEGATION_TOKENS = auto()
+    PRODUCER_IDS = auto()
+    FEATURES = auto()
+
+
+class MetadataDelta:
+    """Brings an image up to date, and keeps what has changed in it."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        self.parts: set[Part] = set()
+        self.new_topics: dict[UUID, None] = {}
+        self.removed_topics: dict[UUID, TopicImage] = {}
+        self.partitions: dict[UUID, dict[int, None]] = {}
+        """The partitions that are new, or have another leader or other replicas, by topic."""
+        self.configs: dict[tuple[int, str], None] = {}
+        """The resources whose configuration has changed: type and name."""
+        self.delegation_tokens: dict[str, None] = {}
+        """The ids of the tokens that are new, changed or gone."""
+
+    def apply(self, records: Sequence[Struct], end_offset: int) -> None:
+        """Take these records of the metadata log into account, which end at this offset."""
+        for record in records:
+            part, note = _NOTES.get(type(record).__name__, (None, None))
+            if note is not None:
+                note(self, record)
+            self.image.apply(record)
+            if part is not None:
+                self.parts.add(part)
+        self.image.end_offset = end_offset
+
+    def _new_topic(self, record: Struct) -> None:
+        self.new_topics[record.topic_id] = None
+
+    def _partition(self, record: Struct) -> None:
+        self.partitions.setdefault(record.topic_id, {})[record.partition_id] = None
+
+    def _removed_topic(self, record: Struct) -> None:
+        self.partitions.pop(record.topic_id, None)
+        if record.topic_id in self.new_topics:
+            del self.new_topics[record.topic_id]
+        else:
+            self.removed_topics[record.topic_id] = self.image.topics_by_id[record.topic_id]
+
+    def _config(self, record: Struct) -> None:
+        self.configs[record.resource_type, record.resource_name] = None
+
+    def _delegation_token(self, record: Struct) -> None:
+        self.delegation_tokens[record.token_id] = None
+
+
+_Note = Callable[[MetadataDelta, Struct], None] | None
+_NOTES: dict[str, tuple[Part, _Note]] = {
+    "TopicRecord": (Part.NEW_TOPICS, MetadataDelta._new_topic),
+    "PartitionRecord": (Part.PARTITIONS, MetadataDelta._partition),
+    "PartitionChangeRecord": (Part.PARTITIONS, MetadataDelta._partition),
+    "RemoveTopicRecord": (Part.REMOVED_TOPICS, MetadataDelta._removed_topic),
+    "ConfigRecord": (Part.CONFIGS, MetadataDelta._config),
+    "DelegationTokenRecord": (Part.DELEGATION_TOKENS, MetadataDelta._delegation_token),
+    "RemoveDelegationTokenRecord": (Part.DELEGATION_TOKENS, MetadataDelta._delegation_token),
+    "AccessControlEntryRecord": (Part.ACLS, None),
+    "RemoveAccessControlEntryRecord": (Part.ACLS, None),
+    "UserScramCredentialRecord": (Part.SCRAM_USERS, None),
+    "RemoveUserScramCredentialRecord": (Part.SCRAM_USERS, None),
+    "ClientQuotaRecord": (Part.CLIENT_QUOTAS, None),
+    "FeatureLevelRecord": (Part.FEATURES, None),
+    "ProducerIdsRecord": (Part.PRODUCER_IDS, None),
+}
+"""Each record that the image applies: the part that it changes, and what the delta notes."""

@@ -1,0 +1,21 @@
+"""Allocating producer ids: in blocks, each to one broker. Source: KIP-730,
+ProducerIdControlManager.java."""
+
+from __future__ import annotations
+
+from reference_impl.core.controller.controller import Controller
+from reference_impl.wire import definition
+
+BLOCK_SIZE = 1000
+"""ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE: one metadata record per thousand producers."""
+
+
+def allocate_block(controller: Controller, broker_id: int) -> range:
+    """Return ids that no broker has had, and write down that this one has them now."""
+    first = controller.image.next_producer_id
+    block = range(first, first + BLOCK_SIZE)
+    record = definition("ProducerIdsRecord").new(
+        broker_id=broker_id, broker_epoch=0, next_producer_id=block.stop
+    )
+    controller.rules.reserve_producer_ids(controller.write, record)
+    return block

@@ -1,0 +1,81 @@
+"""Creating, renewing and ending delegation tokens: which records say so.
+
+Source: DelegationTokenControlManager.java; KIP-48, KIP-373, KIP-900.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.image.delegation_tokens import DelegationToken, removal_record
+from reference_impl.core.log.directories.data_directory import uuid_text
+
+LONG_MAX = 2**63 - 1
+REMOVED_AT_ONCE = 1000
+"""How many expired tokens one batch of records removes."""
+
+
+def create_token(
+    controller: Controller,
+    owner: str,
+    requester: str,
+    renewers: Sequence[str],
+    max_lifetime_ms: int,
+) -> DelegationToken:
+    """Create a token. max_lifetime_ms is cut to the controller's own, which 0 and negative numbers
+    stand for."""
+    now_ms = controller.now_ms
+    max_ms = now_ms + _within(controller, "delegation.token.max.lifetime.ms", max_lifetime_ms)
+    expiry_ms = now_ms + controller.config.number("delegation.token.expiry.time.ms")
+    token = DelegationToken(
+        _new_id(controller),
+        owner,
+        requester,
+        tuple(renewers),
+        now_ms,
+        min(max_ms, LONG_MAX),
+        min(expiry_ms, max_ms, LONG_MAX),
+    )
+    controller.write([token.to_record()])
+    return token
+
+
+def renew_token(controller: Controller, token: DelegationToken, period_ms: int) -> int:
+    """Move the expiry to this period from now, within the controller's bound, and return it."""
+    within_ms = _within(controller, "delegation.token.expiry.time.ms", period_ms)
+    return move_expiry(controller, token, within_ms)
+
+
+def move_expiry(controller: Controller, token: DelegationToken, period_ms: int) -> int:
+    """Move the expiry to this period from now, within the token's lifetime, and return it."""
+    expiry_ms = min(token.max_ms, controller.now_ms + period_ms)
+    controller.write([replace(token, expiry_ms=expiry_ms).to_record()])
+    return expiry_ms
+
+
+def remove_tokens(controller: Controller, tokens: Sequence[DelegationToken]) -> None:
+    """Remove these tokens now. Sessions that began by one go on to their end."""
+    controller.write([removal_record(token.token_id) for token in tokens])
+
+
+def sweep_tokens(controller: Controller) -> bool:
+    """Remove expired tokens, REMOVED_AT_ONCE at most; return whether there are more."""
+    now_ms = controller.now_ms
+    over = [token for token in controller.image.delegation_tokens if token.is_expired(now_ms)]
+    if over:
+        remove_tokens(controller, over[:REMOVED_AT_ONCE])
+    return len(over) > REMOVED_AT_ONCE
+
+
+def _within(controller: Controller, bound: str, wanted_ms: int) -> int:
+    bound_ms = controller.config.number(bound)
+    return min(bound_ms, wanted_ms) if wanted_ms > 0 else bound_ms
+
+
+def _new_id(controller: Controller) -> str:
+    """Return a new id in Kafka's form; none begins like an option (Uuid.randomUuid)."""
+    while (token_id := uuid_text(controller.random_uuid())).startswith("-"):
+        continue
+    return token_id

@@ -1,0 +1,137 @@
+"""Only `Broker.apply` puts in force what the metadata log says, once it is committed."""
+
+from __future__ import annotations
+
+import pytest
+
+from reference_impl.core.broker import IN_FORCE, LOOKED_UP, Broker
+from reference_impl.core.controller.image.metadata_delta import MetadataDelta, Part
+from reference_impl.core.controller.image.metadata_image import (
+    _ACTIONS,
+    WITHOUT_EFFECT,
+    MetadataImage,
+)
+from reference_impl.core.controller.records import (
+    config_record,
+    new_leadership,
+    new_partition,
+    new_topic,
+    removed_topic,
+)
+from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.tests.test_topics import create
+from reference_impl.core.tests.world import START_MS, World
+from reference_impl.wire import Struct, definition
+from reference_impl.wire.messages import table
+
+BEGIN, END, ABORT = (
+    definition(f"{what}TransactionRecord").new() for what in ("Begin", "End", "Abort")
+)
+
+
+def replayed(*batches: list[Struct]) -> World:
+    """Return a node that has found these batches at the end of its metadata log."""
+    world = World()
+    for batch in batches:
+        world.node.broker.metadata.append(batch, START_MS)
+    world.kill()
+    return world
+
+
+def topic_records(world: World, name: str) -> list[Struct]:
+    topic_id = world.node.broker.random_uuid()
+    return [new_topic(name, topic_id), new_partition(topic_id, 0, [0])]
+
+
+def test_each_part_is_acted_upon_or_looked_up() -> None:
+    assert not IN_FORCE.keys() & LOOKED_UP.keys()
+    assert IN_FORCE.keys() | LOOKED_UP.keys() == set(Part)
+
+
+def test_each_metadata_record_of_kafka_is_applied_or_named_with_a_reason() -> None:
+    records = {
+        name
+        for name, row in table().items()
+        if row["type"] == "metadata" and not name.startswith("Remote")
+    }
+    assert not _ACTIONS.keys() & WITHOUT_EFFECT.keys()
+    assert records == _ACTIONS.keys() | WITHOUT_EFFECT.keys()
+
+
+def test_a_record_that_the_image_does_not_know_stops_the_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    world.node.broker.metadata.append([config_record(4, "", "a", "1")], START_MS)
+    monkeypatch.delitem(_ACTIONS, "ConfigRecord")
+    with pytest.raises(CorruptLog, match="at offset 0 cannot be understood: ConfigRecord"):
+        world.kill()
+
+
+def test_what_is_written_and_not_committed_is_not_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    broker = world.node.broker
+    monkeypatch.setattr(broker.metadata, "commit", lambda: None)
+    broker.controller.write(topic_records(world, "t"))
+    assert "t" in broker.controller.image.topics
+    assert "t" not in broker.image.topics
+    assert broker.replicas.get("t", 0) is None
+    monkeypatch.undo()
+    broker.metadata.commit()
+    assert broker.image.topics["t"].partitions == broker.controller.image.topics["t"].partitions
+    assert broker.replicas.get("t", 0) is not None
+
+
+def test_a_new_leadership_begins_another_epoch_of_an_open_partition() -> None:
+    world = World()
+    create(world)
+    broker = world.node.broker
+    partition = broker.led_partition("t", None, 0)
+    before = partition.leader_epoch
+    broker.controller.write([new_leadership(partition.topic_id, 0, broker.node_id)])
+    assert partition.leader_epoch == partition.log.latest_epoch == before + 1
+    assert broker.led_partition("t", None, 0) is partition
+
+
+def test_a_node_puts_what_it_replays_in_force_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    create(world)
+    deltas: list[MetadataDelta] = []
+    apply = Broker.apply
+
+    def counted(broker: Broker, delta: MetadataDelta) -> None:
+        deltas.append(delta)
+        apply(broker, delta)
+
+    monkeypatch.setattr(Broker, "apply", counted)
+    world.restart()
+    (delta,) = deltas
+    assert [list(indexes) for indexes in delta.partitions.values()] == [[0]]
+
+
+def test_a_topic_that_was_made_and_removed_is_in_no_delta() -> None:
+    topic_id = World().node.broker.random_uuid()
+    delta = MetadataDelta(MetadataImage())
+    delta.apply([new_topic("t", topic_id), new_partition(topic_id, 0, [0])], 2)
+    delta.apply([removed_topic(topic_id)], 3)
+    assert not (delta.new_topics or delta.removed_topics or delta.partitions)
+    assert delta.image.end_offset == 3
+
+
+@pytest.mark.parametrize(("end", "expected"), [([END], {"t"}), ([ABORT], set()), ([], set())])
+def test_records_of_a_metadata_transaction_count_when_it_has_ended(
+    end: list[Struct], expected: set[str]
+) -> None:
+    records = topic_records(World(), "t")
+    world = replayed([BEGIN, records[0]], [*records[1:], *end])
+    broker = world.node.broker
+    assert broker.image.topics.keys() == broker.controller.image.topics.keys() == expected
+    create(world, name="later")
+    world.kill()
+    assert world.node.broker.image.topics.keys() == {*expected, "later"}
+
+
+@pytest.mark.parametrize("bounds", [[BEGIN, BEGIN], [END], [ABORT]])
+def test_metadata_transactions_that_overlap_stop_the_node(bounds: list[Struct]) -> None:
+    with pytest.raises(CorruptLog, match="TransactionRecord"):
+        replayed(bounds)
