@@ -27,13 +27,18 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from reference_impl.wire import ApiKey, Struct
 
 T = TypeVar("T")
 Address = tuple[str, int]
 """Host and port; an Endpoint of reference_impl.access also says how to enter."""
+
+
+def joined(address: Address) -> str:
+    """Return an address as host:port."""
+    return f"{address[0]}:{address[1]}"
 
 
 class Flag(Protocol):
@@ -114,4 +119,13 @@ class World(Protocol):
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run the coroutine from outside this World; return or raise what it does."""
+        ...
+
+
+@runtime_checkable
+class BringsWorld(Protocol):
+    """A target whose clusters live in a World of their own, and not in the real one."""
+
+    def make_world(self, seed: int) -> World:
+        """Return a new World for one run. What the target starts afterwards lives in it."""
         ...

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 
 from chaos.clients.confluent.client import ConfluentFactory
 from chaos.clients.java.client import JavaFactory
 from chaos.clients.reference.client import ReferenceFactory
-from chaos.clients.wire.operator import with_operator
-from chaos.values.protocols import ClientFactory, GroupProtocol, TargetError, Workload
+from chaos.clients.wire.operator import MakeClients, with_operator
+from chaos.values.protocols import GroupProtocol, TargetError, Workload
 
 CONFLUENT = "confluent"
 
-CLIENTS: dict[str, Callable[[bytes], ClientFactory]] = {
+CLIENTS: dict[str, MakeClients] = {
     CONFLUENT: with_operator(ConfluentFactory),
     "reference": with_operator(ReferenceFactory),
     "java": with_operator(JavaFactory),
 }
-"""Name -> what makes the clients of a run, given its nonce."""
 JOIN_GROUPS: dict[str, frozenset[GroupProtocol]] = {
     CONFLUENT: frozenset(GroupProtocol),
     "java": frozenset(GroupProtocol),
@@ -27,7 +25,7 @@ JOIN_GROUPS: dict[str, frozenset[GroupProtocol]] = {
 """The group protocols that the members of each client speak here."""
 
 
-def clients_named(name: str) -> Callable[[bytes], ClientFactory]:
+def clients_named(name: str) -> MakeClients:
     """Return a factory of the clients of that name. Raise TargetError with the known names."""
     if name in CLIENTS:
         return CLIENTS[name]

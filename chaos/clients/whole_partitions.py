@@ -8,13 +8,13 @@ which no record would show.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from chaos.clients.wire.wire_link import EARLIEST, LATEST, READ_COMMITTED, WireCluster
 from chaos.means.connection import WireError
 from chaos.values.protocols import Completion, Outcome, ReadAll, Record
+from chaos.world import World
 
 READ_TIMEOUT_S = 60.0
 """More than a transaction's timeout (10 s) and Kafka's sweep for such (10 s) together."""
@@ -40,10 +40,11 @@ class Reading:
 Readings = dict[tuple[str, int], Reading]
 
 
-def read_all(
+async def read_all(
+    world: World,
     operation: ReadAll,
     bootstrap: str,
-    read: Callable[[Readings, float], str | None],
+    read: Callable[[Readings, float], Awaitable[str | None]],
     error_type: type[Exception],
 ) -> Completion:
     """Read the partitions from log start to the high watermark; INFO for what was not reached.
@@ -51,31 +52,31 @@ def read_all(
     `read` is one attempt, by a consumer of its own, until the deadline: it fills the readings and
     returns what stood in the way, or raises an `error_type`.
     """
-    deadline = time.monotonic() + READ_TIMEOUT_S
+    deadline = world.monotonic() + READ_TIMEOUT_S
     while True:
         readings: Readings = {}
         problem: str | None = None
         try:
-            readings = _bounds(operation, bootstrap)
-            problem = read(readings, deadline)
+            readings = await _bounds(world, operation, bootstrap)
+            problem = await read(readings, deadline)
         except (WireError, error_type) as error:
             problem = str(error)
-        if problem is None or time.monotonic() > deadline:
+        if problem is None or world.monotonic() > deadline:
             return _completion(operation, readings, problem)
-        time.sleep(RETRY_S)  # and start over: half of a log and another half make no log
+        await world.sleep(RETRY_S)  # and start over: half of a log and another half make no log
 
 
-def _bounds(operation: ReadAll, bootstrap: str) -> Readings:
-    cluster = WireCluster(bootstrap)
+async def _bounds(world: World, operation: ReadAll, bootstrap: str) -> Readings:
+    cluster = WireCluster(world, bootstrap)
     try:
         readings = {}
         for topic, partition in operation.partitions:
-            leader = cluster.leader(topic, partition)
+            leader = await cluster.leader(topic, partition)
             readings[topic, partition] = Reading(
                 leader.epoch,
-                cluster.offset(leader, topic, partition, EARLIEST),
-                cluster.offset(leader, topic, partition, LATEST),
-                cluster.offset(leader, topic, partition, LATEST, READ_COMMITTED),
+                await cluster.offset(leader, topic, partition, EARLIEST),
+                await cluster.offset(leader, topic, partition, LATEST),
+                await cluster.offset(leader, topic, partition, LATEST, READ_COMMITTED),
             )
         return readings
     finally:

@@ -24,6 +24,7 @@ from chaos.means import processes
 from chaos.means.caches import executable
 from chaos.means.ports import is_free
 from chaos.values.faults import How
+from chaos.world import Address, joined
 
 API_TIMEOUT_S = 10.0
 HEAL_TIMEOUT_S = 3.0
@@ -32,7 +33,6 @@ START_TIMEOUT_S = 20.0
 _NO_HTTP_PROXY = {"http": "", "https": ""}  # the API is on loopback, whatever the environment says
 _client_lock = threading.Lock()
 
-Address = tuple[str, int]
 Starter = Callable[[], processes.Process]
 
 
@@ -65,11 +65,6 @@ class Link:
     name: str
     listen: Address
     upstream: Address
-
-
-def joined(address: Address) -> str:
-    """Return an address as host:port."""
-    return f"{address[0]}:{address[1]}"
 
 
 def toxiproxy_server() -> Path:

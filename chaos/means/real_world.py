@@ -170,6 +170,10 @@ class RealWorld:
         return run(work)
 
 
+REAL_WORLD = RealWorld()
+"""The only one there is."""
+
+
 class TcpLink:
     """One TCP connection to one broker, with TLS and SASL where the address says so."""
 

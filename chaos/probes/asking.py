@@ -8,9 +8,10 @@ import time
 from contextlib import closing
 
 from chaos.clients.wire.wire_link import LATEST, PartitionState, WireCluster, check, insist
-from chaos.means.connection import Connection, WireError
-from chaos.means.links import Address, joined
+from chaos.means.connection import WireError, connected
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.probes.frame import PATIENCE_S, Site
+from chaos.world import Address, joined
 from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
 
 TOPIC_TIMEOUT_S = 60.0
@@ -32,8 +33,8 @@ def is_refused(address: Address) -> bool:
 def is_silent(address: Address, quiet_s: float) -> bool:
     """Return whether a dial is accepted, and a request then left without an answer or an end."""
     try:
-        with closing(Connection(address, quiet_s)) as connection:
-            connection.ask(ApiKey.API_VERSIONS)
+        with closing(run(connected(REAL_WORLD, address, quiet_s))) as connection:
+            run(connection.ask(ApiKey.API_VERSIONS))
     except WireError as error:
         return isinstance(error.__cause__, TimeoutError)
     return False
@@ -44,21 +45,21 @@ def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
     struct = request_definition(ApiKey.CREATE_TOPICS).struct
     wanted = struct("CreatableTopic", name=topic, num_partitions=1, replication_factor=replicas)
     deadline = time.monotonic() + TOPIC_TIMEOUT_S
-    with closing(WireCluster(joined(address))) as cluster:
-        cluster.ask_any(ApiKey.CREATE_TOPICS, topics=[wanted], timeout_ms=10_000)
-        insist(lambda: cluster.leader(topic, 0), deadline, RETRY_S)
+    with closing(WireCluster(REAL_WORLD, joined(address))) as cluster:
+        run(cluster.ask_any(ApiKey.CREATE_TOPICS, topics=[wanted], timeout_ms=10_000))
+        run(insist(REAL_WORLD, lambda: cluster.leader(topic, 0), deadline, RETRY_S))
 
 
 def partition(address: Address, topic: str) -> PartitionState:
     """Return partition 0 of the topic as that node sees it. Raise WireError."""
-    with closing(WireCluster(joined(address))) as cluster:
-        return cluster.view([topic]).partitions[topic, 0]
+    with closing(WireCluster(REAL_WORLD, joined(address))) as cluster:
+        return run(cluster.view([topic])).partitions[topic, 0]
 
 
 def topics(address: Address) -> list[str]:
     """Return the names of all topics."""
-    with closing(Connection(address, TOPIC_TIMEOUT_S)) as connection:
-        return [topic.name for topic in connection.ask(ApiKey.METADATA, topics=None).topics]
+    with closing(run(connected(REAL_WORLD, address, TOPIC_TIMEOUT_S))) as connection:
+        return [topic.name for topic in run(connection.ask(ApiKey.METADATA, topics=None)).topics]
 
 
 def append(address: Address, topic: str, timeout_s: float) -> int:
@@ -69,9 +70,11 @@ def append(address: Address, topic: str, timeout_s: float) -> int:
     struct = request_definition(ApiKey.PRODUCE).struct
     partition = struct("PartitionProduceData", index=0, records=batch)
     data = struct("TopicProduceData", name=topic, partition_data=[partition])
-    with closing(Connection(address, timeout_s)) as connection:
-        answer = connection.ask(
-            ApiKey.PRODUCE, acks=-1, timeout_ms=int(timeout_s * 1000), topic_data=[data]
+    with closing(run(connected(REAL_WORLD, address, timeout_s))) as connection:
+        answer = run(
+            connection.ask(
+                ApiKey.PRODUCE, acks=-1, timeout_ms=int(timeout_s * 1000), topic_data=[data]
+            )
         )
     found = answer.responses[0].partition_responses[0]
     check(found.error_code, f"Produce {topic}-0")
@@ -95,5 +98,5 @@ def refusal(site: Site, topic: str, what: str) -> str:
 
 def log_end(address: Address, topic: str) -> int:
     """Return the high watermark of partition 0."""
-    with closing(WireCluster(joined(address))) as cluster:
-        return cluster.offset(cluster.leader(topic, 0), topic, 0, LATEST)
+    with closing(WireCluster(REAL_WORLD, joined(address))) as cluster:
+        return run(cluster.offset(run(cluster.leader(topic, 0)), topic, 0, LATEST))

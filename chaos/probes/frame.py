@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from chaos.means.links import Address
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import Performed
+from chaos.world import Address
 from reference_impl.wire import ApiKey, encode_request, request_definition
 
 PATIENCE_S = 60.0

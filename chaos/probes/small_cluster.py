@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.connection import WireError
-from chaos.means.links import Address, LinkError, Links, joined
+from chaos.means.links import LinkError, Links
 from chaos.probes import small_node
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters.cluster import LocalCluster
@@ -18,6 +18,7 @@ from chaos.targets.faults import performers_of
 from chaos.targets.namespaced import cluster as namespaced
 from chaos.values.faults import LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
 from chaos.values.protocols import TargetError
+from chaos.world import Address, joined
 
 NODES = 3
 ASK_TIMEOUT_S = 60.0

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from chaos.means.docker.containers import Container, Engine
-from chaos.means.links import joined
 from chaos.probes import small_node
 from chaos.probes.small_cluster import COMMON, NODES, SmallCluster
 from chaos.targets.clusters.layout import LISTENERS
@@ -16,6 +15,7 @@ from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, 
 from chaos.targets.dockerized.network import Network
 from chaos.targets.dockerized.reference import IMAGE
 from chaos.values.faults import LINK_FAULTS
+from chaos.world import joined
 
 PROGRAM = "/small_node.py"
 

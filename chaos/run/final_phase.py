@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -34,12 +33,12 @@ for markers, and the sweep."""
 class HealthCheck(Protocol):
     """An object that can tell why a cluster is not healthy (chaos.clients.wire.admin)."""
 
-    def why_not_well(
+    async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None: ...
 
 
-def await_recovery(
+async def await_recovery(
     shared: Shared,
     health: HealthCheck,
     topics: Sequence[TopicSpec],
@@ -48,24 +47,24 @@ def await_recovery(
 ) -> bool:
     """Wait, within a bound, until all replicas are in sync; return whether they are. If not, note
     the problem."""
-    deadline = time.monotonic() + RECOVERY_TIMEOUT_S
-    while (reason := health.why_not_well(topics, brokers)) is not None:
-        if time.monotonic() > deadline:
+    deadline = shared.world.monotonic() + RECOVERY_TIMEOUT_S
+    while (reason := await health.why_not_well(topics, brokers)) is not None:
+        if shared.world.monotonic() > deadline:
             shared.problem(
                 f"the cluster was not well {RECOVERY_TIMEOUT_S:.0f} s after the heal: {reason}"
             )
             return False
         tell(f"waiting for the cluster: {reason}")
-        time.sleep(LOOK_EVERY_S)
+        await shared.world.sleep(LOOK_EVERY_S)
     return True
 
 
-def read_finally(
+async def read_finally(
     shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
 ) -> None:
     """Perform every final operation by a fresh process without a past; once more what a transaction
     kept readers of committed records from, when it should have ended."""
-    overdue_at, held_up = time.monotonic() + OVERDUE_S, None
+    overdue_at, held_up = shared.world.monotonic() + OVERDUE_S, None
     number = 0
     for number, (settings, operation) in enumerate(workload.final_operations()):
         raw = isinstance(operation, ReadAll) and operation.raw
@@ -74,11 +73,11 @@ def read_finally(
         )
         try:
             if raw and isinstance(workload, MustShow):
-                completion = _read_what_is_shown(shared, workload, actor, operation)
+                completion = await _read_what_is_shown(shared, workload, actor, operation)
             else:
-                completion = _perform_in_time(shared, actor, operation)
+                completion = await _perform_in_time(shared, actor, operation)
         finally:
-            actor.close()
+            await actor.close()
         if completion.outcome is not Outcome.OK:
             shared.problem(
                 f"the final read by {'raw' if raw else 'consumer'} did not finish: "
@@ -88,39 +87,41 @@ def read_finally(
                 held_up = operation
         elif completion.detail:
             shared.note(completion.detail)
-    if held_up is not None and not shared.abandoned.wait(max(0.0, overdue_at - time.monotonic())):
+    if held_up is not None and not await shared.abandoned.wait(
+        max(0.0, overdue_at - shared.world.monotonic())
+    ):
         process = workload.processes + number + 1
         actor = Actor(shared, process, ClientSettings(), raw_factory, True)
         # A raw read shows aborted records, too, and so is no read of committed ones.
-        actor.perform(replace(held_up, raw=True, isolation=Isolation.READ_UNCOMMITTED))
-        actor.close()
+        await actor.perform(replace(held_up, raw=True, isolation=Isolation.READ_UNCOMMITTED))
+        await actor.close()
 
 
-def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -> Completion:
+async def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -> Completion:
     """Perform it, again where it failed: an offset of a transaction is stable only when the marker
     has been written, which comes after the answer to its end."""
-    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    deadline = shared.world.monotonic() + STABLE_TIMEOUT_S
     while True:
-        completion = actor.perform(operation)
-        if completion.outcome is not Outcome.FAIL or time.monotonic() > deadline:
+        completion = await actor.perform(operation)
+        if completion.outcome is not Outcome.FAIL or shared.world.monotonic() > deadline:
             return completion
-        if shared.abandoned.wait(LOOK_EVERY_S):
+        if await shared.abandoned.wait(LOOK_EVERY_S):
             return completion
 
 
-def _read_what_is_shown(
+async def _read_what_is_shown(
     shared: Shared, workload: MustShow, actor: Actor, operation: Operation
 ) -> Completion:
     """Read, and repeat it within a bound while brokers have not yet done what the run is about; if
     they never do, note a problem."""
-    deadline = time.monotonic() + SHOWN_TIMEOUT_S
+    deadline = shared.world.monotonic() + SHOWN_TIMEOUT_S
     while True:
-        completion = actor.perform(operation)
+        completion = await actor.perform(operation)
         if completion.outcome is not Outcome.OK:
             return completion
         reason = workload.why_nothing_shown(completion.records)
         if reason is None:
             return completion
-        if time.monotonic() > deadline or shared.abandoned.wait(READ_AGAIN_S):
+        if shared.world.monotonic() > deadline or await shared.abandoned.wait(READ_AGAIN_S):
             shared.problem(reason)
             return completion

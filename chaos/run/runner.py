@@ -12,10 +12,8 @@ Judging is not here: `linearizability.check(directory)` reads what this leaves b
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -25,8 +23,10 @@ from chaos.clients.confluent.client import ConfluentFactory
 from chaos.clients.confluent.log import kept_log
 from chaos.clients.factories import check_groups, clients_named
 from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.operator import MakeClients
 from chaos.clients.wire.raw import RawFactory
 from chaos.means.connection import WireError
+from chaos.means.real_world import REAL_WORLD
 from chaos.record import run_directory, shown
 from chaos.record.hiding import scrub_files, scrubbed, secrets_of
 from chaos.record.recorder import HISTORY, HistoryRecorder, RecorderError
@@ -40,12 +40,13 @@ from chaos.run.guests.guest import Guest
 from chaos.run.guests.own_names import RenamedAdmin
 from chaos.run.interrupts import Interrupts
 from chaos.run.progress import Progress
-from chaos.run.threads import Threads
+from chaos.run.tasks import Tasks
 from chaos.run.variety import drawn
 from chaos.run.workers import Shared, Storm, Throttle, act
 from chaos.targets.clusters.equipment import equipped
 from chaos.values.faults import Heal
-from chaos.values.protocols import ClientFactory, Cluster, SizedTarget, TargetError, TopicSpec
+from chaos.values.protocols import Cluster, SizedTarget, TargetError, TopicSpec
+from chaos.world import BringsWorld, World
 from reference_impl.access import access_of
 
 TOPICS_TIMEOUT_S = 60.0
@@ -78,15 +79,15 @@ class RunResult:
 class Administrator(HealthCheck, Protocol):
     """The runner's own access to a cluster (chaos.clients.wire.admin; tests have their own)."""
 
-    def brokers(self) -> int: ...
+    async def brokers(self) -> int: ...
 
-    def serves_transactions(self) -> bool: ...
+    async def serves_transactions(self) -> bool: ...
 
-    def create_topics(
+    async def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]: ...
 
-    def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
+    async def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
 
     def close(self) -> None: ...
 
@@ -95,9 +96,9 @@ class Administrator(HealthCheck, Protocol):
 class Tools:
     """The means by which operations reach the cluster; the default is the real thing."""
 
-    clients: Callable[[bytes], ClientFactory] = ConfluentFactory
-    raw_clients: Callable[[bytes], ClientFactory] = RawFactory
-    admin: Callable[[str], Administrator] = Admin
+    clients: MakeClients = ConfluentFactory
+    raw_clients: MakeClients = RawFactory
+    admin: Callable[[World, str], Administrator] = Admin
 
 
 def run(
@@ -129,7 +130,7 @@ def run(
             )
             one.progress = Progress(progress)
             try:
-                return one.perform(argv, interrupts)
+                return one.world.run(one.perform(argv, interrupts))
             except TargetError as error:
                 # Refused before the attack: there is nothing to look at but the sentence. A
                 # cluster that does not do what it was asked has logs.
@@ -154,12 +155,15 @@ class _Run:
         self.workload = parts.workload
         self.nemesis = parts.nemesis
         self.directory = directory
-        self.nonce = payload.nonce_of(f"{directory.name}:{time.time_ns()}")
-        self.factory = tools.clients(self.nonce)
-        self.raw_factory = tools.raw_clients(self.nonce)
+        self.world: World = REAL_WORLD
+        if isinstance(parts.target, BringsWorld):
+            self.world = parts.target.make_world(scenario.seed)
+        self.nonce = payload.nonce_of(f"{directory.name}:{self.world.wall_ns()}")
+        self.factory = tools.clients(self.world, self.nonce)
+        self.raw_factory = tools.raw_clients(self.world, self.nonce)
         self.guest: Guest | None = None
         if isinstance(self.target, SizedTarget):
-            self.guest = Guest(self.nonce, scenario.seconds)
+            self.guest = Guest(self.world, self.nonce, scenario.seconds)
             self.factory = self.guest.names.clients(self.factory)
             self.raw_factory = self.guest.names.clients(self.raw_factory)
         self.make_admin = tools.admin
@@ -175,18 +179,23 @@ class _Run:
         self.costs = Costs()
         self.recorder = HistoryRecorder(directory, directory.name)
         self.shared = Shared(
-            directory.name, "", self.recorder, scenario.seed, Throttle(scenario.rate)
+            directory.name,
+            "",
+            self.recorder,
+            scenario.seed,
+            self.world,
+            Throttle(self.world, scenario.rate),
         )
         if family_of(self.target.name) in VARIED:
             self.shared.variety = drawn(scenario.seed, self.workload, scenario.config)
-        self.threads = Threads(self.shared)
+        self.tasks = Tasks(self.shared)
 
     @property
     def scratch(self) -> Path:
         """The folder of the nodes' data, of which only logs are kept."""
         return self.directory / "cluster"
 
-    def perform(self, argv: Sequence[str], interrupts: Interrupts) -> RunResult:
+    async def perform(self, argv: Sequence[str], interrupts: Interrupts) -> RunResult:
         self.facts = run_directory.first_facts(
             self.directory, self.scenario, self.workload.judged_by, argv
         ) | {"drawn": self.shared.variety.as_dict()}
@@ -194,7 +203,7 @@ class _Run:
         try:
             for phase, work in self.phases():
                 with self.costs.phase(phase):
-                    work()
+                    await work()
                 self.costs.look(self.scratch)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -206,7 +215,7 @@ class _Run:
             interrupts.shield()
             try:
                 with self.costs.phase("stop"):
-                    self.finish()
+                    await self.finish()
             finally:
                 self._note_the_end()
         return RunResult(
@@ -221,7 +230,7 @@ class _Run:
 
     # --- phases ---------------------------------------------------------------------------------
 
-    def phases(self) -> tuple[tuple[str, Callable[[], None]], ...]:
+    def phases(self) -> tuple[tuple[str, Callable[[], Coroutine[Any, Any, None]]], ...]:
         """Return the phases in order, under their names in run.json."""
         return (
             ("start", self.start),
@@ -231,7 +240,7 @@ class _Run:
             ("read", self.read),
         )
 
-    def start(self) -> None:
+    async def start(self) -> None:
         self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
         target = equipped(self.target, self.nemesis.faults)
         config = self._config() if self.guest is None else self.scenario.config
@@ -239,14 +248,14 @@ class _Run:
         self.cluster.rng = Random(f"{self.scenario.seed}:roles")
         self.shared.bootstrap = self.cluster.bootstrap
         self.facts["versions"]["target"] = self.cluster.version
-        self.admin = self.make_admin(self.cluster.bootstrap)
+        self.admin = self.make_admin(self.world, self.cluster.bootstrap)
         topics = self.workload.topics()
         try:
-            self.brokers = self.admin.brokers()
-            self._check_transactions(self.admin)
+            self.brokers = await self.admin.brokers()
+            await self._check_transactions(self.admin)
             replicas = replicas_of(self.scenario.config, self.brokers)
             if self.guest is not None:
-                for note in self.guest.begin(self.cluster, self.workload, replicas):
+                for note in await self.guest.begin(self.cluster, self.workload, replicas):
                     self.shared.note(note)
                 self.admin = RenamedAdmin(self.admin, self.guest.names)
                 self.facts["prefix"] = self.guest.names.prefix
@@ -254,12 +263,12 @@ class _Run:
                 replicated(self.shared.variety.of_topic(topic), replicas, self.scenario.config)
                 for topic in topics
             ]
-            began = time.monotonic_ns(), time.time_ns()
-            ids = self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
+            began = self.world.monotonic_ns(), self.world.wall_ns()
+            ids = await self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
         except WireError as error:
             raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
         self.recorder.topic_ids.update(ids)
-        record_topics(self.recorder, specs, self._config(), *began, time.monotonic_ns())
+        record_topics(self.recorder, specs, self._config(), *began, self.world.monotonic_ns())
         first = topics[0].name
         self.cluster.focus = (self.guest.names.outside(first) if self.guest else first, 0)
 
@@ -270,92 +279,95 @@ class _Run:
         varied = self.shared.variety.brokers
         return {**varied, **self.workload.config, **self.scenario.config}
 
-    def _check_transactions(self, admin: Administrator) -> None:
+    async def _check_transactions(self, admin: Administrator) -> None:
         settings = map(self.workload.settings, range(self.workload.processes))
-        if any(one.transactional for one in settings) and not admin.serves_transactions():
+        if any(one.transactional for one in settings) and not await admin.serves_transactions():
             raise RunError(
                 f"target {self.target.name!r} serves no transactions, which workload"
                 f" {self.workload.name} needs; choose the workload appends, or another target"
             )
 
-    def attack(self) -> None:
+    async def attack(self) -> None:
         """Let processes and nemesis work, for the seconds of the scenario."""
         assert self.cluster is not None
         self.storm = Storm(self.shared, self.nemesis, self.cluster)
         for process in range(self.workload.processes):
-            arguments = (self.shared, self.workload, process, self.factory)
-            self.threads.start(f"process {process}", act, *arguments)
-        self._warm_up()
-        self.threads.start("nemesis", self.storm.run)
-        began, elapsed = time.monotonic(), 0.0
+            work = act(self.shared, self.workload, process, self.factory)
+            self.tasks.start(f"process {process}", work)
+        await self._warm_up()
+        self.tasks.start("nemesis", self.storm.run())
+        began, elapsed = self.world.monotonic(), 0.0
         while elapsed < self.scenario.seconds and not self.shared.stop.is_set():
             self._check_recorder()
             self.progress.update(self._line(elapsed))
-            self.shared.stop.wait(LOOK_EVERY_S)
-            elapsed = time.monotonic() - began
+            await self.shared.stop.wait(LOOK_EVERY_S)
+            elapsed = self.world.monotonic() - began
 
-    def _warm_up(self) -> None:
+    async def _warm_up(self) -> None:
         """Wait for the first acknowledgement: a cold broker needs seconds for it, and faults
         against clients that have not begun would show nothing."""
-        deadline = time.monotonic() + WARM_UP_TIMEOUT_S
-        while not self.recorder.counts.records_acknowledged and time.monotonic() < deadline:
+        deadline = self.world.monotonic() + WARM_UP_TIMEOUT_S
+        while not self.recorder.counts.records_acknowledged and self.world.monotonic() < deadline:
             self._check_recorder()
             self.progress.update("waiting for the first acknowledgement")
-            self.shared.stop.wait(LOOK_EVERY_S)
+            await self.shared.stop.wait(LOOK_EVERY_S)
 
-    def heal(self) -> None:
+    async def heal(self) -> None:
         self.progress.phase("healing")
         assert self.storm is not None
         self.shared.stop.set()
-        if not self.threads.join_last(JOIN_TIMEOUT_S):  # the nemesis
+        if not await self.tasks.join_last(JOIN_TIMEOUT_S):  # the nemesis
             self.shared.problem("the nemesis did not stop; see the node logs")
-        self.storm.perform(Heal())
+        await self.storm.perform(Heal())
         self.shared.healed.set()
 
-    def recover(self) -> None:
+    async def recover(self) -> None:
         """Wait until processes have settled and the cluster is well, each within a bound."""
-        self.threads.join(JOIN_TIMEOUT_S)
+        await self.tasks.join(JOIN_TIMEOUT_S)
         assert self.admin is not None
-        self.recovered = await_recovery(
+        self.recovered = await await_recovery(
             self.shared, self.admin, self.workload.topics(), self.brokers, self.progress.update
         )
 
-    def read(self) -> None:
+    async def read(self) -> None:
         self.progress.phase("reading everything")
         self._check_recorder()
         assert self.admin is not None
-        if reason := self.admin.why_not_well(self.workload.topics(), self.brokers, True):
+        if reason := await self.admin.why_not_well(self.workload.topics(), self.brokers, True):
             self.shared.problem(f"nothing could be read at the end: {reason}")
         else:
-            read_finally(self.shared, self.workload, self.factory, self.raw_factory)
+            await read_finally(self.shared, self.workload, self.factory, self.raw_factory)
         if not self.recorder.counts.records_acknowledged:
             # After everything was read, since the record is in no history.
             topic = self.workload.topics()[0].name
-            self.answer = self.admin.answer_to_produce(topic, self.nonce)
+            self.answer = await self.admin.answer_to_produce(topic, self.nonce)
 
-    def finish(self) -> None:
+    async def finish(self) -> None:
         """Leave nothing behind but the directory. Every step is tried, whatever others did."""
         if self.interrupted:
             self.progress.phase("interrupted: stopping what was started")
         self.shared.abandoned.set()
         self.shared.stop.set()
         if self.storm is not None and not self.shared.healed.is_set():
-            self._attempt("heal", partial(self.storm.perform, Heal()))
+            await self._attempt("heal", self.storm.perform(Heal()))
         self.shared.healed.set()
-        self.threads.join(JOIN_INTERRUPTED_S)
+        await self.tasks.join(JOIN_INTERRUPTED_S)
         if self.admin is not None:
-            self._attempt("close the admin connection", self.admin.close)
+            await self._attempt("close the admin connection", _called(self.admin.close))
         if (guest := self.guest) is not None:
-            self._attempt("remove what it made", lambda: self.shared.notes.extend(guest.end()))
+            await self._attempt("remove what it made", self._leave(guest))
         if (cluster := self.cluster) is not None:
-            self._attempt("collect logs", lambda: self._collect(cluster))
-            self._attempt("stop the cluster", cluster.stop)
+            await self._attempt("collect logs", self._collect(cluster))
+            await self._attempt("stop the cluster", _called(cluster.stop))
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.recorder.close()
 
     # --- helpers --------------------------------------------------------------------------------
 
-    def _collect(self, cluster: Cluster) -> None:
+    async def _leave(self, guest: Guest) -> None:
+        self.shared.notes += await guest.end()
+
+    async def _collect(self, cluster: Cluster) -> None:
         """Keep the nodes' logs and settings, but for what is secret."""
         kept = self.directory / "nodes"
         cluster.collect(kept)
@@ -397,9 +409,9 @@ class _Run:
             for sight in missing:
                 self.shared.problem(shown.problem(sight))
 
-    def _attempt(self, what: str, action: Callable[[], object]) -> None:
+    async def _attempt(self, what: str, action: Coroutine[Any, Any, None]) -> None:
         try:
-            action()
+            await action
         except Exception as error:
             self.shared.note(f"could not {what}: {error}")
 
@@ -416,6 +428,10 @@ class _Run:
             f"  acknowledged {counts.records_acknowledged}  read {counts.records_read}"
             f"  fault: {current}"
         )
+
+
+async def _called(action: Callable[[], None]) -> None:
+    action()
 
 
 def replicas_of(config: Mapping[str, str], brokers: int) -> int:

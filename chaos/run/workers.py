@@ -1,9 +1,7 @@
-"""The threads of a run: one per logical process of the workload, and one for the nemesis."""
+"""The tasks of a run: one per logical process of the workload, and one for the nemesis."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -53,6 +51,7 @@ from chaos.values.protocols import (
     TargetLost,
     Workload,
 )
+from chaos.world import Flag, World
 
 PAUSE_AFTER_FAILURE_S = 0.05
 PAUSE_AFTER_BROKEN_S = 0.3
@@ -67,31 +66,33 @@ _OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 class Throttle:
     """A limit of `rate` records a second for all processes together; a stall is not made up for."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, world: World, rate: float) -> None:
+        self._world = world
         self._rate = rate
-        self._lock = threading.Lock()
+        self._lock = world.lock()
         self._free_at = 0.0
 
-    def wait(self, records: int, stop: threading.Event) -> bool:
+    async def wait(self, records: int, stop: Flag) -> bool:
         """Wait for the turn of this many records. Return False if the run stops meanwhile."""
         with self._lock:
-            turn = max(time.monotonic(), self._free_at)
+            turn = max(self._world.monotonic(), self._free_at)
             self._free_at = turn + records / self._rate
-        return not stop.wait(max(0.0, turn - time.monotonic()))
+        return not await stop.wait(max(0.0, turn - self._world.monotonic()))
 
 
 @dataclass
 class Shared:
-    """The common state of all threads of a run."""
+    """The common state of all tasks of a run."""
 
     run_id: str
     bootstrap: str
     recorder: Recorder
     seed: int
+    world: World
     throttle: Throttle
-    stop: threading.Event = field(default_factory=threading.Event)
-    healed: threading.Event = field(default_factory=threading.Event)
-    abandoned: threading.Event = field(default_factory=threading.Event)
+    stop: Flag = field(init=False)
+    healed: Flag = field(init=False)
+    abandoned: Flag = field(init=False)
     """The run was interrupted: nothing is settled any more."""
     incarnations: dict[str, str] = field(default_factory=dict)
     """The ids of topics that were created again in this run; "": unknown just now."""
@@ -100,6 +101,9 @@ class Shared:
 
     notes: list[str] = field(default_factory=list)
     variety: Variety = field(default_factory=plain)
+
+    def __post_init__(self) -> None:
+        self.stop, self.healed, self.abandoned = (self.world.flag() for _ in range(3))
 
     def problem(self, sentence: str) -> None:
         """Note why this run cannot end in VALID; the same sentence once."""
@@ -128,6 +132,7 @@ class Actor:
         final: bool = False,
     ) -> None:
         self.shared = shared
+        self._world = shared.world
         self.process = process
         if settings.transactional:
             settings = replace(settings, transactional_id=f"{shared.run_id}-{process}")
@@ -143,7 +148,7 @@ class Actor:
         self.unsettled = False
         """A transaction of ours may still be open at the coordinator."""
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         """Perform it and record it, whatever happens."""
         recorder = self.shared.recorder
         if self._client is None:
@@ -155,10 +160,10 @@ class Actor:
         if isinstance(operation, Begin):
             self.txn = next(self.shared.txns)
         context = self._context(operation, self._client.name)
-        op_id, invoked = recorder.next_op_id(), time.monotonic_ns()
+        op_id, invoked = recorder.next_op_id(), self._world.monotonic_ns()
         recorder.invoked(op_id, self.process, operation, invoked, context)
         try:
-            completion = self._client.perform(operation)
+            completion = await self._client.perform(operation)
         except Exception as error:
             # A client that raises is a fault of this harness: say so, and know nothing.
             problem = f"client {self._client.name}: {type(error).__name__}: {error}"
@@ -173,9 +178,11 @@ class Actor:
         ):
             context["topic_id"] = ""  # it may be under way still, and reach the next of the name
         recorder.record(
-            op_id, self.process, operation, completion, invoked, time.monotonic_ns(), context
+            op_id, self.process, operation, completion, invoked, self._world.monotonic_ns(), context
         )
         self._follow(operation, completion)
+        if completion.broken:
+            await self.close()
         return completion
 
     def _follow(self, operation: Operation, completion: Completion) -> None:
@@ -198,7 +205,6 @@ class Actor:
             self.unsettled = self.unsettled or self.settings.transactional
             self.txn = None
             self._session += 1
-            self.close()
 
     def _context(self, operation: Operation, client: str) -> dict[str, Any]:
         """Return the history columns that this process brings to every row of the operation."""
@@ -224,31 +230,31 @@ class Actor:
             context["group"] = self.settings.group.name
         return context
 
-    def settle(self) -> None:
+    async def settle(self) -> None:
         """End what may be open, so that the final read is not held up by a forgotten transaction.
 
         A new client of the same transactional id ends its predecessor's transaction (KIP-98,
         InitProducerId); it is then shown to work by an empty transaction.
         """
-        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        deadline = self._world.monotonic() + SETTLE_TIMEOUT_S
         if not self.settings.transactional:
             return
         if self.txn is not None:
-            self.perform(Abort())
+            await self.perform(Abort())
         while self.unsettled and not self.shared.abandoned.is_set():
-            if self.perform(Begin()).outcome is Outcome.OK:
-                self.perform(Abort())
-            elif time.monotonic() > deadline:
+            if (await self.perform(Begin())).outcome is Outcome.OK:
+                await self.perform(Abort())
+            elif self._world.monotonic() > deadline:
                 self.shared.note(
                     f"process {self.process} could not end its last transaction within "
                     f"{SETTLE_TIMEOUT_S:.0f} s of the heal"
                 )
                 return
 
-    def close(self) -> None:
+    async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            client.close()
+            await client.close()
 
 
 def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set[str]:
@@ -265,8 +271,8 @@ def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set
     return set()
 
 
-def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:
-    """Run a process's thread: perform the workload until the run stops, then settle."""
+async def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:
+    """Run a process: perform the workload until the run stops, then settle."""
     rng = Random(f"{shared.seed}:workload:{process}")
     settings = shared.variety.of_client(process, workload.settings(process))
     actor = Actor(shared, process, settings, factory)
@@ -276,35 +282,36 @@ def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory
     try:
         operation = next(operations)
         while not shared.stop.is_set():
-            if isinstance(operation, Send) and not shared.throttle.wait(
+            if isinstance(operation, Send) and not await shared.throttle.wait(
                 len(operation.values), shared.stop
             ):
                 break
             if isinstance(operation, Idle):
-                shared.stop.wait(operation.seconds)
+                await shared.stop.wait(operation.seconds)
                 operation = operations.send(Completion(Outcome.OK))
                 continue
-            completion = actor.perform(dresser.dress(operation))
+            completion = await actor.perform(dresser.dress(operation))
             if completion.broken:
-                shared.stop.wait(PAUSE_AFTER_BROKEN_S)
+                await shared.stop.wait(PAUSE_AFTER_BROKEN_S)
             elif completion.outcome is not Outcome.OK:
-                shared.stop.wait(PAUSE_AFTER_FAILURE_S)
+                await shared.stop.wait(PAUSE_AFTER_FAILURE_S)
             operation = operations.send(completion)
-        shared.healed.wait()
+        await shared.healed.wait()
         if not shared.abandoned.is_set():
-            actor.settle()
+            await actor.settle()
     except StopIteration:
         pass  # the workload has nothing more for this process
     finally:
         operations.close()
-        actor.close()
+        await actor.close()
 
 
 class Storm:
-    """The nemesis's thread: performs its schedule and records what became of each fault."""
+    """The nemesis at work: performs its schedule and records what became of each fault."""
 
     def __init__(self, shared: Shared, nemesis: Nemesis, cluster: Cluster) -> None:
         self._shared = shared
+        self._world = shared.world
         self._nemesis = nemesis
         self._cluster = cluster
         self.struck = 0
@@ -312,21 +319,21 @@ class Storm:
         self.current = "-"
         """The current fault, for the progress line."""
 
-    def run(self) -> None:
+    async def run(self) -> None:
         """Perform the schedule until the run stops. After a heal, wait until the nodes are back,
         within a bound: the next wait of the schedule counts from there, or a slow starter would
         never be struck while it serves."""
         rng = Random(f"{self._shared.seed}:nemesis")
         for wait_s, fault in self._nemesis.schedule(rng):
-            if self._shared.stop.wait(wait_s):
+            if await self._shared.stop.wait(wait_s):
                 return
-            self.perform(fault)
+            await self.perform(fault)
             if isinstance(fault, Heal):
-                self._await_nodes()
+                await self._await_nodes()
 
-    def perform(self, fault: Fault) -> None:
+    async def perform(self, fault: Fault) -> None:
         """Perform one fault, or note why it could not be."""
-        began = time.monotonic_ns()
+        began = self._world.monotonic_ns()
         try:
             performed = self._cluster.perform(fault)
         except TargetLost:
@@ -338,17 +345,17 @@ class Storm:
         else:
             if isinstance(fault, Heal) and performed.note:
                 self._shared.note(performed.note)
-        self._shared.recorder.nemesis(performed, began, time.monotonic_ns())
+        self._shared.recorder.nemesis(performed, began, self._world.monotonic_ns())
         self.struck += bool(performed.nodes) and not isinstance(fault, Heal)
         struck = ",".join(map(str, performed.nodes))
         self.current = "-" if isinstance(fault, Heal) else f"{fault.name} {struck}".strip()
 
-    def _await_nodes(self) -> None:
-        deadline = time.monotonic() + BACK_TIMEOUT_S
+    async def _await_nodes(self) -> None:
+        deadline = self._world.monotonic() + BACK_TIMEOUT_S
         while not self._shared.stop.is_set() and not self._cluster.alive():
-            if time.monotonic() > deadline:
+            if self._world.monotonic() > deadline:
                 self._shared.note(
                     f"a node was not back {BACK_TIMEOUT_S:.0f} s after a heal; see its log"
                 )
                 return
-            self._shared.stop.wait(BACK_POLL_S)
+            await self._shared.stop.wait(BACK_POLL_S)

@@ -15,7 +15,7 @@ from chaos.means.caches import cache_directory
 from chaos.means.connection import WireError
 from chaos.means.disks import Disk
 from chaos.means.java import find_java
-from chaos.means.links import Address, LinkError, Links, joined, toxiproxy_server
+from chaos.means.links import LinkError, Links, toxiproxy_server
 from chaos.means.ports import NoFreePort
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters import probe, roles
@@ -37,6 +37,7 @@ from chaos.values.faults import (
     Heal,
 )
 from chaos.values.protocols import Cluster, TargetError
+from chaos.world import Address, joined
 
 DEFAULT_VERSION = "4.3.1"
 VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}

@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random
 
 from chaos.means.connection import WireError
-from chaos.means.links import Address, joined
 from chaos.targets.clusters import probe
 from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import Cluster, Performed, TargetError
+from chaos.world import Address, joined
 
 REACH_TIMEOUT_S = 5.0
 RETURN_TIMEOUT_S = 60.0

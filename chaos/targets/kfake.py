@@ -12,7 +12,6 @@ from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.caches import executable
-from chaos.means.links import joined
 from chaos.means.ports import NoFreePort, free_ports
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.layout import LOOPBACK
@@ -20,6 +19,7 @@ from chaos.targets.clusters.node import LocalNode
 from chaos.targets.faults import performers_of
 from chaos.values.faults import Fault, Heal, Kill, Pause
 from chaos.values.protocols import Cluster, TargetError
+from chaos.world import joined
 
 VERSION = "v0.0.0-20260918054303-01f206a7e32c"
 """As pinned in ci/tools/kfake/go.mod."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.disks import Disk
-from chaos.means.links import Address, Link, LinkError, Links, joined
+from chaos.means.links import Link, LinkError, Links
 from chaos.means.ports import NoFreePort, free_ports
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.equipment import disks_for, preload
@@ -32,6 +32,7 @@ from chaos.values.faults import (
     Heal,
 )
 from chaos.values.protocols import Cluster, TargetError
+from chaos.world import Address, joined
 
 FAULTS: frozenset[type[Fault]] = (
     PROCESS_FAULTS

@@ -25,6 +25,7 @@ from chaos.values.protocols import (
     TargetError,
     TopicSpec,
 )
+from chaos.world import World
 
 Partition = tuple[str, int]
 DOWN_S = 0.02
@@ -111,7 +112,7 @@ class FakeClient:
         self._positions: dict[Partition, int] = {}
         self._performed = 0
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         self._performed += 1
         if self.raises:
             raise RuntimeError("out of paper")
@@ -165,7 +166,7 @@ class FakeClient:
         for offset, value in enumerate(values, start=position):
             yield Record(*partition, value, offset)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         pass
 
 
@@ -175,23 +176,23 @@ class FakeAdmin:
     def __init__(self, cluster: FakeCluster) -> None:
         self._cluster = cluster
 
-    def brokers(self) -> int:
+    async def brokers(self) -> int:
         return 1
 
-    def serves_transactions(self) -> bool:
+    async def serves_transactions(self) -> bool:
         return False
 
-    def create_topics(
+    async def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]:
         return {topic.name: f"id-of-{topic.name}" for topic in topics}
 
-    def why_not_well(
+    async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None:
         return "it never is" if self._cluster.never_well and not readable_only else None
 
-    def answer_to_produce(self, topic: str, nonce: bytes) -> str:
+    async def answer_to_produce(self, topic: str, nonce: bytes) -> str:
         return f"A Produce to {topic} was answered UNKNOWN_SERVER_ERROR"
 
     def close(self) -> None:
@@ -206,7 +207,7 @@ def tools_for(
     def make(bootstrap: str, process: int, settings: ClientSettings) -> FakeClient:
         return client(cluster)
 
-    def factory(nonce: bytes) -> ClientFactory:
+    def factory(world: World, nonce: bytes) -> ClientFactory:
         return make
 
-    return Tools(factory, factory, lambda bootstrap: FakeAdmin(cluster))
+    return Tools(factory, factory, lambda world, bootstrap: FakeAdmin(cluster))

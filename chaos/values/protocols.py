@@ -228,13 +228,13 @@ class ClientSettings:
 
 
 class Client(Protocol):
-    """One process's connection to the target, used by one thread."""
+    """One process's connection to the target, used by one task of a World."""
 
     name: str
 
-    def perform(self, operation: Operation) -> Completion: ...
+    async def perform(self, operation: Operation) -> Completion: ...
 
-    def close(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 class ClientFactory(Protocol):

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from chaos.clients.confluent.client import ConfluentClient
+from chaos.means.real_world import REAL_WORLD
 from chaos.record.recorder import measure_overhead
 from chaos.targets import parse_target
 from chaos.values.protocols import ClientSettings, Completion, Operation, Send
@@ -30,17 +31,17 @@ def run() -> Table:
             wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))
             topic = wire.create_topic(partitions=1)
             wire.close()
-            client = ConfluentClient(cluster.bootstrap, ClientSettings(), b"bench")
+            client = ConfluentClient(REAL_WORLD, cluster.bootstrap, ClientSettings(), b"bench")
             values = itertools.count(1)
 
             def perform() -> tuple[Operation, Completion]:
                 batch = tuple(itertools.islice(values, RECORDS_PER_SEND))
                 operation = Send(topic.name, 0, batch)
-                return operation, client.perform(operation)
+                return operation, REAL_WORLD.run(client.perform(operation))
 
             perform()
             measured = measure_overhead(perform, Path(scratch) / "histories", slices=SLICES)
-            client.close()
+            REAL_WORLD.run(client.close())
         finally:
             cluster.stop()
     table.add(

@@ -56,6 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "chaos.targets": (
         "chaos.values",
+        "chaos.world",
         "chaos.means",
         "chaos.sim",
         "reference_impl.access",
@@ -63,6 +64,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "chaos.probes": (
         "chaos.values",
+        "chaos.world",
         "chaos.means",
         "chaos.clients.wire",
         "chaos.targets",
@@ -82,6 +84,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "chaos.values",
         "chaos.world",
         "chaos.means.connection",
+        "chaos.means.real_world",
         "chaos.record",
         "chaos.clients",
         "chaos.targets",

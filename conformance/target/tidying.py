@@ -6,6 +6,7 @@ import sys
 
 from chaos.clients.wire.own_topics import OwnTopics, sweep, told
 from chaos.means.connection import WireError
+from chaos.means.real_world import run
 from conformance.wire import NONCE
 
 MARK_TIMEOUT_S = 10.0
@@ -21,9 +22,9 @@ class Tidying:
         that cannot be done: a broker without topics is examined all the same."""
         self._own: OwnTopics | None = OwnTopics(bootstrap, NONCE, LONGEST_S, records_bear_it=False)
         try:
-            for line in told(sweep(bootstrap)):
+            for line in told(run(sweep(bootstrap))):
                 _say(line)
-            self._own.mark(replicas, MARK_TIMEOUT_S)
+            run(self._own.mark(replicas, MARK_TIMEOUT_S))
         except WireError as error:
             self._own = None
             _say(f"what the cases make stays on the cluster, since it cannot be marked: {error}")
@@ -32,7 +33,7 @@ class Tidying:
         """Remove it, within a bound; say what is left."""
         if self._own is None:
             return
-        failures = self._own.remove().failures
+        failures = run(self._own.remove()).failures
         if failures:
             more = f" and {len(failures) - SHOWN_MAX} more" if len(failures) > SHOWN_MAX else ""
             _say(

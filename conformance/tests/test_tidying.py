@@ -11,6 +11,7 @@ import pytest
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.wire_link import WireCluster
 from chaos.means.ports import free_ports
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.targets import parse_target
 from chaos.values.faults import Kill
 from chaos.values.protocols import TopicSpec
@@ -31,9 +32,9 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def users(bootstrap: str) -> set[str]:
-    cluster = WireCluster(bootstrap)
-    scram = cluster.ask_any(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, users=None)
-    quotas = cluster.ask_any(ApiKey.DESCRIBE_CLIENT_QUOTAS, components=[], strict=False)
+    cluster = WireCluster(REAL_WORLD, bootstrap)
+    scram = run(cluster.ask_any(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, users=None))
+    quotas = run(cluster.ask_any(ApiKey.DESCRIBE_CLIENT_QUOTAS, components=[], strict=False))
     cluster.close()
     limited = {part.entity_name for each in quotas.entries for part in each.entity}
     return {row.user for row in scram.results} | limited
@@ -51,19 +52,19 @@ def make(wire: Wire, user: str) -> None:
 
 
 def test_topics_users_and_quotas_of_the_cases_go_and_those_of_others_stay(bootstrap: str) -> None:
-    admin = Admin(bootstrap)
-    admin.create_topics([TopicSpec("theirs", 1)], 1, WAIT_S)
+    admin = Admin(REAL_WORLD, bootstrap)
+    run(admin.create_topics([TopicSpec("theirs", 1)], 1, WAIT_S))
     examined = Examined.start(None, bootstrap, None, None)
     wire = Wire(examined.bootstrap, examined.advertised)
     topic = wire.create_topic()
     assert wire.produce(topic, batch(b"no nonce in it").encode()).error_code == 0
     for user in ("theirs", wire.new_name("user")):
         make(wire, user)
-    assert len(admin.topic_ids()) == 3
+    assert len(run(admin.topic_ids())) == 3
     assert len(users(bootstrap)) == 2
     wire.close()
     examined.stop()
-    assert set(admin.topic_ids()) == {"theirs"}
+    assert set(run(admin.topic_ids())) == {"theirs"}
     assert users(bootstrap) == {"theirs"}
     admin.close()
 
@@ -88,8 +89,8 @@ def test_nodes_that_are_down_at_the_end_are_brought_back_first(tmp_path: Path) -
         wire.close()
         examined.cluster.perform(Kill("all"))
         examined.stop()
-        admin = Admin(f"127.0.0.1:{port}")
-        assert not admin.topic_ids()
+        admin = Admin(REAL_WORLD, f"127.0.0.1:{port}")
+        assert not run(admin.topic_ids())
         admin.close()
     finally:
         keeper.stop()
@@ -97,8 +98,8 @@ def test_nodes_that_are_down_at_the_end_are_brought_back_first(tmp_path: Path) -
 
 def test_a_target_of_our_own_is_not_marked() -> None:
     examined = Examined.start("reference", None, None, None)
-    admin = Admin(examined.bootstrap)
-    assert not admin.topic_ids()
+    admin = Admin(REAL_WORLD, examined.bootstrap)
+    assert not run(admin.topic_ids())
     admin.close()
     examined.stop()
 
@@ -106,7 +107,10 @@ def test_a_target_of_our_own_is_not_marked() -> None:
 def test_a_cluster_that_keeps_no_marker_is_examined_all_the_same(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(WireCluster, "serves", lambda self, api: api is not ApiKey.DELETE_TOPICS)
+    async def serves(_: WireCluster, api: ApiKey) -> bool:
+        return api is not ApiKey.DELETE_TOPICS
+
+    monkeypatch.setattr(WireCluster, "serves", serves)
     examined = Examined.start(None, bootstrap, None, None)
     examined.stop()
     told = capsys.readouterr().err.splitlines()

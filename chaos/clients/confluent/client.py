@@ -1,4 +1,5 @@
-"""confluent-kafka (librdkafka): the first client of every workload.
+"""confluent-kafka (librdkafka): the first client of every workload. It blocks, and so works in the
+real world only.
 
 Sources: librdkafka INTRODUCTION.md (idempotent and transactional producer), CONFIGURATION.md;
 KIP-98. chaos.record.outcomes decides what an error proves.
@@ -53,6 +54,7 @@ from chaos.values.protocols import (
     Send,
     Subscribe,
 )
+from chaos.world import World
 
 GRACE_S = 5.0
 """librdkafka settles every record within message.timeout.ms; this much later it has failed to."""
@@ -71,7 +73,10 @@ class ConfluentClient:
 
     name = "confluent"
 
-    def __init__(self, bootstrap: str, settings: ClientSettings, nonce: bytes) -> None:
+    def __init__(
+        self, world: World, bootstrap: str, settings: ClientSettings, nonce: bytes
+    ) -> None:
+        self._world = world
         self._bootstrap = bootstrap
         self._settings = settings
         self._nonce = nonce
@@ -91,7 +96,6 @@ class ConfluentClient:
             Seek: self._seek,
             SeekToTime: self._seek_to_time,
             Poll: self._poll,
-            ReadAll: self._read_all,
         }
         self._member: ConfluentMember | None = None
         if settings.group is not None:
@@ -106,7 +110,9 @@ class ConfluentClient:
                 AddOffsets: self._add_offsets,
             }
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
+        if isinstance(operation, ReadAll):
+            return await read_all(self._world, operation, self._bootstrap, self._nonce)
         return self._performers[type(operation)](operation)
 
     # --- producing ------------------------------------------------------------------------------
@@ -352,12 +358,9 @@ class ConfluentClient:
         name = name_of(error)
         return Completion(read_outcome(name), (), name, error.str(), error.fatal())
 
-    def _read_all(self, operation: ReadAll) -> Completion:
-        return read_all(operation, self._bootstrap, self._nonce)
-
     # --- life -----------------------------------------------------------------------------------
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Give up what is in progress, which the caller has recorded as unknown."""
         with suppress(KafkaException, RuntimeError):
             if self._producer is not None:
@@ -379,8 +382,9 @@ def _not_sought(error: KafkaError) -> Completion:
 class ConfluentFactory:
     """Makes the clients of one run."""
 
-    def __init__(self, nonce: bytes) -> None:
+    def __init__(self, world: World, nonce: bytes) -> None:
+        self._world = world
         self._nonce = nonce
 
     def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> ConfluentClient:
-        return ConfluentClient(bootstrap, settings, self._nonce)
+        return ConfluentClient(self._world, bootstrap, settings, self._nonce)

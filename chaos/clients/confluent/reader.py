@@ -24,6 +24,7 @@ from chaos.clients import payload, whole_partitions
 from chaos.clients.confluent.config import consumer_config, name_of
 from chaos.clients.whole_partitions import Readings
 from chaos.values.protocols import Completion, ReadAll, Record
+from chaos.world import World
 
 _TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: "append"}
 
@@ -46,10 +47,10 @@ def _partition_of(message: Message) -> tuple[str, int]:
     return topic, partition
 
 
-def read_all(operation: ReadAll, bootstrap: str, nonce: bytes) -> Completion:
+async def read_all(world: World, operation: ReadAll, bootstrap: str, nonce: bytes) -> Completion:
     """Read the partitions from log start to the high watermark; INFO for what was not reached."""
 
-    def attempt(readings: Readings, deadline: float) -> str | None:
+    async def attempt(readings: Readings, deadline: float) -> str | None:
         config = consumer_config(bootstrap, operation.isolation.value, nonce)
         consumer = Consumer(config | {"enable.partition.eof": True})
         try:
@@ -58,7 +59,7 @@ def read_all(operation: ReadAll, bootstrap: str, nonce: bytes) -> Completion:
             with suppress(KafkaException, RuntimeError):
                 consumer.close()
 
-    return whole_partitions.read_all(operation, bootstrap, attempt, KafkaException)
+    return await whole_partitions.read_all(world, operation, bootstrap, attempt, KafkaException)
 
 
 def _read(consumer: Consumer, readings: Readings, nonce: bytes, deadline: float) -> str | None:

@@ -1,8 +1,9 @@
 """Apache Kafka's own Java clients: what they see differently from librdkafka is a client's doing.
 
-What is sent and read is decided here, as for the other clients; KafkaClients.java only calls. The
-Java client retries by itself and does not tell how often, so errors prove what they prove for
-librdkafka (chaos.record.outcomes). Sources: KafkaProducer, KafkaConsumer, their documentation.
+It blocks, and so works in the real world only. What is sent and read is decided here, as for the
+other clients; KafkaClients.java only calls. The Java client retries by itself and does not tell how
+often, so errors prove what they prove for librdkafka (chaos.record.outcomes). Sources:
+KafkaProducer, KafkaConsumer, their documentation.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from chaos.values.protocols import (
     Send,
     Subscribe,
 )
+from chaos.world import World
 from reference_impl.access import access_of
 
 GRACE_S = 10.0
@@ -74,8 +76,9 @@ class JavaClient:
     name = "java"
 
     def __init__(
-        self, host: JavaHost, bootstrap: str, settings: ClientSettings, nonce: bytes
+        self, world: World, host: JavaHost, bootstrap: str, settings: ClientSettings, nonce: bytes
     ) -> None:
+        self._world = world
         self._host = host
         self._number = host.enter()
         self._bootstrap = bootstrap
@@ -93,7 +96,6 @@ class JavaClient:
             Seek: self._seek,
             SeekToTime: self._seek_to_time,
             Poll: self._poll,
-            ReadAll: self._read_all,
         }
         if settings.group is not None:
             member = JavaMember(settings.group, self._ask, self._open_member, self._record)
@@ -105,8 +107,10 @@ class JavaClient:
                 Crash: member.crash,
             }
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         try:
+            if isinstance(operation, ReadAll):
+                return await self._read_all(operation)
             return self._performers[type(operation)](operation)
         except HostError as error:
             return Completion(Outcome.INFO, (), "_NO_ANSWER", str(error), broken=True)
@@ -233,10 +237,10 @@ class JavaClient:
         extra |= {name: told[name] for name in ("leader_epoch", "timestamp_ms", "timestamp_type")}
         return Record(told["topic"], told["partition"], value, told["offset"], extra=extra)
 
-    def _read_all(self, operation: ReadAll) -> Completion:
+    async def _read_all(self, operation: ReadAll) -> Completion:
         self._open_consumer(operation.isolation.value)
 
-        def attempt(readings: Readings, deadline: float) -> str | None:
+        async def attempt(readings: Readings, deadline: float) -> str | None:
             taken = self._taken([(t, p, r.log_start) for (t, p), r in readings.items()])
             problem = taken.detail
             while problem is None and not all(r.complete for r in readings.values()):
@@ -245,7 +249,9 @@ class JavaClient:
                 problem = self._read_on(readings)
             return problem
 
-        return whole_partitions.read_all(operation, self._bootstrap, attempt, HostError)
+        return await whole_partitions.read_all(
+            self._world, operation, self._bootstrap, attempt, HostError
+        )
 
     def _read_on(self, readings: Readings) -> str | None:
         """Poll once, and note the position reached, also after control and aborted records. Return
@@ -262,7 +268,7 @@ class JavaClient:
 
     # --- life -----------------------------------------------------------------------------------
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Give up what is in progress, which the caller has recorded as unknown."""
         with suppress(HostError):
             self._ask("close", CLOSE_TIMEOUT_S)
@@ -304,10 +310,11 @@ def _bytes(text: str | None) -> bytes | None:
 class JavaFactory:
     """Makes the clients of one run, in one Java process."""
 
-    def __init__(self, nonce: bytes) -> None:
+    def __init__(self, world: World, nonce: bytes) -> None:
+        self._world = world
         self._nonce = nonce
         compiled()  # or say now that it cannot be, and not in the middle of a run
         self._host = JavaHost()
 
     def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> JavaClient:
-        return JavaClient(self._host, bootstrap, settings, self._nonce)
+        return JavaClient(self._world, self._host, bootstrap, settings, self._nonce)

@@ -38,6 +38,7 @@ from chaos.values.protocols import (
     Send,
     Subscribe,
 )
+from chaos.world import World
 from reference_impl.client.errors import ClientError, SendError
 from reference_impl.client.values import (
     ConsumerRecord,
@@ -68,7 +69,10 @@ class ReferenceClient:
 
     name = "reference"
 
-    def __init__(self, bootstrap: str, settings: ClientSettings, nonce: bytes) -> None:
+    def __init__(
+        self, world: World, bootstrap: str, settings: ClientSettings, nonce: bytes
+    ) -> None:
+        self._world = world
         self._bootstrap = bootstrap
         self._settings = settings
         self._nonce = nonce
@@ -94,9 +98,9 @@ class ReferenceClient:
             Crash: self._crash if settings.group is None else self._member.crash,
         }
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         if isinstance(operation, ReadAll):
-            return self._read_all(operation)
+            return await self._read_all(operation)
         return self._loop.run_until_complete(self._performers[type(operation)](operation))
 
     # --- producing ------------------------------------------------------------------------------
@@ -242,11 +246,13 @@ class ReferenceClient:
         extra["timestamp_type"] = _TIMESTAMP_TYPES[record.timestamp_type]
         return Record(record.topic, record.partition, value, record.offset, extra=extra)
 
-    def _read_all(self, operation: ReadAll) -> Completion:
-        def attempt(readings: Readings, deadline: float) -> str | None:
+    async def _read_all(self, operation: ReadAll) -> Completion:
+        async def attempt(readings: Readings, deadline: float) -> str | None:
             return self._loop.run_until_complete(self._read(operation, readings, deadline))
 
-        return whole_partitions.read_all(operation, self._bootstrap, attempt, ClientError)
+        return await whole_partitions.read_all(
+            self._world, operation, self._bootstrap, attempt, ClientError
+        )
 
     async def _read(self, operation: ReadAll, readings: Readings, deadline: float) -> str | None:
         async with Consumer(
@@ -267,7 +273,7 @@ class ReferenceClient:
 
     # --- life -----------------------------------------------------------------------------------
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Give up what is in progress, which the caller has recorded as unknown."""
         self._loop.run_until_complete(self._member.crash(Crash()))
         for client in (self._producer, self._consumer):
@@ -281,8 +287,9 @@ class ReferenceClient:
 class ReferenceFactory:
     """Makes the clients of one run."""
 
-    def __init__(self, nonce: bytes) -> None:
+    def __init__(self, world: World, nonce: bytes) -> None:
+        self._world = world
         self._nonce = nonce
 
     def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> ReferenceClient:
-        return ReferenceClient(bootstrap, settings, self._nonce)
+        return ReferenceClient(self._world, bootstrap, settings, self._nonce)

@@ -15,6 +15,7 @@ from chaos.clients.confluent import member as confluent_member
 from chaos.clients.confluent.client import ConfluentClient
 from chaos.clients.membership_rows import MembershipRows, group_settings
 from chaos.clients.wire.admin import Admin
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown
@@ -50,13 +51,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     config = {**ConsumerGroups.config, "group.initial.rebalance.delay.ms": "0"}
     started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"), 1, config)
     try:
-        admin = Admin(started.bootstrap)
-        admin.create_topics([TopicSpec(TOPIC, 2)], 1, timeout_s=120.0)
+        admin = Admin(REAL_WORLD, started.bootstrap)
+        run(admin.create_topics([TopicSpec(TOPIC, 2)], 1, timeout_s=120.0))
         admin.close()
-        sender = ConfluentClient(started.bootstrap, ClientSettings(), NONCE)
+        sender = ConfluentClient(REAL_WORLD, started.bootstrap, ClientSettings(), NONCE)
         for partition, values in ((0, (1, 2, 3)), (1, (4, 5, 6))):
-            assert sender.perform(Send(TOPIC, partition, values)).outcome is Outcome.OK
-        sender.close()
+            assert run(sender.perform(Send(TOPIC, partition, values))).outcome is Outcome.OK
+        run(sender.close())
         yield started
     finally:
         started.stop()
@@ -66,8 +67,8 @@ def member(
     cluster: Cluster, group: str, kind: tuple[str, str], auto_commit: bool = False
 ) -> ConfluentClient:
     settings = GroupSettings(group, GroupProtocol(kind[0]), kind[1], auto_commit)
-    client = ConfluentClient(cluster.bootstrap, ClientSettings(group=settings), NONCE)
-    assert client.perform(Subscribe((TOPIC,))).outcome is Outcome.OK
+    client = ConfluentClient(REAL_WORLD, cluster.bootstrap, ClientSettings(group=settings), NONCE)
+    assert run(client.perform(Subscribe((TOPIC,)))).outcome is Outcome.OK
     return client
 
 
@@ -79,7 +80,7 @@ def poll_until(
     deadline = time.monotonic() + 60
     while not done(polls):
         assert time.monotonic() < deadline, polls
-        polls.append(client.perform(Poll()))
+        polls.append(run(client.perform(Poll())))
     return polls
 
 
@@ -107,22 +108,22 @@ def test_a_successor_goes_on_behind_what_was_committed(
     assert any(poll.rebalanced for poll in polls)
     read = next(poll for poll in polls if poll.records)
     assert read.columns["member_id"] and read.columns["generation"] >= 1
-    committed = first.perform(CommitOffsets())
+    committed = run(first.perform(CommitOffsets()))
     assert committed.outcome is Outcome.OK
     assert {(r.partition, r.offset) for r in committed.records} == {(0, end), (1, 3)}
-    assert first.perform(CommitOffsets()).records == ()  # there is nothing new
-    assert first.perform(Leave()).outcome is Outcome.OK
-    first.close()
+    assert run(first.perform(CommitOffsets())).records == ()  # there is nothing new
+    assert run(first.perform(Leave())).outcome is Outcome.OK
+    run(first.close())
 
-    sender = ConfluentClient(cluster.bootstrap, ClientSettings(), NONCE)
-    assert sender.perform(Send(TOPIC, 0, (10 + end,))).records[0].offset == end
-    sender.close()
+    sender = ConfluentClient(REAL_WORLD, cluster.bootstrap, ClientSettings(), NONCE)
+    assert run(sender.perform(Send(TOPIC, 0, (10 + end,)))).records[0].offset == end
+    run(sender.close())
     second = member(cluster, f"g-{kind[1]}", kind)
     went_on = poll_until(second, lambda polls: len(values(polls)) > 0)
     assert values(went_on) == [10 + end]
     assert starts(polls) == {(0, None), (1, None)}
     assert starts(went_on) == {(0, end), (1, 3)}
-    second.close()
+    run(second.close())
 
 
 def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
@@ -131,23 +132,23 @@ def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
     kind = ("consumer", "uniform")
     crashing = member(cluster, "crashing", kind, auto_commit=True)
     polls = poll_until(crashing, lambda polls: len(values(polls)) >= 1)
-    crashing.perform(Crash())
+    run(crashing.perform(Crash()))
     began = time.monotonic()
     successor = member(cluster, "crashing", kind)
     again = poll_until(successor, lambda polls: set(values(polls)) >= FIRST)
     assert time.monotonic() - began > 3.0  # a member that leaves is gone at once
     assert set(values(again)) >= set(values(polls))
-    successor.close()
-    crashing.close()
+    run(successor.close())
+    run(crashing.close())
 
 
 def test_a_member_that_is_none_is_told(cluster: Cluster) -> None:
     client = member(cluster, "none", ("classic", "range"))
-    assert client.perform(Leave()).outcome is Outcome.OK
-    nothing = client.perform(Poll())
+    assert run(client.perform(Leave())).outcome is Outcome.OK
+    nothing = run(client.perform(Poll()))
     assert (nothing.outcome, nothing.error) == (Outcome.FAIL, "_STATE")
-    assert client.perform(Leave()).outcome is Outcome.OK
-    client.close()
+    assert run(client.perform(Leave())).outcome is Outcome.OK
+    run(client.close())
 
 
 @pytest.mark.needs("toxiproxy")

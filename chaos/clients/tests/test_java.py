@@ -11,6 +11,7 @@ from chaos.clients import payload
 from chaos.clients.java.client import JavaClient, JavaFactory
 from chaos.clients.java.host import HostError, JavaHost
 from chaos.clients.wire.admin import Admin
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.targets import parse_target
 from chaos.values.protocols import (
     Abort,
@@ -44,8 +45,8 @@ TRANSACTIONAL = ClientSettings(transactional=True, transactional_id="x")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"))
     try:
-        admin = Admin(started.bootstrap)
-        admin.create_topics([TopicSpec("plain", 1), TopicSpec("txn", 1)], 1, timeout_s=120.0)
+        admin = Admin(REAL_WORLD, started.bootstrap)
+        run(admin.create_topics([TopicSpec("plain", 1), TopicSpec("txn", 1)], 1, timeout_s=120.0))
         admin.close()
         yield started
     finally:
@@ -55,10 +56,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def factory(cluster: Cluster) -> Iterator[JavaFactory]:
     """One Java process for all tests: a client that is not closed keeps it."""
-    made = JavaFactory(NONCE)
+    made = JavaFactory(REAL_WORLD, NONCE)
     keeper = made(cluster.bootstrap, 0, ClientSettings())
     yield made
-    keeper.close()
+    run(keeper.close())
 
 
 def values(completion: Completion) -> list[int | None]:
@@ -68,7 +69,7 @@ def values(completion: Completion) -> list[int | None]:
 def polled(client: JavaClient, count: int) -> list[int | None]:
     got: list[int | None] = []
     for _ in range(40):
-        got += values(client.perform(Poll()))
+        got += values(run(client.perform(Poll())))
         if len(got) >= count:
             break
     return got
@@ -78,13 +79,13 @@ def test_dressed_records_come_back_as_they_were_sent(
     cluster: Cluster, factory: JavaFactory
 ) -> None:
     client = factory(cluster.bootstrap, 1, ClientSettings(compression="zstd"))
-    sent = client.perform(Send("plain", 0, (1, 2, 3), filling=(0, 10, 50_000)))
+    sent = run(client.perform(Send("plain", 0, (1, 2, 3), filling=(0, 10, 50_000))))
     assert (sent.outcome, [r.offset for r in sent.records]) == (Outcome.OK, [0, 1, 2])
-    assert client.perform(Assign((PLAIN,))).outcome is Outcome.OK
+    assert run(client.perform(Assign((PLAIN,)))).outcome is Outcome.OK
     assert polled(client, 3) == [1, 2, 3]
-    whole = client.perform(ReadAll((PLAIN,)))
+    whole = run(client.perform(ReadAll((PLAIN,))))
     assert (whole.outcome, values(whole)) == (Outcome.OK, [1, 2, 3])
-    client.close()
+    run(client.close())
 
 
 def test_transactions_end_as_asked_and_a_successor_fences_its_predecessor(
@@ -92,18 +93,18 @@ def test_transactions_end_as_asked_and_a_successor_fences_its_predecessor(
 ) -> None:
     first = factory(cluster.bootstrap, 2, TRANSACTIONAL)
     for operation in (Begin(), Send("txn", 0, (1, 2)), Commit(), Begin(), Send("txn", 0, (3,))):
-        assert first.perform(operation).outcome is Outcome.OK
-    assert first.perform(Abort()).outcome is Outcome.OK
+        assert run(first.perform(operation)).outcome is Outcome.OK
+    assert run(first.perform(Abort())).outcome is Outcome.OK
     second = factory(cluster.bootstrap, 2, TRANSACTIONAL)
     for operation in (Begin(), Send("txn", 0, (4,)), Commit()):
-        assert second.perform(operation).outcome is Outcome.OK
-    assert first.perform(Begin()).outcome is Outcome.OK
-    assert first.perform(Send("txn", 0, (5,))).outcome is not Outcome.OK
-    assert first.perform(Abort()).broken
-    first.close()
-    committed = second.perform(ReadAll((TXN,), Isolation.READ_COMMITTED))
+        assert run(second.perform(operation)).outcome is Outcome.OK
+    assert run(first.perform(Begin())).outcome is Outcome.OK
+    assert run(first.perform(Send("txn", 0, (5,)))).outcome is not Outcome.OK
+    assert run(first.perform(Abort())).broken
+    run(first.close())
+    committed = run(second.perform(ReadAll((TXN,), Isolation.READ_COMMITTED)))
     assert values(committed) == [1, 2, 4]
-    second.close()
+    run(second.close())
 
 
 def test_the_process_ends_with_its_last_client_and_says_so_to_who_asks_still() -> None:
@@ -134,7 +135,7 @@ def poll_until(member: JavaClient, is_enough: Callable[[Completion], bool]) -> l
     polls: list[Completion] = []
     while not polls or not is_enough(polls[-1]):
         assert len(polls) < 200
-        polls.append(member.perform(Poll(0.1)))
+        polls.append(run(member.perform(Poll(0.1))))
         assert polls[-1].outcome is Outcome.OK, polls[-1]
     return polls
 
@@ -148,28 +149,28 @@ def test_a_member_commits_leaves_and_its_successor_goes_on_behind_it(
     cluster: Cluster, factory: JavaFactory, protocol: GroupProtocol
 ) -> None:
     topic = f"members-{protocol}"
-    admin = Admin(cluster.bootstrap)
-    admin.create_topics([TopicSpec(topic, 1)], 1, timeout_s=120.0)
+    admin = Admin(REAL_WORLD, cluster.bootstrap)
+    run(admin.create_topics([TopicSpec(topic, 1)], 1, timeout_s=120.0))
     admin.close()
     producer = factory(cluster.bootstrap, 3, ClientSettings())
-    assert producer.perform(Send(topic, 0, (1, 2))).outcome is Outcome.OK
+    assert run(producer.perform(Send(topic, 0, (1, 2)))).outcome is Outcome.OK
     assignor = "range" if protocol is GroupProtocol.CLASSIC else "uniform"
     group = GroupSettings(f"group-{protocol}", protocol, assignor, auto_commit=False)
     member = factory(cluster.bootstrap, 4, ClientSettings(group=group))
-    assert member.perform(Subscribe((topic,))).outcome is Outcome.OK
+    assert run(member.perform(Subscribe((topic,)))).outcome is Outcome.OK
     polls = poll_until(member, has_records)
     assert values(polls[-1]) == [1, 2]
     assert any(poll.rebalanced for poll in polls)
-    committed = member.perform(CommitOffsets())
+    committed = run(member.perform(CommitOffsets()))
     assert [(r.offset, r.outcome) for r in committed.records] == [(2, Outcome.OK)]
     assert committed.columns == polls[-1].columns
     assert committed.columns["member_id"] and committed.columns["generation"] > 0
-    assert member.perform(Leave()).outcome is Outcome.OK
-    assert producer.perform(Send(topic, 0, (3,))).outcome is Outcome.OK
-    member.perform(Subscribe((topic,)))
+    assert run(member.perform(Leave())).outcome is Outcome.OK
+    assert run(producer.perform(Send(topic, 0, (3,)))).outcome is Outcome.OK
+    run(member.perform(Subscribe((topic,))))
     again = poll_until(member, has_records)[-1]
     assert values(again) == [3]
     assert again.columns["member_id"] != committed.columns["member_id"]
-    assert member.perform(Crash()).outcome is Outcome.OK
+    assert run(member.perform(Crash())).outcome is Outcome.OK
     for each in (member, producer):
-        each.close()
+        run(each.close())

@@ -19,6 +19,7 @@ from chaos.clients.wire.own_topics import GRACE_S, OwnTopics, sweep
 from chaos.clients.wire.raw_producer import RawProducer
 from chaos.clients.wire.wire_link import WireCluster
 from chaos.means import guard
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.targets import parse_target
 from chaos.values.operations import CommitPosition
 from chaos.values.protocols import ClientSettings, Outcome, Send, TopicSpec
@@ -34,9 +35,9 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def topics(bootstrap: str) -> set[str]:
-    cluster = WireCluster(bootstrap)
+    cluster = WireCluster(REAL_WORLD, bootstrap)
     try:
-        return set(cluster.topic_ids())
+        return set(run(cluster.topic_ids()))
     finally:
         cluster.close()
 
@@ -44,21 +45,21 @@ def topics(bootstrap: str) -> set[str]:
 def make(bootstrap: str, nonce: bytes, *names: str, by: bytes | None = None) -> list[str]:
     """Create topics with one record each, of the run or of somebody else."""
     made = [f"touchstone-{nonce.hex()}-{name}" for name in names]
-    admin = Admin(bootstrap)
-    admin.create_topics([TopicSpec(name, 1) for name in made], 1, WAIT_S)
+    admin = Admin(REAL_WORLD, bootstrap)
+    run(admin.create_topics([TopicSpec(name, 1) for name in made], 1, WAIT_S))
     admin.close()
-    producer = RawProducer(bootstrap, ClientSettings(), by or nonce)
+    producer = RawProducer(REAL_WORLD, bootstrap, ClientSettings(), by or nonce)
     for name in made:
-        assert producer.perform(Send(name, 0, (1,))).outcome is Outcome.OK
-    producer.close()
+        assert run(producer.perform(Send(name, 0, (1,)))).outcome is Outcome.OK
+    run(producer.close())
     return made
 
 
 def commit(bootstrap: str, group: str, topic: str) -> None:
-    cluster = WireCluster(bootstrap)
+    cluster = WireCluster(REAL_WORLD, bootstrap)
     deadline = time.monotonic() + WAIT_S
     while True:
-        done = group_offsets.commit(cluster, CommitPosition(group, topic, 0, 1))
+        done = run(group_offsets.commit(cluster, CommitPosition(group, topic, 0, 1)))
         if done.outcome is Outcome.OK:
             cluster.close()
             return
@@ -68,17 +69,18 @@ def commit(bootstrap: str, group: str, topic: str) -> None:
 def test_a_run_takes_away_its_topics_groups_and_marker_and_nothing_else(bootstrap: str) -> None:
     mine, other = payload.nonce_of("mine"), payload.nonce_of("other")
     own = OwnTopics(bootstrap, mine, 5.0)
-    own.mark(1)
+    run(own.mark(1))
     (first, _) = make(bootstrap, mine, "appends", "second")
     theirs = make(bootstrap, other, "appends")
     commit(bootstrap, f"touchstone-{mine.hex()}-g", first)
     commit(bootstrap, "touchstone-g", first)
-    removed = own.remove()
+    removed = run(own.remove())
     assert not removed.failures
     assert len(removed.names) == 4
     assert topics(bootstrap) - {"__consumer_offsets"} == set(theirs)
-    cluster = WireCluster(bootstrap)
-    groups = own_topics._groups(cluster, next(iter(cluster.view([]).brokers.values())))
+    cluster = WireCluster(REAL_WORLD, bootstrap)
+    broker = next(iter(run(cluster.view([])).brokers.values()))
+    groups = run(own_topics._groups(cluster, broker))
     cluster.close()
     assert groups == ["touchstone-g"]
 
@@ -86,9 +88,9 @@ def test_a_run_takes_away_its_topics_groups_and_marker_and_nothing_else(bootstra
 def test_a_topic_with_records_of_others_stays_and_is_told(bootstrap: str) -> None:
     mine = payload.nonce_of("with others")
     own = OwnTopics(bootstrap, mine, 5.0)
-    own.mark(1)
+    run(own.mark(1))
     (name,) = make(bootstrap, mine, "appends", by=b"somebody")
-    removed = own.remove()
+    removed = run(own.remove())
     assert removed.failures == [f"{name}: partition 0 holds a record of others; look at it"]
     assert name in topics(bootstrap)
     assert f"touchstone-{mine.hex()}-marker" in topics(bootstrap)
@@ -97,15 +99,15 @@ def test_a_topic_with_records_of_others_stays_and_is_told(bootstrap: str) -> Non
 def test_topics_without_a_marker_are_not_touched(bootstrap: str) -> None:
     mine = payload.nonce_of("unmarked")
     (name,) = make(bootstrap, mine, "appends")
-    sweep(bootstrap)
-    assert OwnTopics(bootstrap, mine, 5.0).remove().failures
+    run(sweep(bootstrap))
+    assert run(OwnTopics(bootstrap, mine, 5.0).remove()).failures
     assert name in topics(bootstrap)
 
 
 def test_a_marker_of_others_proves_nothing(bootstrap: str) -> None:
     mine = payload.nonce_of("forged")
     names = make(bootstrap, mine, "appends", "marker", by=b"somebody")
-    sweep(bootstrap)
+    run(sweep(bootstrap))
     assert set(names) <= topics(bootstrap)
 
 
@@ -113,17 +115,18 @@ def test_the_next_run_removes_what_a_killed_one_left_and_not_what_a_living_one_h
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     living, dead = payload.nonce_of("living"), payload.nonce_of("dead")
-    OwnTopics(bootstrap, living, 5.0).mark(1)
+    run(OwnTopics(bootstrap, living, 5.0).mark(1))
     alive = make(bootstrap, living, "appends")
     child = (
         "from chaos.clients.wire.own_topics import OwnTopics\n"
-        f"OwnTopics({bootstrap!r}, {dead!r}, 5.0).mark(1)\n"
+        "from chaos.means.real_world import run\n"
+        f"run(OwnTopics({bootstrap!r}, {dead!r}, 5.0).mark(1))\n"
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     ended = subprocess.run([sys.executable, "-c", child], timeout=WAIT_S, check=False)
     assert ended.returncode == -9
     make(bootstrap, dead, "appends")
-    removed = sweep(bootstrap)
+    removed = run(sweep(bootstrap))
     left = {f"touchstone-{dead.hex()}-{name}" for name in ("appends", "marker")}
     assert left <= set(removed.names)
     assert not left & topics(bootstrap)

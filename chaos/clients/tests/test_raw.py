@@ -13,6 +13,7 @@ from chaos.clients.wire import raw
 from chaos.clients.wire.raw import RawClient
 from chaos.clients.wire.wire_link import EARLIEST, Leader, PartitionState, View
 from chaos.means.connection import WireError
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.values.protocols import Completion, Outcome, ReadAll, Record
 from reference_impl.wire import Record as WireRecord
 from reference_impl.wire import RecordBatch
@@ -43,22 +44,22 @@ class Replicas:
         self.epochs_asked: set[int] = set()
         self.earliest = 0
 
-    def view(self, topics: Sequence[str]) -> View:
+    async def view(self, topics: Sequence[str]) -> View:
         state = PartitionState(1, 5, tuple(ADDRESSES), self.in_sync)
         return View(self.registered, {}, dict.fromkeys(((t, 0) for t in topics), state))
 
-    def leader(self, topic: str, partition: int) -> Leader:
+    async def leader(self, topic: str, partition: int) -> Leader:
         return Leader(ADDRESSES[1], 5)
 
-    def follower(self, leader: Leader, node: int) -> Leader:
+    async def follower(self, leader: Leader, node: int) -> Leader:
         if node not in self.registered:
             raise WireError(f"node {node} is not registered")
         return Leader(ADDRESSES[node], leader.epoch)
 
-    def offset(self, leader: Leader, topic: str, partition: int, timestamp: int) -> int:
+    async def offset(self, leader: Leader, topic: str, partition: int, timestamp: int) -> int:
         return self.earliest if timestamp == EARLIEST else self.high_watermarks[1][-1]
 
-    def ask(self, address: tuple[str, int], api: int, **fields: Any) -> SimpleNamespace:
+    async def ask(self, address: tuple[str, int], api: int, **fields: Any) -> SimpleNamespace:
         wanted = fields["topics"][0].partitions[0]
         self.epochs_asked.add(wanted.current_leader_epoch)
         node = address[1]
@@ -80,8 +81,9 @@ class Replicas:
 
 
 def read(replicas: Replicas, monkeypatch: pytest.MonkeyPatch, late_s: float = 0.3) -> Completion:
-    monkeypatch.setattr(raw, "WireCluster", lambda bootstrap: replicas)
-    return RawClient("nowhere:1", NONCE, timeout_s=1.0, share_s=0.2, late_s=late_s).perform(READ)
+    monkeypatch.setattr(raw, "WireCluster", lambda world, bootstrap: replicas)
+    client = RawClient(REAL_WORLD, "nowhere:1", NONCE, timeout_s=1.0, share_s=0.2, late_s=late_s)
+    return run(client.perform(READ))
 
 
 def of(completion: Completion, replica: int | None) -> list[Record]:

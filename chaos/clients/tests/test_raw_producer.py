@@ -12,6 +12,7 @@ from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.operator import Operator
 from chaos.clients.wire.raw import RawClient
 from chaos.clients.wire.raw_producer import SEQUENCES, RawProducer
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.targets import parse_target
 from chaos.values.operations import (
     AskEnds,
@@ -51,8 +52,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
     name = f"t-{crc32(request.node.name.encode())}"
-    admin = Admin(cluster.bootstrap)
-    admin.create_topics([TopicSpec(name, 2)], 1, timeout_s=120.0)
+    admin = Admin(REAL_WORLD, cluster.bootstrap)
+    run(admin.create_topics([TopicSpec(name, 2)], 1, timeout_s=120.0))
     admin.close()
     return name
 
@@ -61,23 +62,23 @@ def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
 def producer(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[RawProducer]:
     name = str(request.node.name) if "transaction" in request.node.name else None
     settings = ClientSettings(transactional=name is not None, transactional_id=name, raw=True)
-    made = RawProducer(cluster.bootstrap, settings, NONCE)
+    made = RawProducer(REAL_WORLD, cluster.bootstrap, settings, NONCE)
     yield made
-    made.close()
+    run(made.close())
 
 
 def log(cluster: Cluster, topic: str, partition: int = 0) -> list[Record]:
     """Return the records of a partition, control records too."""
-    client = RawClient(cluster.bootstrap, NONCE)
-    read = client.perform(ReadAll(((topic, partition),), raw=True))
-    client.close()
+    client = RawClient(REAL_WORLD, cluster.bootstrap, NONCE)
+    read = run(client.perform(ReadAll(((topic, partition),), raw=True)))
+    run(client.close())
     assert read.outcome is Outcome.OK
     return [record for record in read.records if record.offset is not None]
 
 
 def outcomes(producer: RawProducer, *operations: Operation) -> list[str]:
     """Perform operations; return how each ended, with the error of a refused one."""
-    ended = [producer.perform(operation) for operation in operations]
+    ended = [run(producer.perform(operation)) for operation in operations]
     return [completion.error or completion.outcome.value for completion in ended]
 
 
@@ -88,7 +89,7 @@ def test_what_is_sent_again_is_written_once_and_sequences_wrap(
     for at, values in enumerate(((1, 2), (3, 4), (5, 6))):
         again = tuple(range(at + 1))
         send = RawSend(topic, 0, values, again=again, is_repeated=True, first_sequence=first)
-        sent = producer.perform(send)
+        sent = run(producer.perform(send))
         assert [record.offset for record in sent.records] == [2 * at, 2 * at + 1]
     found = log(cluster, topic)
     assert [record.value for record in found] == [1, 2, 3, 4, 5, 6]
@@ -130,22 +131,22 @@ def test_in_a_transaction_a_former_producer_gets_no_epoch_and_its_marker_ends_no
 def test_positions_in_a_transaction_hold_once_it_is_committed(
     cluster: Cluster, topic: str, producer: RawProducer
 ) -> None:
-    operator = Operator(cluster.bootstrap, NONCE)
+    operator = Operator(REAL_WORLD, cluster.bootstrap, NONCE)
     fetch = FetchPositions("g", topic, (0,))
     for offset, end, then in ((5, Abort(), None), (7, Commit(), 7), (9, Abort(), 7)):
         assert outcomes(producer, Begin(), SendOffsets("g", topic, ((0, offset),))) == ["ok"] * 2
-        assert operator.perform(fetch).outcome is Outcome.FAIL  # it is not stable
+        assert run(operator.perform(fetch)).outcome is Outcome.FAIL  # it is not stable
         assert outcomes(producer, end) == ["ok"]
-        assert [record.offset for record in operator.perform(fetch).records] == [then]
-    operator.close()
+        assert [record.offset for record in run(operator.perform(fetch)).records] == [then]
+    run(operator.close())
 
 
 def test_each_idempotent_producer_tells_the_id_that_it_got(
     cluster: Cluster, topic: str, producer: RawProducer
 ) -> None:
-    other = RawProducer(cluster.bootstrap, ClientSettings(raw=True), NONCE)
-    sent = [each.perform(RawSend(topic, 0, (1,))) for each in (producer, other, producer)]
-    other.close()
+    other = RawProducer(REAL_WORLD, cluster.bootstrap, ClientSettings(raw=True), NONCE)
+    sent = [run(each.perform(RawSend(topic, 0, (1,)))) for each in (producer, other, producer)]
+    run(other.close())
     told = [[(row["f"], row["producer_epoch"]) for row in each.told] for each in sent]
     assert told == [[("init_producer", 0)], [("init_producer", 0)], []]
     assert sent[0].told[0]["producer_id"] != sent[1].told[0]["producer_id"]
@@ -154,26 +155,32 @@ def test_each_idempotent_producer_tells_the_id_that_it_got(
 def test_what_is_left_open_holds_up_readers_until_its_time_is_over(
     cluster: Cluster, topic: str
 ) -> None:
-    operator = Operator(cluster.bootstrap, NONCE)
+    operator = Operator(REAL_WORLD, cluster.bootstrap, NONCE)
     sent_ms = 1_700_000_000_000
-    left = operator.perform(
-        LeaveOpen(topic, 0, (1,), timestamps=(sent_ms,), transactional_id="open", timeout_ms=100)
+    left = run(
+        operator.perform(
+            LeaveOpen(
+                topic, 0, (1,), timestamps=(sent_ms,), transactional_id="open", timeout_ms=100
+            )
+        )
     )
     assert (left.outcome, left.broken) == (Outcome.OK, False)
     assert [row["transactional_id"] for row in left.told] == ["open"]
-    ends = [operator.perform(AskEnds(topic, 0, looks_up)).columns for looks_up in (False, True)]
+    ends = [
+        run(operator.perform(AskEnds(topic, 0, looks_up))).columns for looks_up in (False, True)
+    ]
     assert [(each["high_watermark"], each["last_stable_offset"]) for each in ends] == [(1, 0)] * 2
     # As the history says that it was sent.
     assert log(cluster, topic)[0].extra["timestamp_ms"] == sent_ms
-    operator.close()
+    run(operator.close())
 
 
 def test_in_a_transaction_nobody_goes_on_with_the_producer_id_of_another(cluster: Cluster) -> None:
-    operator = Operator(cluster.bootstrap, NONCE)
+    operator = Operator(REAL_WORLD, cluster.bootstrap, NONCE)
     for _ in range(2):
-        asked = operator.perform(JoinAsStranger("stranger"))
+        asked = run(operator.perform(JoinAsStranger("stranger")))
         assert (asked.outcome, asked.error) == (Outcome.FAIL, "PRODUCER_FENCED")
         mine, first, theirs = asked.told
         assert mine["producer_id"] != theirs["producer_id"] == first["producer_id"]
         assert mine["producer_epoch"] < theirs["producer_epoch"]
-    operator.close()
+    run(operator.close())

@@ -18,7 +18,8 @@ from chaos.clients.confluent.client import ConfluentClient
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawClient
 from chaos.clients.wire.wire_link import WireCluster, parse_bootstrap
-from chaos.means.connection import Connection, WireError
+from chaos.means.connection import WireError, connected
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown
@@ -55,20 +56,20 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def sent(cluster: Cluster) -> list[Record]:
     """Five values in partition 0, three in partition 1."""
-    admin = Admin(cluster.bootstrap)
-    ids = admin.create_topics([TOPIC], 1, timeout_s=120.0)
+    admin = Admin(REAL_WORLD, cluster.bootstrap)
+    ids = run(admin.create_topics([TOPIC], 1, timeout_s=120.0))
     assert set(ids) == {"clients"}
-    assert admin.why_not_well([TOPIC], 1) is None
+    assert run(admin.why_not_well([TOPIC], 1)) is None
     admin.close()
-    client = ConfluentClient(cluster.bootstrap, ClientSettings(), NONCE)
+    client = ConfluentClient(REAL_WORLD, cluster.bootstrap, ClientSettings(), NONCE)
     try:
         completions = [
-            client.perform(Send("clients", 0, (1, 2, 3))),
-            client.perform(Send("clients", 0, (4, 5))),
-            client.perform(Send("clients", 1, (6, 7, 8))),
+            run(client.perform(Send("clients", 0, (1, 2, 3)))),
+            run(client.perform(Send("clients", 0, (4, 5)))),
+            run(client.perform(Send("clients", 1, (6, 7, 8)))),
         ]
     finally:
-        client.close()
+        run(client.close())
     assert all(completion.outcome is Outcome.OK for completion in completions)
     return [record for completion in completions for record in completion.records]
 
@@ -101,9 +102,9 @@ def test_acknowledged_records_have_offsets_without_gaps(sent: list[Record]) -> N
 def test_a_raw_read_has_every_record_and_the_headers_of_its_batch(
     cluster: Cluster, sent: list[Record]
 ) -> None:
-    client = RawClient(cluster.bootstrap, NONCE)
-    completion = client.perform(ReadAll(PARTITIONS, raw=True))
-    client.close()
+    client = RawClient(REAL_WORLD, cluster.bootstrap, NONCE)
+    completion = run(client.perform(ReadAll(PARTITIONS, raw=True)))
+    run(client.close())
     assert completion.outcome is Outcome.OK
     assert found_by(completion) == {(r.partition, r.offset, r.value) for r in sent}
     assert statements(completion) == [(0, 0, 5), (1, 0, 3)]
@@ -114,18 +115,18 @@ def test_a_raw_read_has_every_record_and_the_headers_of_its_batch(
 
 
 def test_a_consumer_reads_the_same_to_the_end(cluster: Cluster, sent: list[Record]) -> None:
-    client = ConfluentClient(cluster.bootstrap, ClientSettings(), NONCE)
-    completion = client.perform(ReadAll(PARTITIONS, Isolation.READ_UNCOMMITTED))
-    client.close()
+    client = ConfluentClient(REAL_WORLD, cluster.bootstrap, ClientSettings(), NONCE)
+    completion = run(client.perform(ReadAll(PARTITIONS, Isolation.READ_UNCOMMITTED)))
+    run(client.close())
     assert completion.outcome is Outcome.OK
     assert found_by(completion) == {(r.partition, r.offset, r.value) for r in sent}
     assert statements(completion) == [(0, 0, 5), (1, 0, 3)]
 
 
 def test_records_of_another_run_are_told(cluster: Cluster, sent: list[Record]) -> None:
-    client = RawClient(cluster.bootstrap, payload.nonce_of("another"))
-    completion = client.perform(ReadAll(PARTITIONS, raw=True))
-    client.close()
+    client = RawClient(REAL_WORLD, cluster.bootstrap, payload.nonce_of("another"))
+    completion = run(client.perform(ReadAll(PARTITIONS, raw=True)))
+    run(client.close())
     details = {r.extra["detail"] for r in completion.records if r.offset is not None}
     assert {r.value for r in completion.records} == {None}
     assert all("another run" in detail for detail in details)
@@ -134,14 +135,14 @@ def test_records_of_another_run_are_told(cluster: Cluster, sent: list[Record]) -
 def test_polls_deliver_everything_in_order_and_then_nothing(
     cluster: Cluster, sent: list[Record]
 ) -> None:
-    client = ConfluentClient(cluster.bootstrap, ClientSettings(), NONCE)
-    assert client.perform(Assign(PARTITIONS)).outcome is Outcome.OK
+    client = ConfluentClient(REAL_WORLD, cluster.bootstrap, ClientSettings(), NONCE)
+    assert run(client.perform(Assign(PARTITIONS))).outcome is Outcome.OK
     got: list[tuple[int, int | None]] = []
     deadline = time.monotonic() + 30
     while len(got) < len(sent) and time.monotonic() < deadline:
-        got += [(r.partition, r.value) for r in client.perform(Poll()).records]
-    nothing = client.perform(Poll(timeout_s=0.2))
-    client.close()
+        got += [(r.partition, r.value) for r in run(client.perform(Poll())).records]
+    nothing = run(client.perform(Poll(timeout_s=0.2)))
+    run(client.close())
     assert [v for p, v in got if p == 0] == [1, 2, 3, 4, 5]
     assert [v for p, v in got if p == 1] == [6, 7, 8]
     assert (nothing.outcome, tuple(nothing.records)) == (Outcome.OK, ())
@@ -149,23 +150,23 @@ def test_polls_deliver_everything_in_order_and_then_nothing(
 
 def test_a_send_to_nobody_is_unknown_when_its_time_is_up() -> None:
     settings = ClientSettings(delivery_timeout_ms=1_000)
-    client = ConfluentClient("127.0.0.1:1", settings, NONCE)
-    completion = client.perform(Send("t", 0, (1,)))
-    client.close()
+    client = ConfluentClient(REAL_WORLD, "127.0.0.1:1", settings, NONCE)
+    completion = run(client.perform(Send("t", 0, (1,))))
+    run(client.close())
     assert (completion.outcome, completion.error) == (Outcome.INFO, "_MSG_TIMED_OUT")
 
 
 def test_a_topic_that_is_there_already_is_refused(cluster: Cluster, sent: list[Record]) -> None:
-    admin = Admin(cluster.bootstrap)
+    admin = Admin(REAL_WORLD, cluster.bootstrap)
     with pytest.raises(WireError, match="clients already"):
-        admin.create_topics([TOPIC], 1, timeout_s=1.0)
+        run(admin.create_topics([TOPIC], 1, timeout_s=1.0))
     admin.close()
 
 
 def test_a_partition_that_is_not_there_is_an_incomplete_read(cluster: Cluster) -> None:
-    client = RawClient(cluster.bootstrap, NONCE, timeout_s=0.5)
-    completion = client.perform(ReadAll((("nowhere", 0),), raw=True))
-    client.close()
+    client = RawClient(REAL_WORLD, cluster.bootstrap, NONCE, timeout_s=0.5)
+    completion = run(client.perform(ReadAll((("nowhere", 0),), raw=True)))
+    run(client.close())
     assert completion.outcome is Outcome.INFO
     assert completion.records[0].outcome is Outcome.INFO
     assert completion.detail is not None and "nowhere-0" in completion.detail
@@ -173,9 +174,9 @@ def test_a_partition_that_is_not_there_is_an_incomplete_read(cluster: Cluster) -
 
 def test_nobody_there_is_one_sentence() -> None:
     with pytest.raises(WireError, match=r"127\.0\.0\.1:1 cannot be reached"):
-        Connection(("127.0.0.1", 1), 1.0)
+        run(connected(REAL_WORLD, ("127.0.0.1", 1), 1.0))
     with pytest.raises(WireError, match="cannot be reached"):
-        WireCluster("127.0.0.1:1,127.0.0.1:2").view([])
+        run(WireCluster(REAL_WORLD, "127.0.0.1:1,127.0.0.1:2").view([]))
 
 
 @pytest.mark.parametrize("text", ["nohost", "host:", "a:1,b"])

@@ -11,6 +11,7 @@ from chaos.clients import payload
 from chaos.clients.factories import CLIENTS, clients_named
 from chaos.clients.reference.client import ReferenceClient
 from chaos.clients.wire.admin import Admin
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown
@@ -44,8 +45,8 @@ TRANSACTIONAL = ClientSettings(transactional=True, transactional_id="x")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"))
     try:
-        admin = Admin(started.bootstrap)
-        admin.create_topics([TopicSpec("plain", 2), TopicSpec("txn", 1)], 1, timeout_s=120.0)
+        admin = Admin(REAL_WORLD, started.bootstrap)
+        run(admin.create_topics([TopicSpec("plain", 2), TopicSpec("txn", 1)], 1, timeout_s=120.0))
         admin.close()
         yield started
     finally:
@@ -56,11 +57,11 @@ def perform(
     cluster: Cluster, *operations: Operation, settings: ClientSettings | None = None
 ) -> list[Completion]:
     """Run one client, from its first operation to its last."""
-    client = ReferenceClient(cluster.bootstrap, settings or ClientSettings(), NONCE)
+    client = ReferenceClient(REAL_WORLD, cluster.bootstrap, settings or ClientSettings(), NONCE)
     try:
-        return [client.perform(operation) for operation in operations]
+        return [run(client.perform(operation)) for operation in operations]
     finally:
-        client.close()
+        run(client.close())
 
 
 def values(completion: Completion) -> list[int | None]:
@@ -71,14 +72,14 @@ def test_what_is_sent_is_polled_and_read_to_the_end(cluster: Cluster) -> None:
     sent = perform(cluster, Send("plain", 0, (1, 2, 3)), Send("plain", 1, (4,)))
     assert [completion.outcome for completion in sent] == [Outcome.OK, Outcome.OK]
     assert [record.offset for record in sent[0].records] == [0, 1, 2]
-    client = ReferenceClient(cluster.bootstrap, ClientSettings(), NONCE)
-    assert client.perform(Assign(PARTITIONS)).outcome is Outcome.OK
+    client = ReferenceClient(REAL_WORLD, cluster.bootstrap, ClientSettings(), NONCE)
+    assert run(client.perform(Assign(PARTITIONS))).outcome is Outcome.OK
     got: list[int | None] = []
     for _ in range(40):
-        got += values(client.perform(Poll()))
+        got += values(run(client.perform(Poll())))
         if len(got) == 4:
             break
-    client.close()
+    run(client.close())
     assert sorted(value or 0 for value in got) == [1, 2, 3, 4]
     (whole,) = perform(cluster, ReadAll(PARTITIONS))
     assert whole.outcome is Outcome.OK
@@ -92,27 +93,29 @@ def test_what_is_sent_is_polled_and_read_to_the_end(cluster: Cluster) -> None:
 
 
 def test_transactions_end_as_asked_and_a_successor_breaks_its_predecessor(cluster: Cluster) -> None:
-    first = ReferenceClient(cluster.bootstrap, TRANSACTIONAL, NONCE)
+    first = ReferenceClient(REAL_WORLD, cluster.bootstrap, TRANSACTIONAL, NONCE)
     for operation in (Begin(), Send("txn", 0, (1, 2)), Commit(), Begin(), Send("txn", 0, (3,))):
-        assert first.perform(operation).outcome is Outcome.OK
-    assert first.perform(Abort()).outcome is Outcome.OK
+        assert run(first.perform(operation)).outcome is Outcome.OK
+    assert run(first.perform(Abort())).outcome is Outcome.OK
     done = perform(cluster, Begin(), Send("txn", 0, (4,)), Commit(), settings=TRANSACTIONAL)
     assert {completion.outcome for completion in done} == {Outcome.OK}
     # KIP-588: an old epoch asks for an abort, which then says that there is a successor.
-    assert first.perform(Begin()).outcome is Outcome.OK
-    assert first.perform(Send("txn", 0, (5,))).records[0].error == "INVALID_PRODUCER_EPOCH"
-    assert not first.perform(Commit()).broken
-    assert first.perform(Abort()).broken
-    first.close()
+    assert run(first.perform(Begin())).outcome is Outcome.OK
+    assert run(first.perform(Send("txn", 0, (5,)))).records[0].error == "INVALID_PRODUCER_EPOCH"
+    assert not run(first.perform(Commit())).broken
+    assert run(first.perform(Abort())).broken
+    run(first.close())
     committed, everything = perform(cluster, ReadAll(TXN, Isolation.READ_COMMITTED), ReadAll(TXN))
     assert values(committed) == [1, 2, 4]
     assert values(everything) == [1, 2, 3, 4]
 
 
 def test_a_record_that_never_left_has_certainly_failed() -> None:
-    client = ReferenceClient("127.0.0.1:1", ClientSettings(delivery_timeout_ms=500), NONCE)
-    completion = client.perform(Send("t", 0, (1,)))
-    client.close()
+    client = ReferenceClient(
+        REAL_WORLD, "127.0.0.1:1", ClientSettings(delivery_timeout_ms=500), NONCE
+    )
+    completion = run(client.perform(Send("t", 0, (1,))))
+    run(client.close())
     assert (completion.outcome, completion.error) == (Outcome.FAIL, "TIMEOUT")
 
 

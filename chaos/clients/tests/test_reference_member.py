@@ -11,6 +11,7 @@ import pytest
 from chaos.clients import payload
 from chaos.clients.reference.client import ReferenceClient
 from chaos.clients.wire.admin import Admin
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown
@@ -49,24 +50,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
     """Provide a topic with two values."""
     name = str(request.node.name).replace("_", "-")[:60]
-    admin = Admin(cluster.bootstrap)
-    admin.create_topics([TopicSpec(name, 1)], 1, timeout_s=120.0)
+    admin = Admin(REAL_WORLD, cluster.bootstrap)
+    run(admin.create_topics([TopicSpec(name, 1)], 1, timeout_s=120.0))
     admin.close()
     send(cluster, name, 1, 2)
     return name
 
 
 def send(cluster: Cluster, topic: str, *values: int) -> None:
-    client = ReferenceClient(cluster.bootstrap, ClientSettings(), NONCE)
-    assert client.perform(Send(topic, 0, values)).outcome is Outcome.OK
-    client.close()
+    client = ReferenceClient(REAL_WORLD, cluster.bootstrap, ClientSettings(), NONCE)
+    assert run(client.perform(Send(topic, 0, values))).outcome is Outcome.OK
+    run(client.close())
 
 
 def member(cluster: Cluster, topic: str, auto_commit: bool = False) -> ReferenceClient:
     """Return a member of a group that is called like its topic."""
     group = GroupSettings(topic, GroupProtocol.CONSUMER, "uniform", auto_commit)
-    client = ReferenceClient(cluster.bootstrap, ClientSettings(group=group), NONCE)
-    assert client.perform(Subscribe((topic,))).outcome is Outcome.OK
+    client = ReferenceClient(REAL_WORLD, cluster.bootstrap, ClientSettings(group=group), NONCE)
+    assert run(client.perform(Subscribe((topic,)))).outcome is Outcome.OK
     return client
 
 
@@ -76,7 +77,7 @@ def poll_for_records(client: ReferenceClient) -> list[Completion]:
     deadline = time.monotonic() + 60
     while not polls or not polls[-1].records:
         assert time.monotonic() < deadline, polls
-        polls.append(client.perform(Poll()))
+        polls.append(run(client.perform(Poll())))
     return polls
 
 
@@ -90,19 +91,19 @@ def test_a_successor_goes_on_behind_what_was_committed(cluster: Cluster, topic: 
     assert values(polls[-1]) == [1, 2]
     assert [poll.rebalanced for poll in polls].count(True) == 1
     assert polls[-1].columns["member_id"] and polls[-1].columns["generation"] >= 1
-    committed = first.perform(CommitOffsets())
+    committed = run(first.perform(CommitOffsets()))
     assert [(r.offset, r.outcome) for r in committed.records] == [(2, Outcome.OK)]
     assert committed.columns == polls[-1].columns
-    assert first.perform(CommitOffsets()).records == ()  # there is nothing new
-    assert first.perform(Leave()).outcome is Outcome.OK
-    nothing = first.perform(Poll())
+    assert run(first.perform(CommitOffsets())).records == ()  # there is nothing new
+    assert run(first.perform(Leave())).outcome is Outcome.OK
+    nothing = run(first.perform(Poll()))
     assert (nothing.outcome, nothing.error) == (Outcome.FAIL, "_STATE")
     send(cluster, topic, 3)
-    assert first.perform(Subscribe((topic,))).outcome is Outcome.OK
+    assert run(first.perform(Subscribe((topic,)))).outcome is Outcome.OK
     again = poll_for_records(first)[-1]
     assert values(again) == [3]
     assert again.columns["member_id"] != committed.columns["member_id"]
-    first.close()
+    run(first.close())
 
 
 def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
@@ -110,13 +111,13 @@ def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
 ) -> None:
     crashing = member(cluster, topic, auto_commit=True)
     assert values(poll_for_records(crashing)[-1]) == [1, 2]
-    crashing.perform(Crash())
+    run(crashing.perform(Crash()))
     began = time.monotonic()
     successor = member(cluster, topic)
     assert values(poll_for_records(successor)[-1]) == [1, 2]
     assert time.monotonic() - began > 3.0  # a member that leaves is gone at once
-    successor.close()
-    crashing.close()
+    run(successor.close())
+    run(crashing.close())
 
 
 @pytest.mark.needs("toxiproxy")

@@ -5,13 +5,13 @@ Sources: CreateTopicsRequest.json; design#replication (ISR).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Sequence
 
 from chaos.clients import payload
 from chaos.clients.wire.wire_link import View, WireCluster, check, insist, kafka_name
 from chaos.means.connection import WireError
 from chaos.values.protocols import TopicSpec
+from chaos.world import World
 from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
 
 TOPIC_ALREADY_EXISTS = 36
@@ -22,26 +22,27 @@ KEY = b"touchstone"
 class Admin:
     """Bounded questions to one cluster."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._cluster = WireCluster(bootstrap)
+    def __init__(self, world: World, bootstrap: str) -> None:
+        self._world = world
+        self._cluster = WireCluster(world, bootstrap)
 
-    def brokers(self) -> int:
+    async def brokers(self) -> int:
         """Return how many brokers are registered."""
-        return len(self._cluster.view([]).brokers)
+        return len((await self._cluster.view([])).brokers)
 
-    def topic_ids(self) -> dict[str, str]:
+    async def topic_ids(self) -> dict[str, str]:
         """Return all topics and their ids ("" where the broker tells none). Raise WireError."""
-        return self._cluster.topic_ids()
+        return await self._cluster.topic_ids()
 
-    def serves_transactions(self) -> bool:
+    async def serves_transactions(self) -> bool:
         """Return whether the cluster lists the API that puts partitions into a transaction
         (KIP-98)."""
-        return self._cluster.serves(ApiKey.ADD_PARTITIONS_TO_TXN)
+        return await self._cluster.serves(ApiKey.ADD_PARTITIONS_TO_TXN)
 
-    def broker_settings(self, names: Collection[str]) -> dict[str, str]:
+    async def broker_settings(self, names: Collection[str]) -> dict[str, str]:
         """Return these settings of the broker with the lowest id, without those that are null or
         that it does not have. Raise WireError."""
-        brokers = self._cluster.view([]).brokers
+        brokers = (await self._cluster.view([])).brokers
         if not names or not brokers:
             return {}
         struct = request_definition(ApiKey.DESCRIBE_CONFIGS).struct
@@ -52,26 +53,26 @@ class Admin:
             configuration_keys=sorted(names),
         )
         address = brokers[min(brokers)]
-        answer = self._cluster.ask(address, ApiKey.DESCRIBE_CONFIGS, resources=[resource])
+        answer = await self._cluster.ask(address, ApiKey.DESCRIBE_CONFIGS, resources=[resource])
         found = answer.results[0]
         check(found.error_code, "DescribeConfigs of the broker")
         return {each.name: each.value for each in found.configs if each.value is not None}
 
-    def create_topics(
+    async def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]:
         """Create topics, wait until every partition has a leader, and return the topic ids by name.
         Raise WireError if that takes too long."""
-        deadline = time.monotonic() + timeout_s
+        deadline = self._world.monotonic() + timeout_s
         names = [topic.name for topic in topics]
-        if insist(lambda: self._cluster.view(names), deadline).partitions:
+        if (await insist(self._world, lambda: self._cluster.view(names), deadline)).partitions:
             raise WireError(
                 f"there is a topic {' or '.join(names)} already, with records of others; delete it"
             )
-        insist(lambda: self._create(topics, replication_factor), deadline)
+        await insist(self._world, lambda: self._create(topics, replication_factor), deadline)
 
-        def all_led() -> View:
-            view = self._cluster.view(names)
+        async def all_led() -> View:
+            view = await self._cluster.view(names)
             for topic in topics:
                 for partition in range(topic.made):
                     state = view.partitions.get((topic.name, partition))
@@ -79,9 +80,9 @@ class Admin:
                         raise WireError(f"{topic.name}-{partition} has no leader yet")
             return view
 
-        return insist(all_led, deadline).topic_ids
+        return (await insist(self._world, all_led, deadline)).topic_ids
 
-    def _create(self, topics: Sequence[TopicSpec], replication_factor: int) -> None:
+    async def _create(self, topics: Sequence[TopicSpec], replication_factor: int) -> None:
         struct = request_definition(ApiKey.CREATE_TOPICS).struct
         wanted = [
             struct(
@@ -96,19 +97,19 @@ class Admin:
             )
             for topic in topics
         ]
-        answer = self._cluster.ask_any(ApiKey.CREATE_TOPICS, topics=wanted, timeout_ms=10_000)
+        answer = await self._cluster.ask_any(ApiKey.CREATE_TOPICS, topics=wanted, timeout_ms=10_000)
         for topic in answer.topics:
             if topic.error_code not in (0, TOPIC_ALREADY_EXISTS):
                 raise WireError(f"topic {topic.name}: {kafka_name(topic.error_code)}")
 
-    def why_not_well(
+    async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None:
         """Return in words what keeps the cluster from being well, or None if all brokers live, all
         partitions have a leader and all replicas are in sync. readable_only: look at leaders
         alone."""
         try:
-            view = self._cluster.view([topic.name for topic in topics])
+            view = await self._cluster.view([topic.name for topic in topics])
         except WireError as error:
             return str(error)
         if len(view.brokers) < brokers and not readable_only:
@@ -122,14 +123,14 @@ class Admin:
                     return f"{topic.name}-{partition} has {len(state.isr)} replicas in sync"
         return None
 
-    def answer_to_produce(self, topic: str, nonce: bytes) -> str:
+    async def answer_to_produce(self, topic: str, nonce: bytes) -> str:
         """Send a record of the run to partition 0 without any client library; return a sentence
         that says what happened."""
         record = Record(payload.encode(0, nonce, key=KEY), KEY)  # a compacted topic wants a key
-        batch = RecordBatch([record], base_timestamp=time.time_ns() // 1_000_000).encode()
+        batch = RecordBatch([record], base_timestamp=self._world.wall_ns() // 1_000_000).encode()
         told = f"A Produce of one record to {topic}-0 over the raw protocol"
         try:
-            answer = self._cluster.produce(topic, 0, batch)
+            answer = await self._cluster.produce(topic, 0, batch)
         except WireError as error:
             return f"{told} got no answer: {error}"
         if not answer.error_code:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from chaos.means.connection import WireError
+from chaos.world import World
 
 RETRY_S = 0.05
 ASK_AGAIN = frozenset(
@@ -35,19 +35,21 @@ class Refused(Exception):
         self.attempts = attempts
 
 
-def insist(timeout_s: float, attempt: Callable[[], str | None]) -> int:
+async def insist(
+    world: World, timeout_s: float, attempt: Callable[[], Awaitable[str | None]]
+) -> int:
     """Ask until it succeeds; return the number of attempts, or raise Refused. attempt: returns the
     error's name, or None; it may raise WireError."""
-    deadline, attempts = time.monotonic() + timeout_s, 0
+    deadline, attempts = world.monotonic() + timeout_s, 0
     while True:
         attempts += 1
         detail = ""
         try:
-            error = attempt()
+            error = await attempt()
         except WireError as raised:
             error, detail = "WireError", str(raised)
         if error is None:
             return attempts
-        if error not in ASK_AGAIN or time.monotonic() > deadline:
+        if error not in ASK_AGAIN or world.monotonic() > deadline:
             raise Refused(error, attempts, detail)
-        time.sleep(RETRY_S)
+        await world.sleep(RETRY_S)

@@ -13,7 +13,6 @@ from collections.abc import Collection
 
 from chaos.clients.wire.wire_link import WireCluster, check, kafka_name
 from chaos.means.connection import WireError
-from chaos.means.links import Address
 from chaos.values.operations import (
     CommitPosition,
     DeletePositions,
@@ -22,6 +21,7 @@ from chaos.values.operations import (
     Position,
 )
 from chaos.values.protocols import Completion, Outcome, Record
+from chaos.world import Address
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 NO_POSITION = -1  # OffsetFetchResponse.json, field CommittedOffset
@@ -43,19 +43,19 @@ NOT_DELETED = frozenset({"GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "GROUP_SUBSCRI
 """The errors of a deletion that are checked before anything is written."""
 
 
-def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
+async def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
     """Commit positions: a record per position. Most errors prove nothing:
     COORDINATOR_NOT_AVAILABLE, too, may come after the append."""
     member = operation.member or NOBODY
     try:
-        coordinator = _coordinator(cluster, operation.group)
+        coordinator = await _coordinator(cluster, operation.group)
     except WireError as error:
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
     positions = [(operation.topic, operation.partition, operation.offset), *operation.beside]
     # A member goes on from here, and would believe the epoch.
     told = [NOTHING if operation.member else _told_with(offset) for _, _, offset in positions]
     try:
-        answer = cluster.ask(
+        answer = await cluster.ask(
             coordinator,
             ApiKey.OFFSET_COMMIT,
             group_id=operation.group,
@@ -125,19 +125,21 @@ def _completion(records: list[Record]) -> Completion:
     return Completion(worst.outcome, records, worst.error)
 
 
-def delete(cluster: WireCluster, operation: DeletePositions) -> Completion:
+async def delete(cluster: WireCluster, operation: DeletePositions) -> Completion:
     """Delete committed offsets, or their whole group: a record per partition, without an
     offset: as if the group had committed that it has no position."""
     try:
-        coordinator = _coordinator(cluster, operation.group)
+        coordinator = await _coordinator(cluster, operation.group)
     except WireError as error:
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
     try:
         if operation.whole_group:
-            answer = cluster.ask(coordinator, ApiKey.DELETE_GROUPS, groups_names=[operation.group])
+            answer = await cluster.ask(
+                coordinator, ApiKey.DELETE_GROUPS, groups_names=[operation.group]
+            )
             codes = [answer.results[0].error_code] * len(operation.places)
         else:
-            codes = _delete_offsets(cluster, coordinator, operation)
+            codes = await _delete_offsets(cluster, coordinator, operation)
     except WireError as error:
         return Completion(Outcome.INFO, (), type(error).__name__, str(error))
     return _completion(
@@ -148,7 +150,7 @@ def delete(cluster: WireCluster, operation: DeletePositions) -> Completion:
     )
 
 
-def _delete_offsets(
+async def _delete_offsets(
     cluster: WireCluster, coordinator: Address, operation: DeletePositions
 ) -> list[int]:
     """Return the error codes of OffsetDelete, in the order of the operation's partitions."""
@@ -156,7 +158,7 @@ def _delete_offsets(
     topics: dict[str, list[int]] = {}
     for topic, partition in operation.places:
         topics.setdefault(topic, []).append(partition)
-    answer = cluster.ask(
+    answer = await cluster.ask(
         coordinator,
         ApiKey.OFFSET_DELETE,
         group_id=operation.group,
@@ -178,7 +180,7 @@ def _delete_offsets(
     return [told[place] for place in operation.places]
 
 
-def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
+async def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
     """Fetch the committed offsets: a record per partition, its offset None if the group has
     committed none. A partition whose offset an open transaction may change fails alone
     (UNSTABLE_OFFSET_COMMIT)."""
@@ -189,8 +191,8 @@ def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
         for name in (operation.topic, *operation.beside)
     ]
     try:
-        coordinator = _coordinator(cluster, operation.group)
-        answer = cluster.ask(
+        coordinator = await _coordinator(cluster, operation.group)
+        answer = await cluster.ask(
             coordinator,
             ApiKey.OFFSET_FETCH,
             group_id=operation.group,
@@ -228,7 +230,7 @@ def _offset(committed: int) -> int | None:
     return None if committed == NO_POSITION else committed
 
 
-def _coordinator(cluster: WireCluster, group: str) -> Address:
-    answer = cluster.ask_any(ApiKey.FIND_COORDINATOR, key=group)
+async def _coordinator(cluster: WireCluster, group: str) -> Address:
+    answer = await cluster.ask_any(ApiKey.FIND_COORDINATOR, key=group)
     check(answer.error_code, f"FindCoordinator {group}")
     return answer.host, answer.port

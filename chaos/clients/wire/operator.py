@@ -7,7 +7,6 @@ DeleteRecordsRequest.json (KIP-107); UnifiedLog, maybeIncrementLogStartOffset.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
@@ -49,6 +48,7 @@ from chaos.values.protocols import (
     Send,
     TopicSpec,
 )
+from chaos.world import World
 from linearizability.history import F
 from reference_impl.wire import ApiKey, request_definition
 
@@ -62,6 +62,8 @@ REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
 """Before anything was deleted; other errors may come while the leader waits for the followers."""
 
 
+MakeClients = Callable[[World, bytes], ClientFactory]
+"""Makes the clients of a run in this World, given its nonce."""
 PERFORMED = (
     Recreate,
     DeleteRecords,
@@ -80,113 +82,120 @@ PERFORMED = (
 class Operator:
     """Performs PERFORMED for one process."""
 
-    def __init__(self, bootstrap: str, nonce: bytes) -> None:
+    def __init__(self, world: World, bootstrap: str, nonce: bytes) -> None:
+        self._world = world
         self._bootstrap = bootstrap
         self._nonce = nonce
-        self._raw = RawClient(bootstrap, nonce)
-        self._cluster = WireCluster(bootstrap)
+        self._raw = RawClient(world, bootstrap, nonce)
+        self._cluster = WireCluster(world, bootstrap)
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         match operation:
             case Recreate():
-                return self._recreate(operation)
+                return await self._recreate(operation)
             case Grow():
-                return self._grow(operation)
+                return await self._grow(operation)
             case DeleteRecords():
-                return self._delete_records(operation)
+                return await self._delete_records(operation)
             case ReadLatest():
-                return self._raw.read_latest(operation.topic, operation.partition)
+                return await self._raw.read_latest(operation.topic, operation.partition)
             case AskEnds():
-                return self._raw.ask_ends(operation)
+                return await self._raw.ask_ends(operation)
             case CommitPosition():
-                return group_offsets.commit(self._cluster, operation)
+                return await group_offsets.commit(self._cluster, operation)
             case CommitInTransaction():
-                return self._commit_in_transaction(operation)
+                return await self._commit_in_transaction(operation)
             case LeaveOpen():
-                return self._leave_open(operation)
+                return await self._leave_open(operation)
             case JoinAsStranger():
-                return join_as_stranger(self._cluster, operation)
+                return await join_as_stranger(self._cluster, operation)
             case DeletePositions():
-                return group_offsets.delete(self._cluster, operation)
+                return await group_offsets.delete(self._cluster, operation)
             case FetchPositions():
-                return group_offsets.fetch(self._cluster, operation)
+                return await group_offsets.fetch(self._cluster, operation)
         raise TypeError(f"the operator does not perform {operation}")
 
     # --- a topic anew ---------------------------------------------------------------------------
 
-    def _recreate(self, recreate: Recreate) -> Completion:
+    async def _recreate(self, recreate: Recreate) -> Completion:
         """Delete the topic, make it again, and wait until every broker has heard of both.
 
         Deleting is by id: an attempt that comes late cannot strike the next topic of the name.
         """
-        deadline = time.monotonic() + RECREATE_TIMEOUT_S
-        name, columns = recreate.topic.name, {"timestamp_ms": time.time_ns() // 1_000_000}
+        deadline = self._world.monotonic() + RECREATE_TIMEOUT_S
+        name, columns = recreate.topic.name, {"timestamp_ms": self._world.wall_ns() // 1_000_000}
         try:
-            for old in sorted(set(insist(lambda: self._ids(name), deadline)) - {""}):
-                insist(partial(self._delete, old), deadline)
-            insist(lambda: self._agreed_id(name, gone=True), deadline)
-            left_s = max(1.0, deadline - time.monotonic())
-            admin = Admin(self._bootstrap)
+            for old in sorted(
+                set(await insist(self._world, lambda: self._ids(name), deadline)) - {""}
+            ):
+                await insist(self._world, partial(self._delete, old), deadline)
+            await insist(self._world, lambda: self._agreed_id(name, gone=True), deadline)
+            left_s = max(1.0, deadline - self._world.monotonic())
+            admin = Admin(self._world, self._bootstrap)
             try:
-                admin.create_topics([recreate.topic], recreate.replication_factor, left_s)
+                await admin.create_topics([recreate.topic], recreate.replication_factor, left_s)
             finally:
                 admin.close()
-            topic_id = insist(lambda: self._agreed_id(name, gone=False), deadline)
+            topic_id = await insist(
+                self._world, lambda: self._agreed_id(name, gone=False), deadline
+            )
         except WireError as error:
             return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
         return Completion(Outcome.OK, columns={**columns, "topic_id": topic_id})
 
-    def _ids(self, name: str) -> list[str]:
+    async def _ids(self, name: str) -> list[str]:
         """Return the topic's id as each broker has it, "" where one has none. Raise WireError
         unless all of them answer."""
-        brokers = self._cluster.view([]).brokers.values()
-        return [self._cluster.view([name], each).topic_ids.get(name, "") for each in brokers]
+        brokers = (await self._cluster.view([])).brokers.values()
+        return [
+            (await self._cluster.view([name], each)).topic_ids.get(name, "") for each in brokers
+        ]
 
-    def _agreed_id(self, name: str, gone: bool) -> str:
+    async def _agreed_id(self, name: str, gone: bool) -> str:
         """Return the id that all brokers have. Raise WireError while they differ, or while the
         topic is not gone as it should be, or not there."""
-        found = set(self._ids(name))
+        found = set(await self._ids(name))
         if len(found) != 1 or (found == {""}) is not gone:
             raise WireError(f"topic {name} has the ids {sorted(found)} in the brokers' metadata")
         return found.pop()
 
-    def _delete(self, topic_id: str) -> None:
+    async def _delete(self, topic_id: str) -> None:
         struct = request_definition(ApiKey.DELETE_TOPICS).struct
         state = struct("DeleteTopicState", name=None, topic_id=UUID(topic_id))
-        answer = self._cluster.ask_any(
+        answer = await self._cluster.ask_any(
             ApiKey.DELETE_TOPICS, topics=[state], timeout_ms=REQUEST_TIMEOUT_MS
         )
         code = answer.responses[0].error_code
         if code not in (0, UNKNOWN_TOPIC_ID):
             raise WireError(f"topic {topic_id} is not deleted: {kafka_name(code)}")
 
-    def _grow(self, grow: Grow) -> Completion:
+    async def _grow(self, grow: Grow) -> Completion:
         """Ask for the partitions, and wait until every broker has heard of all of them."""
-        deadline = time.monotonic() + RECREATE_TIMEOUT_S
-        columns = {"timestamp_ms": time.time_ns() // 1_000_000}
+        deadline = self._world.monotonic() + RECREATE_TIMEOUT_S
+        columns = {"timestamp_ms": self._world.wall_ns() // 1_000_000}
         try:
-            insist(partial(self._create_partitions, grow.topic), deadline)
-            insist(partial(self._check_grown, grow.topic), deadline)
+            await insist(self._world, partial(self._create_partitions, grow.topic), deadline)
+            await insist(self._world, partial(self._check_grown, grow.topic), deadline)
         except WireError as error:
             return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
         return Completion(Outcome.OK, columns=columns)
 
-    def _create_partitions(self, topic: TopicSpec) -> None:
+    async def _create_partitions(self, topic: TopicSpec) -> None:
         struct = request_definition(ApiKey.CREATE_PARTITIONS).struct
         wanted = struct(
             "CreatePartitionsTopic", name=topic.name, count=topic.partitions, assignments=None
         )
-        answer = self._cluster.ask_any(
+        answer = await self._cluster.ask_any(
             ApiKey.CREATE_PARTITIONS, topics=[wanted], timeout_ms=REQUEST_TIMEOUT_MS
         )
         code = answer.results[0].error_code
         if code not in (0, INVALID_PARTITIONS):  # which says that it has as many already
             raise WireError(f"topic {topic.name} does not grow: {kafka_name(code)}")
 
-    def _check_grown(self, topic: TopicSpec) -> None:
+    async def _check_grown(self, topic: TopicSpec) -> None:
         """Raise WireError unless each broker has a leader for each partition."""
-        for broker in self._cluster.view([]).brokers.values():
-            view = self._cluster.view([topic.name], broker)
+        for broker in (await self._cluster.view([])).brokers.values():
+            view = await self._cluster.view([topic.name], broker)
             for partition in range(topic.partitions):
                 state = view.partitions.get((topic.name, partition))
                 if state is None or state.leader < 0:
@@ -194,21 +203,21 @@ class Operator:
 
     # --- positions ------------------------------------------------------------------------------
 
-    def _commit_in_transaction(self, commit: CommitInTransaction) -> Completion:
+    async def _commit_in_transaction(self, commit: CommitInTransaction) -> Completion:
         """Send InitProducerId, TxnOffsetCommit, and the end that follows from its answer."""
         settings = ClientSettings(transactional=True, transactional_id=commit.transactional_id)
-        producer = RawProducer(self._bootstrap, settings, self._nonce)
+        producer = RawProducer(self._world, self._bootstrap, settings, self._nonce)
         try:
-            begun = producer.perform(Begin())
+            begun = await producer.perform(Begin())
             if begun.outcome is not Outcome.OK:
                 return Completion(Outcome.FAIL, (), begun.error, begun.detail)
             offsets = ((commit.partition, commit.offset),)
             send = SendOffsets(commit.group, commit.topic, offsets, commit.member)
-            sent = producer.perform(send)
+            sent = await producer.perform(send)
             was_refused = sent.outcome is not Outcome.OK
-            ended = producer.perform(Abort() if was_refused else Commit())
+            ended = await producer.perform(Abort() if was_refused else Commit())
         finally:
-            producer.close()
+            await producer.close()
         row: dict[str, Any] = {
             "f": F.SEND_OFFSETS.value,
             "group": commit.group,
@@ -222,36 +231,36 @@ class Operator:
         told = (*begun.told, *answered([row], sent.outcome, sent.error))
         return Completion(ended.outcome, (), ended.error, ended.detail, told=told)
 
-    def _leave_open(self, send: LeaveOpen) -> Completion:
+    async def _leave_open(self, send: LeaveOpen) -> Completion:
         """Send InitProducerId and the records, and nothing more."""
         settings = ClientSettings(
             transactional=True,
             transactional_id=send.transactional_id,
             transaction_timeout_ms=send.timeout_ms,
         )
-        producer = RawProducer(self._bootstrap, settings, self._nonce)
+        producer = RawProducer(self._world, self._bootstrap, settings, self._nonce)
         try:
-            begun = producer.perform(Begin())
+            begun = await producer.perform(Begin())
             if begun.outcome is not Outcome.OK:
                 return Completion(Outcome.FAIL, (), begun.error, begun.detail)
             as_asked = {each.name: getattr(send, each.name) for each in fields(Send)}
-            sent = producer.perform(Send(**as_asked))
+            sent = await producer.perform(Send(**as_asked))
         finally:
-            producer.close()
+            await producer.close()
         return replace(sent, told=(*begun.told, *sent.told), broken=False)
 
     # --- records --------------------------------------------------------------------------------
 
-    def _delete_records(self, delete: DeleteRecords) -> Completion:
+    async def _delete_records(self, delete: DeleteRecords) -> Completion:
         """Ask once: a second attempt would hide what became of the first."""
         struct = request_definition(ApiKey.DELETE_RECORDS).struct
         offset = TO_HIGH_WATERMARK if delete.offset is None else delete.offset
         wanted = struct("DeleteRecordsPartition", partition_index=delete.partition, offset=offset)
         columns: dict[str, Any] = {}
         try:
-            leader = self._cluster.leader(delete.topic, delete.partition)
+            leader = await self._cluster.leader(delete.topic, delete.partition)
             columns["leader_epoch"] = leader.epoch
-            answer = self._cluster.ask(
+            answer = await self._cluster.ask(
                 leader.address,
                 ApiKey.DELETE_RECORDS,
                 timeout_ms=REQUEST_TIMEOUT_MS,
@@ -265,45 +274,48 @@ class Operator:
         outcome = Outcome.FAIL if found.error_code in REFUSED else Outcome.INFO
         return Completion(outcome, (), kafka_name(found.error_code), columns=columns)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._cluster.close()
-        self._raw.close()
+        await self._raw.close()
 
 
 class WithOperator:
     """A client which leaves operations on topics to an operator of its own."""
 
-    def __init__(self, client: Client, bootstrap: str, nonce: bytes) -> None:
+    def __init__(self, world: World, client: Client, bootstrap: str, nonce: bytes) -> None:
+        self._world = world
         self.name = client.name
         self._nonce = nonce
         self._client = client
         self._bootstrap = bootstrap
         self._operator: Operator | None = None
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         if not isinstance(operation, PERFORMED):
-            return self._client.perform(operation)
+            return await self._client.perform(operation)
         if self._operator is None:
-            self._operator = Operator(self._bootstrap, self._nonce)
-        return self._operator.perform(operation)
+            self._operator = Operator(self._world, self._bootstrap, self._nonce)
+        return await self._operator.perform(operation)
 
-    def close(self) -> None:
-        self._client.close()
+    async def close(self) -> None:
+        await self._client.close()
         if self._operator is not None:
-            self._operator.close()
+            await self._operator.close()
 
 
-def with_operator(make: Callable[[bytes], ClientFactory]) -> Callable[[bytes], ClientFactory]:
+def with_operator(make: MakeClients) -> MakeClients:
     """Return the same clients, which can also perform operations on topics and make raw
     producers."""
 
-    def of_run(nonce: bytes) -> ClientFactory:
-        factory = make(nonce)
+    def of_run(world: World, nonce: bytes) -> ClientFactory:
+        factory = make(world, nonce)
 
         def of_process(bootstrap: str, process: int, settings: ClientSettings) -> WithOperator:
             if settings.raw:
-                return WithOperator(RawProducer(bootstrap, settings, nonce), bootstrap, nonce)
-            return WithOperator(factory(bootstrap, process, settings), bootstrap, nonce)
+                client: Client = RawProducer(world, bootstrap, settings, nonce)
+            else:
+                client = factory(bootstrap, process, settings)
+            return WithOperator(world, client, bootstrap, nonce)
 
         return of_process
 

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from chaos.clients.wire.own_users import remove_users
 from chaos.clients.wire.wire_link import EARLIEST, WireCluster, check, insist, kafka_name
 from chaos.means import guard
 from chaos.means.connection import WireError
+from chaos.means.real_world import REAL_WORLD
 from chaos.values.protocols import TopicSpec
 from reference_impl.wire import (
     ApiKey,
@@ -80,13 +81,13 @@ class OwnTopics:
         self._until_s = time.time() + seconds + GRACE_S
         self._records_bear_it = records_bear_it
 
-    def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
+    async def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
         """Make the marker, before anything that it names. Raise WireError if that fails."""
         name = f"touchstone-{self._nonce.hex()}-{MARKER}"
-        _check_served(self._bootstrap)
-        admin = Admin(self._bootstrap)
+        await _check_served(self._bootstrap)
+        admin = Admin(REAL_WORLD, self._bootstrap)
         try:
-            admin.create_topics([TopicSpec(name, 1, MARKER_CONFIG)], replicas, timeout_s)
+            await admin.create_topics([TopicSpec(name, 1, MARKER_CONFIG)], replicas, timeout_s)
         finally:
             admin.close()
         told = {
@@ -103,32 +104,34 @@ class OwnTopics:
             base_timestamp=now_ms,
             max_timestamp=now_ms,
         )
-        cluster = WireCluster(self._bootstrap)
+        cluster = WireCluster(REAL_WORLD, self._bootstrap)
         try:
-            insist(lambda: _produce(cluster, name, batch), time.monotonic() + timeout_s)
+            await insist(
+                REAL_WORLD, lambda: _produce(cluster, name, batch), time.monotonic() + timeout_s
+            )
         finally:
             cluster.close()
 
-    def remove(self) -> Removed:
+    async def remove(self) -> Removed:
         """Remove all that the run has made, within a bound."""
-        cluster = WireCluster(self._bootstrap)
+        cluster = WireCluster(REAL_WORLD, self._bootstrap)
         try:
-            return _remove_run(cluster, self._nonce)
+            return await _remove_run(cluster, self._nonce)
         except (WireError, NotOursError) as error:
             return Removed(failures=[str(error)])
         finally:
             cluster.close()
 
 
-def sweep(bootstrap: str) -> Removed:
+async def sweep(bootstrap: str) -> Removed:
     """Remove what runs have left that are over. Raise WireError if the cluster does not answer."""
-    cluster, removed = WireCluster(bootstrap), Removed()
+    cluster, removed = WireCluster(REAL_WORLD, bootstrap), Removed()
     try:
-        for nonce in _marked(cluster):
+        for nonce in await _marked(cluster):
             marker = f"touchstone-{nonce.hex()}-{MARKER}"
             try:
-                if _is_over(_marker_of(cluster, marker, nonce)):
-                    found = _remove_run(cluster, nonce)
+                if _is_over(await _marker_of(cluster, marker, nonce)):
+                    found = await _remove_run(cluster, nonce)
                     removed.names += found.names
                     removed.failures += found.failures
             except (WireError, NotOursError) as error:
@@ -138,12 +141,12 @@ def sweep(bootstrap: str) -> Removed:
     return removed
 
 
-def _check_served(bootstrap: str) -> None:
+async def _check_served(bootstrap: str) -> None:
     """Raise WireError at once for a cluster that could not be asked to keep or remove a marker."""
-    cluster = WireCluster(bootstrap)
+    cluster = WireCluster(REAL_WORLD, bootstrap)
     try:
         for api in MARKED_BY:
-            if not cluster.serves(api):
+            if not await cluster.serves(api):
                 raise WireError(f"the cluster does not serve {api.name}")
     finally:
         cluster.close()
@@ -152,14 +155,14 @@ def _check_served(bootstrap: str) -> None:
 # --- whose it is ----------------------------------------------------------------------------------
 
 
-def _marked(cluster: WireCluster) -> list[bytes]:
-    found = map(_OWN.fullmatch, cluster.topic_ids())
+async def _marked(cluster: WireCluster) -> list[bytes]:
+    found = map(_OWN.fullmatch, await cluster.topic_ids())
     return [bytes.fromhex(each[1]) for each in found if each is not None and each[2] == MARKER]
 
 
-def _marker_of(cluster: WireCluster, topic: str, nonce: bytes) -> Mapping[str, Any]:
+async def _marker_of(cluster: WireCluster, topic: str, nonce: bytes) -> Mapping[str, Any]:
     """Return the marker's record, or nothing if it is none of ours, or not written yet."""
-    for record in _first_records(cluster, topic, 0):
+    for record in await _first_records(cluster, topic, 0):
         try:
             told = json.loads(record.value or b"")
         except ValueError:
@@ -192,15 +195,20 @@ def _boot_id() -> str:
 # --- removing -------------------------------------------------------------------------------------
 
 
-def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
+async def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
     """Remove a run's topics and groups, and its marker when they are gone."""
     prefix = f"touchstone-{nonce.hex()}-"
     deadline = time.monotonic() + REMOVE_TIMEOUT_S
     removed = Removed()
     marker = prefix + MARKER
-    topics = {name: told for name, told in cluster.topic_ids().items() if name.startswith(prefix)}
+    ids = await cluster.topic_ids()
+    topics = {name: told for name, told in ids.items() if name.startswith(prefix)}
     has_marker = marker in topics
-    said = insist(lambda: _marker_of(cluster, marker, nonce), deadline) if has_marker else {}
+    said = (
+        await insist(REAL_WORLD, lambda: _marker_of(cluster, marker, nonce), deadline)
+        if has_marker
+        else {}
+    )
     if not said:
         removed.failures.append(f"{marker} has no record of this run: its topics are not touched")
         return removed
@@ -209,40 +217,45 @@ def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
         action = partial(_delete, cluster, name, topic_id)
         if said.get("records_bear_it", True):
             action = partial(_remove_topic, cluster, name, topic_id, nonce)
-        _attempt(removed, name, action, deadline)
-    for broker in cluster.view([]).brokers.values():
-        for group in (each for each in _groups(cluster, broker) if each.startswith(prefix)):
-            _attempt(removed, group, partial(_remove_group, cluster, group, broker), deadline)
+        await _attempt(removed, name, action, deadline)
+    for broker in (await cluster.view([])).brokers.values():
+        for group in await _groups(cluster, broker):
+            if not group.startswith(prefix):
+                continue
+            await _attempt(removed, group, partial(_remove_group, cluster, group, broker), deadline)
     try:
-        remove_users(cluster, prefix)
+        await remove_users(cluster, prefix)
     except WireError as error:
         removed.failures.append(f"users {prefix}…: {error}")
     if not removed.failures:
-        _attempt(removed, marker, partial(_delete, cluster, marker, marker_id), deadline)
+        await _attempt(removed, marker, partial(_delete, cluster, marker, marker_id), deadline)
     return removed
 
 
-def _attempt(removed: Removed, name: str, action: Callable[[], None], deadline: float) -> None:
+async def _attempt(
+    removed: Removed, name: str, action: Callable[[], Awaitable[None]], deadline: float
+) -> None:
     try:
-        insist(action, deadline)
+        await insist(REAL_WORLD, action, deadline)
         removed.names.append(name)
     except (WireError, NotOursError) as error:
         removed.failures.append(f"{name}: {error}")
 
 
-def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: bytes) -> None:
+async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: bytes) -> None:
     """Delete a topic whose first records are all of the run. Raise WireError, NotOursError."""
-    for partition in sorted(p for topic, p in cluster.view([name]).partitions if topic == name):
-        for record in _first_records(cluster, name, partition):
+    view = await cluster.view([name])
+    for partition in sorted(p for topic, p in view.partitions if topic == name):
+        for record in await _first_records(cluster, name, partition):
             if not payload.bears(nonce, record.value, payload.plain_headers(record.headers)):
                 raise NotOursError(f"partition {partition} holds a record of others; look at it")
-    _delete(cluster, name, topic_id)
+    await _delete(cluster, name, topic_id)
 
 
-def _delete(cluster: WireCluster, name: str, topic_id: str) -> None:
+async def _delete(cluster: WireCluster, name: str, topic_id: str) -> None:
     struct = request_definition(ApiKey.DELETE_TOPICS).struct
     by = {"name": None, "topic_id": UUID(topic_id)} if topic_id else {"name": name}
-    answer = cluster.ask_any(
+    answer = await cluster.ask_any(
         ApiKey.DELETE_TOPICS,
         topics=[struct("DeleteTopicState", **by)],
         topic_names=[name],
@@ -253,9 +266,9 @@ def _delete(cluster: WireCluster, name: str, topic_id: str) -> None:
         raise WireError(f"it is not deleted: {kafka_name(code)}")
 
 
-def _remove_group(cluster: WireCluster, group: str, broker: tuple[str, int]) -> None:
+async def _remove_group(cluster: WireCluster, group: str, broker: tuple[str, int]) -> None:
     """Delete a group once its members are gone. Raise WireError."""
-    answer = cluster.ask(broker, ApiKey.DELETE_GROUPS, groups_names=[group])
+    answer = await cluster.ask(broker, ApiKey.DELETE_GROUPS, groups_names=[group])
     code = answer.results[0].error_code
     if code not in (0, GROUP_ID_NOT_FOUND):
         raise WireError(f"it is not deleted: {kafka_name(code)}")
@@ -264,16 +277,16 @@ def _remove_group(cluster: WireCluster, group: str, broker: tuple[str, int]) -> 
 # --- asking ---------------------------------------------------------------------------------------
 
 
-def _groups(cluster: WireCluster, broker: tuple[str, int]) -> list[str]:
-    answer = cluster.ask(broker, ApiKey.LIST_GROUPS)
+async def _groups(cluster: WireCluster, broker: tuple[str, int]) -> list[str]:
+    answer = await cluster.ask(broker, ApiKey.LIST_GROUPS)
     return [group.group_id for group in answer.groups]
 
 
-def _produce(cluster: WireCluster, topic: str, batch: RecordBatch) -> None:
+async def _produce(cluster: WireCluster, topic: str, batch: RecordBatch) -> None:
     struct = request_definition(ApiKey.PRODUCE).struct
     partition = struct("PartitionProduceData", index=0, records=batch.encode())
-    answer = cluster.ask(
-        cluster.leader(topic, 0).address,
+    answer = await cluster.ask(
+        (await cluster.leader(topic, 0)).address,
         ApiKey.PRODUCE,
         acks=-1,
         timeout_ms=REQUEST_TIMEOUT_MS,
@@ -283,10 +296,10 @@ def _produce(cluster: WireCluster, topic: str, batch: RecordBatch) -> None:
     check(answer.responses[0].partition_responses[0].error_code, f"Produce {topic}")
 
 
-def _first_records(cluster: WireCluster, topic: str, partition: int) -> Iterator[Record]:
-    """Yield the data records of the first batches of a partition. Raise WireError."""
-    leader = cluster.leader(topic, partition)
-    start = cluster.offset(leader, topic, partition, EARLIEST)
+async def _first_records(cluster: WireCluster, topic: str, partition: int) -> Iterator[Record]:
+    """Return the data records of the first batches of a partition. Raise WireError."""
+    leader = await cluster.leader(topic, partition)
+    start = await cluster.offset(leader, topic, partition, EARLIEST)
     struct = request_definition(ApiKey.FETCH).struct
     wanted = struct(
         "FetchPartition",
@@ -295,7 +308,7 @@ def _first_records(cluster: WireCluster, topic: str, partition: int) -> Iterator
         fetch_offset=start,
         partition_max_bytes=FETCH_BYTES,
     )
-    answer = cluster.ask(
+    answer = await cluster.ask(
         leader.address,
         ApiKey.FETCH,
         replica_id=-1,
@@ -306,7 +319,7 @@ def _first_records(cluster: WireCluster, topic: str, partition: int) -> Iterator
     )
     found = answer.responses[0].partitions[0]
     check(found.error_code, f"Fetch {topic}-{partition}")
-    yield from _data_records(bytes(found.records or b""))
+    return _data_records(bytes(found.records or b""))
 
 
 def _data_records(data: bytes) -> Iterator[Record]:

@@ -16,16 +16,16 @@ NOT_ALLOWED = frozenset({29, 31, 35, 42})
 a cluster that answers so to the question has let nobody make such things."""
 
 
-def remove_users(cluster: WireCluster, prefix: str) -> None:
+async def remove_users(cluster: WireCluster, prefix: str) -> None:
     """Remove what belongs to users whose names begin so. Raise WireError."""
-    _remove_credentials(cluster, prefix)
-    _remove_quotas(cluster, prefix)
+    await _remove_credentials(cluster, prefix)
+    await _remove_quotas(cluster, prefix)
 
 
-def _remove_credentials(cluster: WireCluster, prefix: str) -> None:
-    if not cluster.serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS):
+async def _remove_credentials(cluster: WireCluster, prefix: str) -> None:
+    if not await cluster.serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS):
         return
-    told = cluster.ask_any(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, users=None)
+    told = await cluster.ask_any(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, users=None)
     if told.error_code in NOT_ALLOWED:
         return
     check(told.error_code, "DescribeUserScramCredentials")
@@ -40,15 +40,17 @@ def _remove_credentials(cluster: WireCluster, prefix: str) -> None:
                 deletions[each.mechanism].append(deletion)
     # A request that names a user twice, even with two mechanisms, is refused (DUPLICATE_RESOURCE).
     for of_one_mechanism in deletions.values():
-        answer = cluster.ask_any(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, deletions=of_one_mechanism)
+        answer = await cluster.ask_any(
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS, deletions=of_one_mechanism
+        )
         for row in answer.results:
             check(row.error_code, f"AlterUserScramCredentials of {row.user}")
 
 
-def _remove_quotas(cluster: WireCluster, prefix: str) -> None:
-    if not cluster.serves(ApiKey.DESCRIBE_CLIENT_QUOTAS):
+async def _remove_quotas(cluster: WireCluster, prefix: str) -> None:
+    if not await cluster.serves(ApiKey.DESCRIBE_CLIENT_QUOTAS):
         return
-    told = cluster.ask_any(ApiKey.DESCRIBE_CLIENT_QUOTAS, components=[], strict=False)
+    told = await cluster.ask_any(ApiKey.DESCRIBE_CLIENT_QUOTAS, components=[], strict=False)
     if told.error_code in NOT_ALLOWED:
         return
     check(told.error_code, "DescribeClientQuotas")
@@ -67,6 +69,6 @@ def _remove_quotas(cluster: WireCluster, prefix: str) -> None:
     ]
     if not entries:
         return
-    answer = cluster.ask_any(ApiKey.ALTER_CLIENT_QUOTAS, entries=entries, validate_only=False)
+    answer = await cluster.ask_any(ApiKey.ALTER_CLIENT_QUOTAS, entries=entries, validate_only=False)
     for row in answer.entries:
         check(row.error_code, "AlterClientQuotas")

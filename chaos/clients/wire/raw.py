@@ -14,7 +14,6 @@ by followers, too, and up to the log's end).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +30,7 @@ from chaos.clients.wire.wire_link import (
 from chaos.means.connection import WireError
 from chaos.values.operations import AskEnds
 from chaos.values.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
+from chaos.world import World
 from reference_impl.wire import (
     ApiKey,
     BatchHeader,
@@ -131,23 +131,25 @@ class RawClient:
 
     def __init__(
         self,
+        world: World,
         bootstrap: str,
         nonce: bytes,
         timeout_s: float = READ_TIMEOUT_S,
         share_s: float = SHARE_S,
         late_s: float = LATE_S,
     ) -> None:
-        self._cluster = WireCluster(bootstrap)
+        self._world = world
+        self._cluster = WireCluster(world, bootstrap)
         self._nonce = nonce
         self._timeout_s, self._share_s, self._late_s = timeout_s, share_s, late_s
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         if not isinstance(operation, ReadAll):
             raise TypeError(f"the raw client reads whole partitions only, not {operation}")
         reads = [PartitionRead(topic, partition) for topic, partition in operation.partitions]
-        self._read_all(reads)
-        followers = self._of_followers(reads)
-        self._read_all(followers)
+        await self._read_all(reads)
+        followers = await self._of_followers(reads)
+        await self._read_all(followers)
         reads += followers
         records = [record for read in reads for record in read.rows()]
         unread = [read for read in reads if not read.complete]
@@ -157,17 +159,17 @@ class RawClient:
         late = "; ".join(read.late for read in reads if read.late)
         return Completion(Outcome.OK, records, detail=late or None)
 
-    def read_latest(self, topic: str, partition: int) -> Completion:
+    async def read_latest(self, topic: str, partition: int) -> Completion:
         """Read the last record below the high watermark once; none if nothing was written. The
         leader of an epoch answers no high watermark until it knows it (KIP-207), so the record is
         the last one that was acknowledged, or one that was not yet."""
         try:
-            leader = self._cluster.leader(topic, partition)
-            end = self._cluster.offset(leader, topic, partition, LATEST)
+            leader = await self._cluster.leader(topic, partition)
+            end = await self._cluster.offset(leader, topic, partition, LATEST)
             if end == 0:
                 return Completion(Outcome.OK)
             read = PartitionRead(topic, partition, next_offset=end - 1)
-            self._take(read, self._fetch(leader, read))
+            self._take(read, await self._fetch(leader, read))
         except (WireError, Malformed) as error:
             return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
         last = [record for record in read.records if record.offset == end - 1]
@@ -176,24 +178,24 @@ class RawClient:
             return Completion(Outcome.FAIL, (), "_NO_RECORD", why)
         return Completion(Outcome.OK, last)
 
-    def ask_ends(self, ask: AskEnds) -> Completion:
+    async def ask_ends(self, ask: AskEnds) -> Completion:
         """Return the log start, high watermark and last stable offset that the leader names, once:
         in one answer, or one after the other; then the end of the leader's epoch bounds the high
         watermark."""
         place = ask.topic, ask.partition
         try:
-            leader = self._cluster.leader(*place)
+            leader = await self._cluster.leader(*place)
             told: dict[str, Any] = {"client": self.name, "leader_epoch": leader.epoch}
-            end = self._cluster.offset(leader, *place, LATEST)
+            end = await self._cluster.offset(leader, *place, LATEST)
             if ask.looks_up:
                 # A consumer takes for truncated what lies behind the end of its epoch (KIP-320).
-                known = self._cluster.end_of_epoch(leader, *place)
+                known = await self._cluster.end_of_epoch(leader, *place)
                 end = end if known == NO_OFFSET else min(end, known)
-                start = self._cluster.offset(leader, *place, EARLIEST)
-                stable = self._cluster.offset(leader, *place, LATEST, READ_COMMITTED)
+                start = await self._cluster.offset(leader, *place, EARLIEST)
+                stable = await self._cluster.offset(leader, *place, LATEST, READ_COMMITTED)
             else:
                 read = PartitionRead(*place, next_offset=end)
-                answer = self._fetch(leader, read, wait_ms=0)
+                answer = await self._fetch(leader, read, wait_ms=0)
                 start, end = answer.log_start_offset, answer.high_watermark
                 stable = answer.last_stable_offset
         except WireError as error:
@@ -201,12 +203,12 @@ class RawClient:
         ends = {"log_start": start, "high_watermark": end, "last_stable_offset": stable}
         return Completion(Outcome.OK, columns=told | ends)
 
-    def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
+    async def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
         """Return the reads of the other replicas of partitions that the leader has shown."""
         followers = []
         whole = [read for read in reads if read.complete]
         try:
-            view = self._cluster.view(sorted({read.topic for read in whole}))
+            view = await self._cluster.view(sorted({read.topic for read in whole}))
             for read in whole:
                 state = view.state(read.topic, read.partition)
                 followers += [PartitionRead(read.topic, read.partition, n) for n in state.followers]
@@ -216,42 +218,44 @@ class RawClient:
                 read.complete, read.error, read.detail = False, type(error).__name__, str(error)
         return followers
 
-    def _read_all(self, reads: Sequence[PartitionRead]) -> None:
-        began = time.monotonic()
+    async def _read_all(self, reads: Sequence[PartitionRead]) -> None:
+        began = self._world.monotonic()
         for read in reads:
-            deadline = max(began + self._timeout_s, time.monotonic() + self._share_s)
-            self._read_until(read, deadline, began + self._late_s)
+            deadline = max(began + self._timeout_s, self._world.monotonic() + self._share_s)
+            await self._read_until(read, deadline, began + self._late_s)
 
-    def _read_until(self, read: PartitionRead, deadline: float, late_at: float) -> None:
+    async def _read_until(self, read: PartitionRead, deadline: float, late_at: float) -> None:
         """Read one partition, starting over wherever the leader is lost, until the time is up."""
         while not read.complete:
             try:
-                self._read_once(read, deadline, late_at)
+                await self._read_once(read, deadline, late_at)
             except (WireError, Malformed) as error:
                 read.error, read.detail = type(error).__name__, str(error)
-                if time.monotonic() > deadline:
+                if self._world.monotonic() > deadline:
                     return
-                time.sleep(RETRY_S)
+                await self._world.sleep(RETRY_S)
         read.error = read.detail = None
 
-    def _read_once(self, read: PartitionRead, deadline: float, late_at: float) -> None:
-        leader = self._cluster.leader(read.topic, read.partition)
-        asked = leader if read.replica is None else self._cluster.follower(leader, read.replica)
+    async def _read_once(self, read: PartitionRead, deadline: float, late_at: float) -> None:
+        leader = await self._cluster.leader(read.topic, read.partition)
+        asked = (
+            leader if read.replica is None else await self._cluster.follower(leader, read.replica)
+        )
         # From the start even after a failure: half of one leader's log and half of the next one's
         # is nobody's log.
         read.records.clear()
         read.size_bytes = 0
         read.late = None
         read.leader_epoch = leader.epoch
-        begun_at = self._cluster.offset(leader, read.topic, read.partition, EARLIEST)
+        begun_at = await self._cluster.offset(leader, read.topic, read.partition, EARLIEST)
         read.begun_at = read.log_start = read.next_offset = begun_at
         # A new leader's high watermark may lag, and a fetch would then seem to reach the end;
         # ListOffsets refuses to answer until it has caught up (KIP-207, "Proposed Changes").
-        end = self._cluster.offset(leader, read.topic, read.partition, LATEST)
+        end = await self._cluster.offset(leader, read.topic, read.partition, LATEST)
         while not read.complete:
-            if time.monotonic() > deadline:
+            if self._world.monotonic() > deadline:
                 raise WireError(f"{read.name}: not read to the end in time")
-            answer = self._fetch(asked, read, FUTURE_REPLICA if read.late else CONSUMER)
+            answer = await self._fetch(asked, read, FUTURE_REPLICA if read.late else CONSUMER)
             if read.late:
                 # As far as the leader has committed, and no answer about what is stable there.
                 read.high_watermark, read.last_stable_offset = end, None
@@ -264,14 +268,14 @@ class RawClient:
             read.complete = read.next_offset >= max(end, read.high_watermark)
             # A long log takes many answers; that alone makes nobody late.
             is_behind = read.late is not None or read.high_watermark < end
-            is_late = read.replica is not None and is_behind and time.monotonic() > late_at
+            is_late = read.replica is not None and is_behind and self._world.monotonic() > late_at
             if is_late and not read.complete:
-                self._read_on(read, end)
+                await self._read_on(read, end)
 
-    def _read_on(self, read: PartitionRead, end: int) -> None:
+    async def _read_on(self, read: PartitionRead, end: int) -> None:
         """Read on to the leader's high watermark if the follower is in sync: otherwise its log may
         still be truncated there."""
-        state = self._cluster.view([read.topic]).state(read.topic, read.partition)
+        state = (await self._cluster.view([read.topic])).state(read.topic, read.partition)
         if read.replica not in state.isr:
             raise WireError(f"{read.name}: it is not in sync")
         read.late = read.late or (
@@ -279,7 +283,7 @@ class RawClient:
             f" {end}; its log was read on without it"
         )
 
-    def _fetch(
+    async def _fetch(
         self, asked: Leader, read: PartitionRead, reader: int = CONSUMER, wait_ms: int = 100
     ) -> Struct:
         struct = request_definition(ApiKey.FETCH).struct
@@ -290,7 +294,7 @@ class RawClient:
             fetch_offset=read.next_offset,
             partition_max_bytes=FETCH_BYTES,
         )
-        answer = self._cluster.ask(
+        answer = await self._cluster.ask(
             asked.address,
             ApiKey.FETCH,
             replica_id=reader,
@@ -347,7 +351,7 @@ class RawClient:
                 value, told = payload.value_of(carried, self._nonce)
             yield Record(read.topic, read.partition, value, offset, extra=extra | whose | told)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._cluster.close()
 
 
@@ -371,8 +375,9 @@ def _sequence(batch: RecordBatch, offset: int) -> int:
 class RawFactory:
     """Makes raw clients for one run."""
 
-    def __init__(self, nonce: bytes) -> None:
+    def __init__(self, world: World, nonce: bytes) -> None:
+        self._world = world
         self._nonce = nonce
 
     def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> RawClient:
-        return RawClient(bootstrap, self._nonce)
+        return RawClient(self._world, bootstrap, self._nonce)

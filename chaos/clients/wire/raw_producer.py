@@ -9,9 +9,8 @@ Sources: KIP-98; ProduceRequest.json; ProducerStateEntry, NUM_BATCHES_TO_RETAIN 
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +20,6 @@ from chaos.clients.wire.attempts import Refused, insist
 from chaos.clients.wire.group_offsets import REFUSED
 from chaos.clients.wire.wire_link import WireCluster, check, kafka_name
 from chaos.means.connection import WireError
-from chaos.means.links import Address
 from chaos.record.outcomes import begin_outcome, end_outcome, send_outcome
 from chaos.values.operations import (
     CommitAsFormer,
@@ -43,6 +41,7 @@ from chaos.values.protocols import (
     Record,
     Send,
 )
+from chaos.world import Address, World
 from reference_impl.wire import TRANSACTIONAL_BIT, ApiKey, RecordBatch, Struct, request_definition
 from reference_impl.wire import Record as WireRecord
 
@@ -74,13 +73,18 @@ class RawProducer:
 
     name = "raw"
 
-    def __init__(self, bootstrap: str, settings: ClientSettings, nonce: bytes) -> None:
-        self._cluster = WireCluster(bootstrap, SOCKET_TIMEOUT_S)
+    def __init__(
+        self, world: World, bootstrap: str, settings: ClientSettings, nonce: bytes
+    ) -> None:
+        self._world = world
+        self._cluster = WireCluster(world, bootstrap, SOCKET_TIMEOUT_S)
         self._settings = settings
         self._nonce = nonce
         self._identity: Identity | None = None
         self._former: Identity | None = None
-        self._performers: dict[type[Operation], Callable[[Any], Completion]] = {
+        self._performers: dict[
+            type[Operation], Callable[[Any], Coroutine[Any, Any, Completion]]
+        ] = {
             Send: self._send,
             RawSend: self._send,
             Begin: self._begin,
@@ -91,29 +95,32 @@ class RawProducer:
             RejoinAsFormer: self._rejoin_as_former,
             SendOldMarker: self._send_old_marker,
             SendOffsets: self._send_offsets,
-            Crash: lambda _: Completion(Outcome.OK, broken=True),
+            Crash: self._crash,
         }
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         """Perform it, and tell of the producer id that an idempotent producer got with it."""
         before = self._identity
-        completion = self._performers[type(operation)](operation)
+        completion = await self._performers[type(operation)](operation)
         if self._settings.transactional or self._identity in (None, before):
             return completion
         return replace(completion, told=(self._row(self._identity), *completion.told))
 
+    async def _crash(self, _: Crash) -> Completion:
+        return Completion(Outcome.OK, broken=True)
+
     # --- asking ---------------------------------------------------------------------------------
 
-    def _coordinator(self, key: str, kind: int) -> Address:
-        answer = self._cluster.ask_any(ApiKey.FIND_COORDINATOR, key=key, key_type=kind)
+    async def _coordinator(self, key: str, kind: int) -> Address:
+        answer = await self._cluster.ask_any(ApiKey.FIND_COORDINATOR, key=key, key_type=kind)
         check(answer.error_code, f"FindCoordinator {key}")
         return answer.host, answer.port
 
-    def _ask_coordinator(self, api: ApiKey, **fields: Any) -> Struct:
+    async def _ask_coordinator(self, api: ApiKey, **fields: Any) -> Struct:
         transactional_id = self._settings.transactional_id
         assert transactional_id is not None
-        address = self._coordinator(transactional_id, TRANSACTION)
-        return self._cluster.ask(address, api, **fields)
+        address = await self._coordinator(transactional_id, TRANSACTION)
+        return await self._cluster.ask(address, api, **fields)
 
     def _known(self) -> Identity:
         assert self._identity is not None  # it has begun
@@ -121,36 +128,36 @@ class RawProducer:
 
     # --- who it is ------------------------------------------------------------------------------
 
-    def _init(self) -> Identity:
+    async def _init(self) -> Identity:
         """Ask for a producer id and epoch (InitProducerId). Raise Refused."""
         found: list[Identity] = []
 
-        def attempt() -> str | None:
+        async def attempt() -> str | None:
             fields: dict[str, Any] = {"transaction_timeout_ms": (1 << 31) - 1}
             if self._settings.transactional:
                 fields["transaction_timeout_ms"] = self._settings.transaction_timeout_ms
                 fields["transactional_id"] = self._settings.transactional_id
-                answer = self._ask_coordinator(ApiKey.INIT_PRODUCER_ID, **fields)
+                answer = await self._ask_coordinator(ApiKey.INIT_PRODUCER_ID, **fields)
             else:
                 fields["transactional_id"] = None
-                answer = self._cluster.ask_any(ApiKey.INIT_PRODUCER_ID, **fields)
+                answer = await self._cluster.ask_any(ApiKey.INIT_PRODUCER_ID, **fields)
             if answer.error_code:
                 return kafka_name(answer.error_code)
             found.append(Identity(answer.producer_id, answer.producer_epoch))
             return None
 
-        insist(INIT_TIMEOUT_S, attempt)
+        await insist(self._world, INIT_TIMEOUT_S, attempt)
         return found[0]
 
     def _row(self, identity: Identity | None) -> Any:
         assert identity is not None
         return init_producer_row(self._settings, identity.producer_id, identity.epoch)
 
-    def _begin(self, _: Begin) -> Completion:
+    async def _begin(self, _: Begin) -> Completion:
         told: tuple[Any, ...] = ()
         if self._identity is None:
             try:
-                self._identity = self._init()
+                self._identity = await self._init()
             except Refused as error:
                 return Completion(
                     begin_outcome(error.name), (), error.name, str(error), broken=True
@@ -159,9 +166,9 @@ class RawProducer:
         self._identity.joined, self._identity.groups = set(), set()
         return Completion(Outcome.OK, told=told)
 
-    def _supersede(self, _: Supersede) -> Completion:
+    async def _supersede(self, _: Supersede) -> Completion:
         try:
-            successor = self._init()
+            successor = await self._init()
         except Refused as error:
             return Completion(Outcome.INFO, (), error.name, str(error), broken=True)
         self._former, self._identity = self._identity, successor
@@ -169,46 +176,46 @@ class RawProducer:
 
     # --- records --------------------------------------------------------------------------------
 
-    def _send(self, send: Send) -> Completion:
+    async def _send(self, send: Send) -> Completion:
         """Send one batch of all records and, if asked for, older ones once more."""
         raw = send if isinstance(send, RawSend) else RawSend(send.topic, send.partition, ())
         place, carried = (send.topic, send.partition), self._carried(send)
         offsets: list[int] = []
         outcome = Outcome.FAIL  # until a batch is sent
         try:
-            identity = self._writer(raw)
+            identity = await self._writer(raw)
             if self._settings.transactional and raw.joins:
-                self._join(identity, place)
+                await self._join(identity, place)
             batch = self._batch(identity, send, carried, raw.first_sequence)
 
-            def attempt() -> str | None:
-                name, offset = self._produce(place, batch)
+            async def attempt() -> str | None:
+                name, offset = await self._produce(place, batch)
                 offsets.append(offset)
                 return None if name == DUPLICATE else name
 
             outcome = Outcome.INFO
-            insist(self._settings.delivery_timeout_ms / 1000, attempt)
+            await insist(self._world, self._settings.delivery_timeout_ms / 1000, attempt)
         except Refused as error:
             if outcome is Outcome.INFO:
                 outcome = send_outcome(error.name, single_attempt=error.attempts == 1)
             # A batch that the leader must refuse changes nothing of what follows.
             return self._unsent(send, outcome, error, broken=not raw.as_former and raw.joins)
         self._note(identity, place, batch, len(send.values), raw.first_sequence)
-        self._send_again(identity, place, raw.again)
+        await self._send_again(identity, place, raw.again)
         if raw.is_repeated:  # as a client does that has lost the first answer
-            offsets += self._repeated(place, batch)
+            offsets += await self._repeated(place, batch)
         records = [
             Record(
                 *place,
                 value,
                 offsets[-1] + index if offsets[-1] >= 0 else None,
-                t_complete_ns=time.monotonic_ns(),
+                t_complete_ns=self._world.monotonic_ns(),
             )
             for index, value in enumerate(send.values)
         ]
         return Completion(Outcome.OK, records, columns=payload.checksums_of(carried))
 
-    def _writer(self, send: RawSend) -> Identity:
+    async def _writer(self, send: RawSend) -> Identity:
         """Return the identity that sends; an idempotent producer gets its id with the first
         send."""
         if send.as_former:
@@ -216,7 +223,7 @@ class RawProducer:
                 raise Refused("_STATE", 0)
             return self._former
         if self._identity is None:
-            self._identity = self._init()
+            self._identity = await self._init()
         return self._identity
 
     def _carried(self, send: Send) -> list[payload.Carried]:
@@ -225,7 +232,7 @@ class RawProducer:
     def _batch(
         self, identity: Identity, send: Send, carried: list[payload.Carried], first: int
     ) -> bytes:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = self._world.wall_ns() // 1_000_000
         times_ms = send.timestamps or (now_ms,) * len(carried)
         records = [
             WireRecord(one.value, one.key, list(one.headers), timestamp_delta=time_ms - times_ms[0])
@@ -245,25 +252,25 @@ class RawProducer:
         identity.sequences[place] = (sequence + count) % SEQUENCES
         identity.batches.setdefault(place, deque(maxlen=RETAINED_BATCHES)).append(batch)
 
-    def _send_again(self, identity: Identity, place: Place, again: tuple[int, ...]) -> None:
+    async def _send_again(self, identity: Identity, place: Place, again: tuple[int, ...]) -> None:
         """Send again the batches that lie so many back, which the leader must know: it keeps five.
         The answers prove nothing about the new record; the log shows whether one was written twice.
         """
         known = list(identity.batches[place])
         for back in again:
             if back < len(known):
-                self._repeated(place, known[-1 - back])
+                await self._repeated(place, known[-1 - back])
 
-    def _repeated(self, place: Place, batch: bytes) -> list[int]:
+    async def _repeated(self, place: Place, batch: bytes) -> list[int]:
         try:
-            name, offset = self._produce(place, batch)
+            name, offset = await self._produce(place, batch)
         except WireError:
             return []
         return [] if name else [offset]
 
-    def _produce(self, place: Place, batch: bytes) -> tuple[str | None, int]:
+    async def _produce(self, place: Place, batch: bytes) -> tuple[str | None, int]:
         """Send the batch; return (the error's name or None, the base offset). Raise WireError."""
-        found = self._cluster.produce(*place, batch, self._settings.transactional_id)
+        found = await self._cluster.produce(*place, batch, self._settings.transactional_id)
         return kafka_name(found.error_code) if found.error_code else None, int(found.base_offset)
 
     def _unsent(self, send: Send, outcome: Outcome, error: Refused, broken: bool) -> Completion:
@@ -276,15 +283,15 @@ class RawProducer:
 
     # --- transactions ---------------------------------------------------------------------------
 
-    def _join(self, identity: Identity, place: Place) -> None:
+    async def _join(self, identity: Identity, place: Place) -> None:
         """Add each partition to the transaction once (AddPartitionsToTxn). Raise Refused."""
         if place in identity.joined:
             return
         struct = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN).struct
         topic = struct("AddPartitionsToTxnTopic", name=place[0], partitions=[place[1]])
 
-        def attempt() -> str | None:
-            answer = self._ask_coordinator(
+        async def attempt() -> str | None:
+            answer = await self._ask_coordinator(
                 ApiKey.ADD_PARTITIONS_TO_TXN,
                 v3_and_below_transactional_id=self._settings.transactional_id,
                 v3_and_below_producer_id=identity.producer_id,
@@ -295,17 +302,17 @@ class RawProducer:
             code = found.partition_error_code
             return kafka_name(code) if code else None
 
-        insist(self._settings.delivery_timeout_ms / 1000, attempt)
+        await insist(self._world, self._settings.delivery_timeout_ms / 1000, attempt)
         identity.joined.add(place)
 
-    def _end(self, identity: Identity, commits: bool) -> Completion:
+    async def _end(self, identity: Identity, commits: bool) -> Completion:
         """Send EndTxn, unless nothing has joined the transaction and so nothing needs to end."""
         if not identity.joined and not identity.groups:
             return Completion(Outcome.OK)
         identity.joined, identity.groups = set(), set()
 
-        def attempt() -> str | None:
-            answer = self._ask_coordinator(
+        async def attempt() -> str | None:
+            answer = await self._ask_coordinator(
                 ApiKey.END_TXN,
                 transactional_id=self._settings.transactional_id,
                 producer_id=identity.producer_id,
@@ -315,26 +322,26 @@ class RawProducer:
             return kafka_name(answer.error_code) if answer.error_code else None
 
         try:
-            insist(END_TIMEOUT_S, attempt)
+            await insist(self._world, END_TIMEOUT_S, attempt)
         except Refused as error:
             outcome = end_outcome(error.name, single_attempt=error.attempts == 1)
             return Completion(outcome, (), error.name, str(error), broken=True)
         return Completion(Outcome.OK)
 
-    def _commit_as_former(self, _: CommitAsFormer) -> Completion:
+    async def _commit_as_former(self, _: CommitAsFormer) -> Completion:
         """Ask to commit what the successor has aborted."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         former, self._former = self._former, None
-        completion = self._end(former, commits=True)
+        completion = await self._end(former, commits=True)
         return Completion(completion.outcome, (), completion.error, completion.detail)
 
-    def _rejoin_as_former(self, _: RejoinAsFormer) -> Completion:
+    async def _rejoin_as_former(self, _: RejoinAsFormer) -> Completion:
         """Ask once, so that the time is known. The former producer keeps its id and epoch."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         try:
-            answer = self._ask_coordinator(
+            answer = await self._ask_coordinator(
                 ApiKey.INIT_PRODUCER_ID,
                 transactional_id=self._settings.transactional_id,
                 transaction_timeout_ms=self._settings.transaction_timeout_ms,
@@ -349,7 +356,7 @@ class RawProducer:
         asked = {"asked": "epoch", "asked_offset": self._former.epoch}
         return Completion(Outcome.OK, told=({**row, **asked},))
 
-    def _send_old_marker(self, marker: SendOldMarker) -> Completion:
+    async def _send_old_marker(self, marker: SendOldMarker) -> Completion:
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         struct = request_definition(ApiKey.WRITE_TXN_MARKERS).struct
@@ -364,14 +371,16 @@ class RawProducer:
             topics=[place],
         )
         try:
-            leader = self._cluster.leader(marker.topic, marker.partition)
-            answer = self._cluster.ask(leader.address, ApiKey.WRITE_TXN_MARKERS, markers=[abort])
+            leader = await self._cluster.leader(marker.topic, marker.partition)
+            answer = await self._cluster.ask(
+                leader.address, ApiKey.WRITE_TXN_MARKERS, markers=[abort]
+            )
         except WireError as error:
             return Completion(Outcome.INFO, (), type(error).__name__, str(error))
         code = answer.markers[0].topics[0].partitions[0].error_code
         return Completion(Outcome.FAIL, (), kafka_name(code)) if code else Completion(Outcome.OK)
 
-    def _send_offsets(self, send: SendOffsets) -> Completion:
+    async def _send_offsets(self, send: SendOffsets) -> Completion:
         """Send AddOffsetsToTxn, then TxnOffsetCommit to the group's coordinator.
 
         The superseded producer leaves out the first, which its coordinator would refuse.
@@ -387,20 +396,20 @@ class RawProducer:
         }
         columns = {"producer_id": identity.producer_id, "producer_epoch": identity.epoch}
 
-        def join() -> str | None:
-            answer = self._ask_coordinator(ApiKey.ADD_OFFSETS_TO_TXN, **shared)
+        async def join() -> str | None:
+            answer = await self._ask_coordinator(ApiKey.ADD_OFFSETS_TO_TXN, **shared)
             return kafka_name(answer.error_code) if answer.error_code else None
 
         try:
             if send.group not in identity.groups and not send.as_former:
-                insist(INIT_TIMEOUT_S, join)
+                await insist(self._world, INIT_TIMEOUT_S, join)
                 identity.groups.add(send.group)
         except Refused as error:
             return Completion(
                 Outcome.FAIL, (), error.name, str(error), broken=True, columns=columns
             )
         try:
-            insist(INIT_TIMEOUT_S, lambda: self._commit_offsets(send, shared))
+            await insist(self._world, INIT_TIMEOUT_S, lambda: self._commit_offsets(send, shared))
         except Refused as error:
             outcome = send_outcome(error.name, single_attempt=error.attempts == 1)
             if error.name in REFUSED and error.attempts == 1:
@@ -408,7 +417,7 @@ class RawProducer:
             return Completion(outcome, (), error.name, str(error), columns=columns)
         return Completion(Outcome.OK, columns=columns)
 
-    def _commit_offsets(self, send: SendOffsets, shared: dict[str, Any]) -> str | None:
+    async def _commit_offsets(self, send: SendOffsets, shared: dict[str, Any]) -> str | None:
         struct = request_definition(ApiKey.TXN_OFFSET_COMMIT).struct
         partitions = [
             struct("TxnOffsetCommitRequestPartition", partition_index=p, committed_offset=offset)
@@ -424,8 +433,8 @@ class RawProducer:
                 "group_instance_id": send.member.instance_id,
             }
         )
-        answer = self._cluster.ask(
-            self._coordinator(send.group, GROUP),
+        answer = await self._cluster.ask(
+            await self._coordinator(send.group, GROUP),
             ApiKey.TXN_OFFSET_COMMIT,
             **shared,
             **member,
@@ -434,5 +443,5 @@ class RawProducer:
         codes = {each.error_code for each in answer.topics[0].partitions} - {0}
         return kafka_name(min(codes)) if codes else None
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._cluster.close()

@@ -6,7 +6,6 @@ must know both: an epoch alone says nothing, since every producer id begins with
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from chaos.clients.transaction_rows import init_producer_row
@@ -20,7 +19,7 @@ TRANSACTION = 1  # FindCoordinatorRequest.json, field KeyType
 TIMEOUT_MS = 10_000
 
 
-def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Completion:
+async def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Completion:
     """Let two transactional ids get producers, then ask for the one with the producer id of the
     other, and with an epoch that the other has left behind. Tell of an answer that names no
     error."""
@@ -28,12 +27,12 @@ def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Completion:
     told = []
     try:
         for name in (own, other, other):
-            answer = _ask(cluster, name)
+            answer = await _ask(cluster, name)
             check(answer.error_code, f"InitProducerId {name}")
             told.append(_row(name, answer.producer_id, answer.producer_epoch))
-        (mine, _, theirs), asked_ns = told, time.monotonic_ns()
+        (mine, _, theirs), asked_ns = told, cluster.world.monotonic_ns()
         named = theirs["producer_id"], mine["producer_epoch"]
-        answer = _ask(cluster, own, producer_id=named[0], producer_epoch=named[1])
+        answer = await _ask(cluster, own, producer_id=named[0], producer_epoch=named[1])
     except WireError as error:
         return Completion(Outcome.INFO, (), type(error).__name__, str(error), told=told)
     if answer.error_code:
@@ -43,10 +42,12 @@ def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Completion:
     return Completion(Outcome.OK, told=(*told, accepted))
 
 
-def _ask(cluster: WireCluster, transactional_id: str, **named: int) -> Struct:
-    found = cluster.ask_any(ApiKey.FIND_COORDINATOR, key=transactional_id, key_type=TRANSACTION)
+async def _ask(cluster: WireCluster, transactional_id: str, **named: int) -> Struct:
+    found = await cluster.ask_any(
+        ApiKey.FIND_COORDINATOR, key=transactional_id, key_type=TRANSACTION
+    )
     check(found.error_code, f"FindCoordinator {transactional_id}")
-    return cluster.ask(
+    return await cluster.ask(
         (found.host, found.port),
         ApiKey.INIT_PRODUCER_ID,
         transactional_id=transactional_id,

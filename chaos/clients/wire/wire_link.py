@@ -6,13 +6,12 @@ Source: MetadataRequest.json.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from chaos.means.connection import Connection, WireError
-from chaos.means.links import Address
+from chaos.means.connection import Connection, WireError, connected
+from chaos.world import Address, World
 from reference_impl.access import Endpoint, access_of
 from reference_impl.wire import ERRORS, ApiKey, Struct, request_definition
 
@@ -75,45 +74,46 @@ class Leader(NamedTuple):
 class WireCluster:
     """A cluster by its bootstrap addresses: metadata and one connection to each broker."""
 
-    def __init__(self, bootstrap: str, timeout_s: float = 5.0) -> None:
+    def __init__(self, world: World, bootstrap: str, timeout_s: float = 5.0) -> None:
+        self.world = world
         self._bootstrap = parse_bootstrap(bootstrap)
         self._access = access_of(bootstrap)
         self._timeout_s = timeout_s
         self._connections: dict[Address, Connection] = {}
 
-    def ask(self, address: Address, api: ApiKey, **fields: Any) -> Struct:
+    async def ask(self, address: Address, api: ApiKey, **fields: Any) -> Struct:
         """Ask one broker; do not use a failed connection again."""
-        connection = self._connection(address)
+        connection = await self._connection(address)
         try:
-            return connection.ask(api, **fields)
+            return await connection.ask(api, **fields)
         except WireError:
             self._connections.pop(address, None)
             connection.close()
             raise
 
-    def _connection(self, address: Address) -> Connection:
+    async def _connection(self, address: Address) -> Connection:
         if address not in self._connections:
             endpoint = Endpoint(*address, self._access)
-            self._connections[address] = Connection(endpoint, self._timeout_s)
+            self._connections[address] = await connected(self.world, endpoint, self._timeout_s)
         return self._connections[address]
 
-    def serves(self, api: ApiKey) -> bool:
+    async def serves(self, api: ApiKey) -> bool:
         """Return whether the first reachable bootstrap broker lists this API."""
-        self.view([])  # raises if none can be
-        return any(connection.serves(api) for connection in self._connections.values())
+        await self.view([])  # raises if none can be
+        return any([await connection.serves(api) for connection in self._connections.values()])
 
-    def ask_any(self, api: ApiKey, **fields: Any) -> Struct:
+    async def ask_any(self, api: ApiKey, **fields: Any) -> Struct:
         """Ask the bootstrap brokers in turn; return the first answer. Raise the last WireError if
         none answers."""
         last: WireError | None = None
         for address in self._bootstrap:
             try:
-                return self.ask(address, api, **fields)
+                return await self.ask(address, api, **fields)
             except WireError as error:
                 last = error
         raise last or WireError("no broker is named")
 
-    def view(self, topics: Sequence[str], address: Address | None = None) -> View:
+    async def view(self, topics: Sequence[str], address: Address | None = None) -> View:
         """Return the metadata of these topics from the broker at `address`, or any; leave out a
         topic with an error."""
         struct = request_definition(ApiKey.METADATA).struct
@@ -122,9 +122,9 @@ class WireCluster:
             "allow_auto_topic_creation": False,
         }
         if address is None:
-            answer = self.ask_any(ApiKey.METADATA, **fields)
+            answer = await self.ask_any(ApiKey.METADATA, **fields)
         else:
-            answer = self.ask(address, ApiKey.METADATA, **fields)
+            answer = await self.ask(address, ApiKey.METADATA, **fields)
         good = [topic for topic in answer.topics if topic.error_code == 0]
         return View(
             {broker.node_id: (broker.host, broker.port) for broker in answer.brokers},
@@ -132,28 +132,28 @@ class WireCluster:
             {(t.name, p.partition_index): _state(p) for t in good for p in t.partitions},
         )
 
-    def topic_ids(self) -> dict[str, str]:
+    async def topic_ids(self) -> dict[str, str]:
         """Return all topics and their ids, "" where the broker tells none."""
-        answer = self.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False)
+        answer = await self.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False)
         return {
             topic.name: str(topic.topic_id) if getattr(topic.topic_id, "int", 0) else ""
             for topic in answer.topics
         }
 
-    def leader(self, topic: str, partition: int) -> Leader:
+    async def leader(self, topic: str, partition: int) -> Leader:
         """Return where the leader of a partition listens, and its epoch."""
-        view = self.view([topic])
+        view = await self.view([topic])
         state = view.state(topic, partition)
         return Leader(view.brokers[state.leader], state.leader_epoch)
 
-    def follower(self, leader: Leader, node: int) -> Leader:
+    async def follower(self, leader: Leader, node: int) -> Leader:
         """Return where a follower listens, which must know of the same epoch."""
-        brokers = self.view([]).brokers
+        brokers = (await self.view([])).brokers
         if node not in brokers:
             raise WireError(f"node {node} is not registered")
         return Leader(brokers[node], leader.epoch)
 
-    def offset(
+    async def offset(
         self,
         leader: Leader,
         topic: str,
@@ -173,7 +173,7 @@ class WireCluster:
             timestamp=timestamp,
         )
         topics = [struct("ListOffsetsTopic", name=topic, partitions=[wanted])]
-        answer = self.ask(
+        answer = await self.ask(
             leader.address,
             ApiKey.LIST_OFFSETS,
             replica_id=-1,
@@ -184,14 +184,14 @@ class WireCluster:
         check(found.error_code, f"ListOffsets {topic}-{partition}")
         return int(found.offset)
 
-    def produce(
+    async def produce(
         self, topic: str, partition: int, batch: bytes, transactional_id: str | None = None
     ) -> Struct:
         """Send a batch to the leader with acks=all; return its answer about the partition."""
         struct = request_definition(ApiKey.PRODUCE).struct
         data = struct("PartitionProduceData", index=partition, records=batch)
-        answer = self.ask(
-            self.leader(topic, partition).address,
+        answer = await self.ask(
+            (await self.leader(topic, partition)).address,
             ApiKey.PRODUCE,
             acks=-1,
             timeout_ms=int(self._timeout_s * 1000),
@@ -201,7 +201,7 @@ class WireCluster:
         found: Struct = answer.responses[0].partition_responses[0]
         return found
 
-    def end_of_epoch(self, leader: Leader, topic: str, partition: int) -> int:
+    async def end_of_epoch(self, leader: Leader, topic: str, partition: int) -> int:
         """Send OffsetForLeaderEpoch for the leader's own epoch; return where that ends, which is
         the end of its log."""
         struct = request_definition(ApiKey.OFFSET_FOR_LEADER_EPOCH).struct
@@ -212,7 +212,7 @@ class WireCluster:
             leader_epoch=leader.epoch,
         )
         topics = [struct("OffsetForLeaderTopic", topic=topic, partitions=[wanted])]
-        answer = self.ask(
+        answer = await self.ask(
             leader.address, ApiKey.OFFSET_FOR_LEADER_EPOCH, replica_id=-1, topics=topics
         )
         found = answer.topics[0].partitions[0]
@@ -234,15 +234,17 @@ def _state(partition: Struct) -> PartitionState:
     )
 
 
-def insist(action: Callable[[], T], deadline: float, retry_s: float = RETRY_S) -> T:
+async def insist(
+    world: World, action: Callable[[], Awaitable[T]], deadline: float, retry_s: float = RETRY_S
+) -> T:
     """Repeat the action until it raises no WireError; after the deadline, raise what it raises."""
     while True:
         try:
-            return action()
+            return await action()
         except WireError:
-            if time.monotonic() > deadline:
+            if world.monotonic() > deadline:
                 raise
-        time.sleep(retry_s)
+        await world.sleep(retry_s)
 
 
 def kafka_name(code: int) -> str:

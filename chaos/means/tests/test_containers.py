@@ -16,6 +16,7 @@ from chaos.means import guard, leftovers
 from chaos.means.docker import containers
 from chaos.means.docker.containers import LABEL, Container, ContainerError, DaemonLost, Engine
 from chaos.means.pidfd import HeldProcess
+from chaos.means.real_world import REAL_WORLD
 from chaos.nemeses.calm import NoFaults
 from chaos.record.recorder import HistoryRecorder
 from chaos.run.workers import Shared, Storm, Throttle
@@ -224,11 +225,12 @@ def test_a_daemon_that_died_is_no_note_but_the_end_of_a_run(
     member = LocalNode(1, (), ("127.0.0.1", 1), Path("nowhere"))
     cluster = ContainerCluster("docker", "1", "", [member], {})
     cluster.engine = engine
-    shared = Shared("run", "", HistoryRecorder(tmp_path, "run"), 1, Throttle(1.0))
+    throttle = Throttle(REAL_WORLD, 1.0)
+    shared = Shared("run", "", HistoryRecorder(tmp_path, "run"), 1, REAL_WORLD, throttle)
     storm = Storm(shared, NoFaults(), cluster)
     client.dead = True
     with pytest.raises(DaemonLost, match="Docker does not answer"):
-        storm.perform(Heal())
+        REAL_WORLD.run(storm.perform(Heal()))
     assert shared.stop.is_set()
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.means.links import Address, Link, LinkError, Links
+from chaos.means.links import Link, LinkError, Links
 from chaos.means.ports import free_ports
 from chaos.values.faults import How
+from chaos.world import Address
 
 HOST = "127.0.0.1"
 PATIENCE_S = 180

@@ -12,12 +12,14 @@ from chaos.run.first_phase import TOLD, check_standing
 from chaos.run.guests.own_names import OwnNames
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.values.protocols import Cluster, Workload
+from chaos.world import World
 
 
 class Guest:
     """The means of one run to be a guest."""
 
-    def __init__(self, nonce: bytes, seconds: float) -> None:
+    def __init__(self, world: World, nonce: bytes, seconds: float) -> None:
+        self._world = world
         self.names = OwnNames(nonce)
         self.standing: Mapping[str, str] = {}
         """The settings of the brokers, once they are asked."""
@@ -25,28 +27,28 @@ class Guest:
         self._seconds = seconds
         self._own: OwnTopics | None = None
 
-    def begin(self, cluster: Cluster, workload: Workload, replicas: int) -> list[str]:
+    async def begin(self, cluster: Cluster, workload: Workload, replicas: int) -> list[str]:
         """Read the brokers' settings, remove what earlier runs have left on the cluster, and leave
         a marker there for what this run will make. Return a note for each setting that the workload
         would like otherwise. Raise TargetError if it needs one otherwise, WireError if the cluster
         does not answer."""
-        admin = Admin(cluster.bootstrap)
+        admin = Admin(self._world, cluster.bootstrap)
         try:
-            self.standing = admin.broker_settings(TOLD | workload.config.keys())
+            self.standing = await admin.broker_settings(TOLD | workload.config.keys())
         finally:
             admin.close()
         notes = check_standing(workload, self.standing, cluster.target)
-        for line in told(sweep(cluster.bootstrap)):
+        for line in told(await sweep(cluster.bootstrap)):
             print(f"touchstone: {line}", file=sys.stderr)
         self._own = OwnTopics(cluster.bootstrap, self._nonce, self._seconds)
-        self._own.mark(replicas)
+        await self._own.mark(replicas)
         if isinstance(cluster, LocalCluster):
             cluster.topic_prefix = self.names.prefix
         return notes
 
-    def end(self) -> list[str]:
+    async def end(self) -> list[str]:
         """Remove what the run has made. Return what could not be removed."""
-        failures = self._own.remove().failures if self._own is not None else []
+        failures = (await self._own.remove()).failures if self._own is not None else []
         return [
             f"{each}; it is left on the cluster, and the next run tries again" for each in failures
         ]

@@ -7,9 +7,9 @@ workload's names, and run.json says what they were on the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from chaos.values.protocols import (
     Client,
@@ -26,6 +26,10 @@ PLACES = ("topics", "partitions", "places", "beside")
 """Fields of operations that hold topics, or tuples that begin with a topic."""
 TOLD = ("topic", *NAMES)
 """Columns of the history that hold one name."""
+
+
+T = TypeVar("T")
+Asks = Callable[[], Coroutine[Any, Any, T]]
 
 
 class OwnNames:
@@ -105,30 +109,30 @@ class RenamedClient:
         self._client = client
         self._names = names
 
-    def perform(self, operation: Operation) -> Completion:
-        performed = self._client.perform(self._names.operation(operation))
+    async def perform(self, operation: Operation) -> Completion:
+        performed = await self._client.perform(self._names.operation(operation))
         return self._names.completion(performed)
 
-    def close(self) -> None:
-        self._client.close()
+    async def close(self) -> None:
+        await self._client.close()
 
 
 class Admin(Protocol):
     """The runner's access to a cluster (chaos.run.runner, Administrator)."""
 
-    def create_topics(
+    async def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]: ...
 
-    def why_not_well(
+    async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None: ...
 
-    def brokers(self) -> int: ...
+    async def brokers(self) -> int: ...
 
-    def serves_transactions(self) -> bool: ...
+    async def serves_transactions(self) -> bool: ...
 
-    def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
+    async def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
 
     def close(self) -> None: ...
 
@@ -139,21 +143,23 @@ class RenamedAdmin:
     def __init__(self, admin: Admin, names: OwnNames) -> None:
         self._admin = admin
         self._names = names
-        self.brokers: Callable[[], int] = admin.brokers
-        self.serves_transactions: Callable[[], bool] = admin.serves_transactions
+        self.brokers: Callable[[], Coroutine[Any, Any, int]] = admin.brokers
+        self.serves_transactions: Callable[[], Coroutine[Any, Any, bool]] = (
+            admin.serves_transactions
+        )
         self.close: Callable[[], None] = admin.close
 
-    def create_topics(
+    async def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]:
         own = self._names.specs(topics)
-        ids = self._admin.create_topics(own, replication_factor, timeout_s)
+        ids = await self._admin.create_topics(own, replication_factor, timeout_s)
         return {self._names.inside(name): topic_id for name, topic_id in ids.items()}
 
-    def why_not_well(
+    async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None:
-        return self._admin.why_not_well(self._names.specs(topics), brokers, readable_only)
+        return await self._admin.why_not_well(self._names.specs(topics), brokers, readable_only)
 
-    def answer_to_produce(self, topic: str, nonce: bytes) -> str:
-        return self._admin.answer_to_produce(self._names.outside(topic), nonce)
+    async def answer_to_produce(self, topic: str, nonce: bytes) -> str:
+        return await self._admin.answer_to_produce(self._names.outside(topic), nonce)

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import pytest
 
+from chaos.means.real_world import run
 from chaos.run.guests.own_names import NAMES, PLACES, OwnNames
 from chaos.values import operations, protocols
 from chaos.values.operations import (
@@ -91,7 +92,7 @@ def test_settings_and_completions_are_translated() -> None:
     class Fake:
         name = "fake"
 
-        def perform(self, operation: Operation) -> Completion:
+        async def perform(self, operation: Operation) -> Completion:
             return Completion(
                 Outcome.OK,
                 [Record(f"{P}t", 0, 1, 5), Record("theirs", 0, 2, 6)],
@@ -99,7 +100,7 @@ def test_settings_and_completions_are_translated() -> None:
                 columns={"group": f"{P}g", "txn": 3},
             )
 
-        def close(self) -> None: ...
+        async def close(self) -> None: ...
 
     def make(bootstrap: str, process: int, settings: ClientSettings) -> Fake:
         seen.append(settings)
@@ -107,7 +108,7 @@ def test_settings_and_completions_are_translated() -> None:
 
     group = GroupSettings("g", GroupProtocol.CLASSIC, "range", False)
     settings = ClientSettings(transactional=True, transactional_id="x", group=group)
-    completion = OWN.clients(make)("a:1", 0, settings).perform(Poll())
+    completion = run(OWN.clients(make)("a:1", 0, settings).perform(Poll()))
     assert [record.topic for record in completion.records] == ["t", "theirs"]
     assert completion.told == [{"f": "owned", "topic": "t", "group": "g", "partition": 0}]
     assert completion.columns == {"group": "g", "txn": 3}

@@ -224,10 +224,10 @@ def test_a_cluster_that_does_not_get_well_is_told(
 class Refused(FakeClient):
     """Every record of it is refused."""
 
-    def perform(self, operation: Operation) -> Completion:
+    async def perform(self, operation: Operation) -> Completion:
         if isinstance(operation, Send):
             return Completion(Outcome.FAIL, (), "NOT_ENOUGH_REPLICAS", "one replica of two")
-        return super().perform(operation)
+        return await super().perform(operation)
 
 
 def test_a_run_without_an_acknowledged_record_says_what_the_clients_were_told(
@@ -305,10 +305,10 @@ def test_what_held_readers_up_to_the_end_is_read_raw_when_it_is_overdue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class HeldUp(FakeClient):
-        def perform(self, operation: Operation) -> Completion:
+        async def perform(self, operation: Operation) -> Completion:
             if isinstance(operation, ReadAll) and not operation.raw:
                 return Completion(Outcome.INFO, (), "_NOT_READ", "it waits")
-            return super().perform(operation)
+            return await super().perform(operation)
 
     class OfCommitted(Appends):
         def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:

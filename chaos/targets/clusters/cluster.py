@@ -18,7 +18,7 @@ from typing import Any
 
 from chaos.means.connection import WireError
 from chaos.means.disks import DiskError
-from chaos.means.links import Address, LinkError, Links
+from chaos.means.links import LinkError, Links
 from chaos.targets.clusters import equipment, probe, roles
 from chaos.targets.clusters.node import LocalNode
 from chaos.values.faults import (
@@ -31,6 +31,7 @@ from chaos.values.faults import (
     Node,
 )
 from chaos.values.protocols import Performed, TargetError
+from chaos.world import Address
 
 READY_TIMEOUT_S = 180.0
 POLL_S = 0.1

@@ -12,9 +12,10 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from chaos.means.links import Address, Link
+from chaos.means.links import Link
 from chaos.means.ports import free_ports
 from chaos.values.protocols import TargetError
+from chaos.world import Address
 
 LISTENERS = ("CLIENT", "INTERNAL", "CONTROLLER")
 NETWORKS = range(64, 127)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from chaos.means.links import joined
 from chaos.means.ports import NoFreePort, free_ports
 from chaos.values.protocols import TargetError
+from chaos.world import joined
 
 LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
 PROTOCOLS = "listener.security.protocol.map"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from chaos.means import processes
 from chaos.means.disks import Disk
-from chaos.means.links import Address
 from chaos.means.shim import Shim
 from chaos.values.protocols import TargetError
+from chaos.world import Address
 
 
 @dataclass

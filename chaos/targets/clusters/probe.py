@@ -9,8 +9,9 @@ import socket
 from contextlib import closing
 from dataclasses import dataclass
 
-from chaos.means.connection import Connection, WireError
-from chaos.means.links import Address
+from chaos.means.connection import WireError, connected
+from chaos.means.real_world import REAL_WORLD, run
+from chaos.world import Address
 from reference_impl.access import Endpoint, access_of
 from reference_impl.wire.apis import ApiKey
 from reference_impl.wire.codec.schema import Struct
@@ -34,8 +35,8 @@ class PartitionView:
 
 def exchange(address: Address, api: ApiKey, version: int, body: Struct, timeout_s: float) -> Struct:
     """Ask one question in one version. Raise WireError."""
-    with closing(Connection(address, timeout_s)) as connection:
-        return connection.exchange(api, version, body, timeout_s)
+    with closing(run(connected(REAL_WORLD, address, timeout_s))) as connection:
+        return run(connection.exchange(api, version, body, timeout_s))
 
 
 def check_kafka(address: Address, timeout_s: float) -> None:

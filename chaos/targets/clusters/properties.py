@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from chaos.means.links import joined
 from chaos.targets.clusters.layout import LISTENERS, Layout
+from chaos.world import joined
 
 QUICK_FAILURE_DETECTION = {
     # A dead broker is fenced in 3 s instead of 9, a slow follower leaves the ISR in 5 instead of

@@ -8,11 +8,11 @@ from random import Random
 from typing import Protocol
 
 from chaos.means.connection import WireError
-from chaos.means.links import Address
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.probe import PartitionView
 from chaos.values.faults import ROLES, Node
 from chaos.values.protocols import TargetError
+from chaos.world import Address
 
 ASK_TIMEOUT_S = 2.0
 

@@ -21,8 +21,9 @@ from itertools import count
 from typing import Any
 
 from chaos.means.docker.containers import Bridge, Container, Engine
-from chaos.means.links import Address, Link, Links
+from chaos.means.links import Link, Links
 from chaos.targets.clusters.layout import Layout, client_link, node_links
+from chaos.world import Address
 
 SIDECAR_IMAGE = "nicolaka/netshoot:v0.13"
 TOXIPROXY_IMAGE = "ghcr.io/shopify/toxiproxy:2.12.0"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import cast
 
 from chaos.means.connection import WireError
-from chaos.means.links import Address, joined
 from chaos.targets.clusters import probe, roles
 from chaos.targets.clusters.cluster import ALIVE_TIMEOUT_S, LocalCluster
 from chaos.targets.foreign.foreign_file import ForeignNode
@@ -18,6 +17,7 @@ from chaos.targets.foreign.foreign_node import ForeignMember
 from chaos.targets.foreign.undoings import Undoings
 from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import Performed, TargetError
+from chaos.world import Address, joined
 
 
 class ForeignCluster(LocalCluster):

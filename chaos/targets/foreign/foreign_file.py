@@ -35,13 +35,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from chaos.means.links import Address
 from chaos.targets.bootstrap import addresses
 from chaos.targets.foreign.client_table import BadClientTable, ClientTable, read_client
 from chaos.targets.foreign.commands import words_of
 from chaos.targets.foreign.compose import PLUG_IN
 from chaos.targets.foreign.compose import found as compose_found
 from chaos.values.protocols import TargetError
+from chaos.world import Address
 
 NODE_TEXTS = (
     "address",

@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from chaos.means import guard, owed, processes
-from chaos.means.links import joined
 from chaos.means.owed import Debt, plain_environment
 from chaos.means.pidfd import HeldProcess
 from chaos.targets.clusters import probe
@@ -18,6 +17,7 @@ from chaos.targets.clusters.node import LocalNode
 from chaos.targets.foreign.commands import run
 from chaos.targets.foreign.foreign_file import ForeignNode
 from chaos.values.protocols import TargetError
+from chaos.world import joined
 
 GONE_TIMEOUT_S = 15.0
 START_GRACE_S = 10.0

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.connection import WireError
-from chaos.means.links import joined
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.cluster import ALIVE_TIMEOUT_S
 from chaos.targets.foreign.cluster import ForeignCluster
@@ -27,6 +26,7 @@ from chaos.targets.foreign.foreign_node import LOOK_TIMEOUT_S, ForeignMember, Fo
 from chaos.targets.foreign.undoings import Undoings
 from chaos.values.faults import ADMIN_FAULTS, Fault, Heal, Kill, Pause, Shutdown
 from chaos.values.protocols import Cluster, TargetError
+from chaos.world import joined
 from reference_impl.access import Access, AccessError, Bootstrap, Endpoint, LoginRefused
 
 SUFFIX = ".toml"

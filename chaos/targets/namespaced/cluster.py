@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.means.links import Address
 from chaos.means.netns.delays import Delays
 from chaos.means.netns.links import NamespaceLinks
 from chaos.means.netns.namespaces import Namespaces
@@ -19,6 +18,7 @@ from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.node import LocalNode
 from chaos.values.faults import CUT_FAULTS, PACKET_FAULTS, Fault, SlowLinks
+from chaos.world import Address
 
 FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS | {SlowLinks}
 """The faults that their links support."""

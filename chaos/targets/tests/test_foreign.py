@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from chaos.means import guard, leftovers
-from chaos.means.links import joined
 from chaos.means.ports import free_ports
 from chaos.targets import parse_target
 from chaos.targets.clusters import probe
@@ -40,6 +39,7 @@ from chaos.values.faults import (
     Split,
 )
 from chaos.values.protocols import Cluster, SizedTarget, TargetError
+from chaos.world import joined
 
 WAIT_S = 180.0
 SSL = 'security.protocol = "SSL"\n'

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from chaos.means.links import Address
 from chaos.targets import parse_target
 from chaos.targets.clusters import probe
 from chaos.values.faults import DropPackets, Heal, NarrowLinks, SlowLinks
 from chaos.values.protocols import TargetError
+from chaos.world import Address
 
 WAIT_S = 180.0
 

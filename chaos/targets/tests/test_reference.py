@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from chaos.means.connection import WireError
-from chaos.means.links import Address
 from chaos.targets import parse_target
 from chaos.targets.clusters import probe
 from chaos.values.faults import CutClients, CutLink, DelayAnswers, Heal, Kill, Pause
 from chaos.values.protocols import Cluster, TargetError
+from chaos.world import Address
 
 pytestmark = pytest.mark.needs("toxiproxy")
 WAIT_S = 180.0

@@ -9,11 +9,11 @@ from random import Random
 import pytest
 
 from chaos.means.connection import WireError
-from chaos.means.links import Address
 from chaos.targets.clusters import probe, roles
 from chaos.targets.clusters.probe import PartitionView
 from chaos.values.faults import Node
 from chaos.values.protocols import TargetError
+from chaos.world import Address
 
 
 class ThreeNodes:

@@ -16,6 +16,7 @@ from chaos.clients.reference.client import ReferenceFactory
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawFactory
 from chaos.means.ports import free_ports
+from chaos.means.real_world import REAL_WORLD
 from chaos.record.run_directory import Scenario
 from chaos.run.runner import run
 from chaos.targets import parse_target
@@ -129,18 +130,20 @@ def cluster(owner: Owner, tmp_path: Path) -> Iterator[Cluster]:
 )
 def test_every_client_gets_in(factory: type[ConfluentFactory], cluster: Cluster) -> None:
     topic = f"t-{factory.__name__}"
-    admin = Admin(cluster.bootstrap)
-    admin.create_topics([TopicSpec(topic, 1)], 1, WAIT_S)
+    admin = Admin(REAL_WORLD, cluster.bootstrap)
+    REAL_WORLD.run(admin.create_topics([TopicSpec(topic, 1)], 1, WAIT_S))
     admin.close()
-    made: ClientFactory = factory(NONCE)
+    made: ClientFactory = factory(REAL_WORLD, NONCE)
     sender = made(cluster.bootstrap, 0, ClientSettings(acks=-1))
-    sent = sender.perform(Send(topic, 0, (1, 2, 3)))
-    sender.close()
+    sent = REAL_WORLD.run(sender.perform(Send(topic, 0, (1, 2, 3))))
+    REAL_WORLD.run(sender.close())
     assert sent.outcome is Outcome.OK, (sent.error, sent.detail)
-    for reader in (made, RawFactory(NONCE)):
+    for reader in (made, RawFactory(REAL_WORLD, NONCE)):
         client = reader(cluster.bootstrap, 1, ClientSettings())
-        whole = client.perform(ReadAll(((topic, 0),), raw=isinstance(reader, RawFactory)))
-        client.close()
+        whole = REAL_WORLD.run(
+            client.perform(ReadAll(((topic, 0),), raw=isinstance(reader, RawFactory)))
+        )
+        REAL_WORLD.run(client.close())
         assert [record.value for record in whole.records if record.value] == [1, 2, 3]
 
 
@@ -172,15 +175,15 @@ def test_a_run_tells_no_secret(owner: Owner, tmp_path: Path) -> None:
 def test_a_guest_touches_nothing_of_others_and_leaves_nothing(owner: Owner, tmp_path: Path) -> None:
     """The owner has topics of the names that the workload and the storm would take."""
     theirs = {"appends", *(f"storm-{number}" for number in range(1, 200))}
-    admin = Admin(f"127.0.0.1:{owner.admin}")
-    admin.create_topics([TopicSpec(name, 1) for name in sorted(theirs)], 1, WAIT_S)
-    ids = admin.topic_ids()
+    admin = Admin(REAL_WORLD, f"127.0.0.1:{owner.admin}")
+    REAL_WORLD.run(admin.create_topics([TopicSpec(name, 1) for name in sorted(theirs)], 1, WAIT_S))
+    ids = REAL_WORLD.run(admin.topic_ids())
     for seed in (1, 2):
         scenario = Scenario(str(owner.describe()), "appends", "admin-storm", 1, 3.0, seed)
         result = run(scenario, tmp_path, progress=False)
         assert result.counts["records_acknowledged"] > 0
         assert not result.problems
-    assert admin.topic_ids() == ids
+    assert REAL_WORLD.run(admin.topic_ids()) == ids
     admin.close()
 
 
