@@ -14,6 +14,7 @@ from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.dynamic import config_in_force
 from reference_impl.core.controller.activation import activate
 from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.features import check_levels
 from reference_impl.core.controller.image.metadata_delta import MetadataDelta, Part
 from reference_impl.core.controller.image.metadata_image import (
     BROKER_RESOURCE,
@@ -97,6 +98,7 @@ class Broker:
         self._is_built, self._delta = False, MetadataDelta(self.image)
         self.metadata.listen(self._take_committed)
         self.metadata.replay()
+        check_levels(self.image)
         strays = stray_directories.set_aside(
             storage, directory, self.image.topics, self.random_uuid
         )
@@ -211,7 +213,9 @@ class Broker:
 
     def _serve_partitions(self, delta: MetadataDelta) -> None:
         for topic_id, indexes in delta.partitions.items():
-            self.replicas.serve(self.image.topics_by_id[topic_id], indexes)
+            topic = self.image.topics_by_id[topic_id]
+            own = [i for i in indexes if self.node_id in topic.partitions[i].replicas]
+            self.replicas.serve(topic, own)
 
     def _note_new_topics(self, delta: MetadataDelta) -> None:
         if delta.new_topics:

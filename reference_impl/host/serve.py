@@ -22,6 +22,7 @@ from typing import cast
 from reference_impl.bugs import BUGS
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.controller.features import UnsupportedLevel
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.directories.checkpoints import BadCheckpoint
 from reference_impl.core.log.directories.data_directory import WrongDirectory
@@ -48,6 +49,7 @@ CANNOT_START = (
     Malformed,
     OSError,
     StorageError,
+    UnsupportedLevel,
     WrongDirectory,
 )
 ADVICE: dict[type[Exception], str] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
 from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.features import first_levels
 from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE
 from reference_impl.core.controller.records import config_record, new_leadership
 from reference_impl.wire import Struct, definition
@@ -15,7 +16,11 @@ from reference_impl.wire import Struct, definition
 def activate(controller: Controller) -> None:
     """Write what a new cluster begins with, and begin a new leadership of each
     partition."""
-    records = [*_first_records(controller), *_new_leaderships(controller)]
+    records = [
+        *first_levels(controller.image),
+        *_first_configs(controller),
+        *_new_leaderships(controller),
+    ]
     if controller.is_in_transaction:
         reason = "a controller failed before it ended the transaction"
         records.insert(0, definition("AbortTransactionRecord").new(reason=reason))
@@ -23,8 +28,8 @@ def activate(controller: Controller) -> None:
         controller.write(records)
 
 
-def _first_records(controller: Controller) -> list[Struct]:
-    """Return the first record of a new cluster: min.insync.replicas for all brokers.
+def _first_configs(controller: Controller) -> list[Struct]:
+    """Return the first configuration of a new cluster: min.insync.replicas for all brokers.
 
     With eligible leader replicas it is the cluster's, not a broker's (KIP-966).
     """
@@ -40,5 +45,6 @@ def _new_leaderships(controller: Controller) -> list[Struct]:
     return [
         new_leadership(topic.topic_id, index, controller.node_id)
         for topic in controller.image.topics.values()
-        for index in sorted(topic.partitions)
+        for index, partition in sorted(topic.partitions.items())
+        if controller.node_id in partition.replicas
     ]

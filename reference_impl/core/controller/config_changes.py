@@ -17,6 +17,7 @@ from reference_impl.core.configs.group import check_group_configs
 from reference_impl.core.configs.keys import BadConfig, ConfigKey
 from reference_impl.core.configs.topic import TOPIC_CONFIGS, check_topic_configs
 from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.features import ELIGIBLE_REPLICAS
 from reference_impl.core.controller.image.metadata_image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -66,7 +67,8 @@ def change_to(
         raise Refused(resource.code_of_bad_value, str(error)) from None
     # DEDUPLICATE: what has that value already needs no record.
     before = resource.overrides
-    if resource.resource_type == BROKER_RESOURCE:
+    eligible_replicas = controller.image.features.get(ELIGIBLE_REPLICAS, 0)
+    if resource.resource_type == BROKER_RESOURCE and eligible_replicas > 0:
         _keep_min_insync_replicas(resource.name, before, after)
     records = [
         config_record(resource.resource_type, resource.name, key, after.get(key))

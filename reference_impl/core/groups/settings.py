@@ -7,6 +7,7 @@ from collections.abc import Callable
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.group import group_setting
 from reference_impl.core.configs.keys import split_list
+from reference_impl.core.controller.features import GROUPS
 from reference_impl.core.controller.image.metadata_image import MetadataImage
 
 
@@ -30,8 +31,10 @@ class GroupSettings:
 
     @property
     def serves_consumer_groups(self) -> bool:
-        """Return whether the consumer protocol is enabled
-        (group.coordinator.rebalance.protocols)."""
+        """Return whether the consumer protocol is enabled (group.version,
+        group.coordinator.rebalance.protocols)."""
+        if self._image.features.get(GROUPS, 0) < 1:
+            return False
         protocols = self._config().text("group.coordinator.rebalance.protocols")
         return "consumer" in split_list(protocols)
 

@@ -7,28 +7,13 @@ import re
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.features import SUPPORTED
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
 
 RESPONSE = definition("ApiVersionsResponse")
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-METADATA_VERSION = 30
-"""4.3-IV0, whose metadata records this broker writes."""
-TRANSACTION_VERSION = 2
-"""An epoch for each transaction, and partitions that are added by writing to them (KIP-890)."""
-GROUP_VERSION = 1
-"""Consumer groups (KIP-848)."""
-ELR_VERSION = 1
-"""Eligible leader replicas (KIP-966): with one replica no other is ever eligible."""
-FEATURES = {
-    "eligible.leader.replicas.version": (0, ELR_VERSION),
-    "group.version": (0, GROUP_VERSION),
-    "metadata.version": (METADATA_VERSION, METADATA_VERSION),
-    "transaction.version": (0, TRANSACTION_VERSION),
-}
-"""The lowest and highest level of each; the highest is in force. What is not here, such as
-share.version, a client must not use."""
 SOFTWARE_TOLD_SINCE = 3
 LOWEST_LEVEL_0_SINCE = 4
 
@@ -57,7 +42,7 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
             request.body.client_software_version,
         )
     # RESPOND
-    body = RESPONSE.new(finalized_features_epoch=broker.image.end_offset)
+    body = RESPONSE.new(finalized_features_epoch=broker.image.end_offset - 1)
     for key, api in sorted(broker.apis.items()):
         least = api.min_version
         if api.advertised_min_version is not None:
@@ -65,7 +50,7 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
         body.api_keys.append(row(key, least, api.max_version))
     body.supported_features = [
         RESPONSE.struct("SupportedFeatureKey", name=name, min_version=least, max_version=most)
-        for name, (least, most) in FEATURES.items()
+        for name, (least, most) in SUPPORTED.items()
         # [Modified in v4: KIP-1022] Clients of older versions cannot read a lowest level of 0.
         if least > 0 or request.api_version >= LOWEST_LEVEL_0_SINCE
     ]
@@ -73,7 +58,8 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
         RESPONSE.struct(
             "FinalizedFeatureKey", name=name, min_version_level=level, max_version_level=level
         )
-        for name, (_, level) in FEATURES.items()
+        for name, level in sorted(broker.image.features.items())
+        if name in SUPPORTED
     ]
     yield Respond(request, body)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
+from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.replaying import replaying
 from reference_impl.core.quorum.metadata_transactions import Committed, MetadataTransactions
 from reference_impl.wire import (
+    Malformed,
     Record,
     RecordBatch,
     Struct,
@@ -27,6 +29,8 @@ TOPIC_ID = UUID(int=1)
 """Uuid.METADATA_TOPIC_ID: reserved, the same in every cluster."""
 
 
+LEADER_CHANGE = 2
+"""ControlRecordType: each leader of the quorum begins its epoch with one."""
 Listener = Callable[[Committed], None]
 
 
@@ -38,6 +42,12 @@ class MetadataLog:
         last = self.log.latest_epoch
         self.epoch = 1 if last is None else last + 1
         """The epoch of this leader: each start is another leader."""
+        if self.log.log_start_offset > 0:
+            raise CorruptLog(
+                self.log.directory,
+                f"the log begins at offset {self.log.log_start_offset}: what came before is in a"
+                " snapshot, which this version does not read",
+            )
         self._listeners: list[Listener] = []
         self._uncommitted: list[Committed] = []
         self._transactions = MetadataTransactions()
@@ -95,14 +105,25 @@ class MetadataLog:
         for data in self.log.batches():
             batch = RecordBatch.decode(data)[0]
             with replaying(self.log.directory, batch.base_offset):
-                records = [
-                    decode_metadata_record(record.value)[1]
-                    for record in batch.records
-                    if record.value is not None
-                ]
+                records = _control(batch) if batch.is_control else _metadata(batch)
             yield Committed(records, batch.base_offset, batch.base_offset + len(batch.records))
 
     def _tell(self, committed: Committed) -> None:
         committed = self._transactions.take(committed)
         for listener in self._listeners:
             listener(committed)
+
+
+def _metadata(batch: RecordBatch) -> list[Struct]:
+    values = [record.value for record in batch.records]
+    return [decode_metadata_record(value)[1] for value in values if value is not None]
+
+
+def _control(batch: RecordBatch) -> list[Struct]:
+    """Return no record: who led the quorum is past. Raise Malformed for one that changes what the
+    voters are, or how they work (ControlRecordType.java)."""
+    for record in batch.records:
+        kind = int.from_bytes((record.key or b"")[2:4], "big")
+        if kind != LEADER_CHANGE:
+            raise Malformed(f"control record type {kind} is unknown", message="metadata record")
+    return []

@@ -40,7 +40,7 @@ def replayed(*batches: list[Struct]) -> World:
 
 def topic_records(world: World, name: str) -> list[Struct]:
     topic_id = world.node.broker.random_uuid()
-    return [new_topic(name, topic_id), new_partition(topic_id, 0, [0])]
+    return [new_topic(name, topic_id), new_partition(topic_id, 0, [1])]
 
 
 def test_each_part_is_acted_upon_or_looked_up() -> None:
@@ -112,7 +112,7 @@ def test_a_node_puts_what_it_replays_in_force_at_once(monkeypatch: pytest.Monkey
 def test_a_topic_that_was_made_and_removed_is_in_no_delta() -> None:
     topic_id = World().node.broker.random_uuid()
     delta = MetadataDelta(MetadataImage())
-    delta.apply([new_topic("t", topic_id), new_partition(topic_id, 0, [0])], 2)
+    delta.apply([new_topic("t", topic_id), new_partition(topic_id, 0, [1])], 2)
     delta.apply([removed_topic(topic_id)], 3)
     assert not (delta.new_topics or delta.removed_topics or delta.partitions)
     assert delta.image.end_offset == 3

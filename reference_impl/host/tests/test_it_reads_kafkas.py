@@ -12,11 +12,15 @@ from conformance.cases.offsets.offsets import commit
 from conformance.clients.transactions import Producer, committed_values, wait_until_ended
 from conformance.target.examination import advertised_versions
 from conformance.wire import Wire, batch
+from reference_impl.core.controller.features import METADATA, SUPPORTED, check_levels
+from reference_impl.core.controller.image.metadata_delta import MetadataDelta
+from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.log.directories.checkpoints import read_topic_id
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES
+from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.host.disk import Disk
 from reference_impl.wire import Compression, RecordBatch, decode_record, read_header
 
@@ -125,6 +129,22 @@ def test_producers_and_transactions_are_known(written: Written) -> None:
     ]
     assert values == [b"kept", b"dropped", b"kept too", b"open"]
     assert written.committed == [b"kept", b"kept too"]
+
+
+def test_the_metadata_are_understood(written: Written) -> None:
+    metadata = MetadataLog(written.directory, 0)
+    delta = MetadataDelta(MetadataImage())
+    metadata.listen(lambda committed: delta.apply(committed.records, committed.end_offset))
+    metadata.replay()
+    image = delta.image
+    check_levels(image)
+    assert image.features[METADATA] == SUPPORTED[METADATA][1]
+    assert image.topics[written.plain.name].configs == {"segment.ms": "60000"}
+    for topic in (written.plain, written.in_transactions):
+        assert image.topics[topic.name].topic_id == topic.id
+    assert image.topics.keys() >= INTERNAL.keys()
+    assert image.next_producer_id > 0
+    assert image.end_offset == metadata.end_offset
 
 
 @pytest.mark.parametrize("topic", INTERNAL)

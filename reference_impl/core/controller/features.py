@@ -1,0 +1,52 @@
+"""The features of a cluster: which levels this version can work at, and which a new cluster has.
+
+Source: KIP-584, KIP-1022 (features whose lowest level is 0); MetadataVersion.java, Feature.java,
+KRaftVersion.java.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.wire import Struct, definition
+
+METADATA, GROUPS, TRANSACTIONS = "metadata.version", "group.version", "transaction.version"
+ELIGIBLE_REPLICAS = "eligible.leader.replicas.version"
+
+SUPPORTED: dict[str, tuple[int, int]] = {
+    ELIGIBLE_REPLICAS: (0, 1),  # KIP-966: with one replica no other is ever eligible
+    GROUPS: (0, 1),  # KIP-848
+    "kraft.version": (0, 0),  # KIP-853: the voters do not change here
+    METADATA: (30, 30),  # 4.3-IV0, whose metadata records this version writes
+    TRANSACTIONS: (0, 2),  # KIP-890: an epoch for each, partitions added by writing to them
+}
+"""The lowest and the highest level of each. What is not here, such as share.version, a client must
+not use, whatever its level."""
+
+
+class UnsupportedLevel(Exception):
+    """The cluster works at a level that this version does not know; nothing was changed."""
+
+
+def check_levels(image: MetadataImage) -> None:
+    """Raise UnsupportedLevel unless this version can work at the levels in force."""
+    for name, (lowest, highest) in SUPPORTED.items():
+        level = image.features.get(name)
+        if level is not None and not lowest <= level <= highest:
+            raise UnsupportedLevel(
+                f"the data directory belongs to a cluster at {name} {level}, and this version works"
+                f" at {lowest} to {highest}; start the version that wrote it, or another directory"
+            )
+
+
+def first_levels(image: MetadataImage) -> list[Struct]:
+    """Return the records that set each feature to its highest level, unless the cluster has levels
+    already. Earlier versions of this project wrote none."""
+    if METADATA in image.features:
+        return []
+    # Kafka begins with metadata.version, which says how to read the rest.
+    names = sorted(SUPPORTED, key=lambda name: (name != METADATA, name))
+    return [
+        definition("FeatureLevelRecord").new(name=name, feature_level=SUPPORTED[name][1])
+        for name in names
+        if SUPPORTED[name][1] > 0
+    ]

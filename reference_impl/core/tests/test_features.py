@@ -1,0 +1,137 @@
+"""The levels of features: records of the metadata log decide, not this version's constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reference_impl.core.controller import activation
+from reference_impl.core.controller.features import (
+    ELIGIBLE_REPLICAS,
+    GROUPS,
+    METADATA,
+    SUPPORTED,
+    TRANSACTIONS,
+    UnsupportedLevel,
+)
+from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.quorum import metadata_log
+from reference_impl.core.tests.world import START_MS, World
+from reference_impl.wire import (
+    ApiKey,
+    ErrorCode,
+    Record,
+    RecordBatch,
+    Struct,
+    definition,
+    read_header,
+    request_definition,
+)
+
+CONTROL_BIT = 1 << 5
+HIGHEST = {name: highest for name, (_, highest) in SUPPORTED.items() if highest > 0}
+
+
+def level(name: str, value: int) -> Struct:
+    return definition("FeatureLevelRecord").new(name=name, feature_level=value)
+
+
+def finalized(world: World) -> dict[str, int]:
+    answer = world.call(
+        ApiKey.API_VERSIONS, 4, client_software_name="test", client_software_version="1"
+    )
+    assert answer.finalized_features_epoch == world.node.broker.image.end_offset - 1
+    return {row.name: row.max_version_level for row in answer.finalized_features}
+
+
+def test_a_new_cluster_begins_with_its_levels_once() -> None:
+    world = World()
+    assert finalized(world) == world.node.broker.image.features == HIGHEST
+    before = world.node.broker.metadata.end_offset
+    world.restart()
+    assert (finalized(world), world.node.broker.metadata.end_offset) == (HIGHEST, before)
+
+
+def test_a_directory_without_levels_gets_them_at_the_next_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(activation, "first_levels", lambda image: [])
+    world = World()
+    assert finalized(world) == {}
+    monkeypatch.undo()
+    world.kill()
+    assert finalized(world) == HIGHEST
+    world.kill()
+    assert finalized(world) == HIGHEST
+
+
+def test_levels_are_answered_as_the_log_has_them() -> None:
+    world = World()
+    world.node.broker.controller.write([level(TRANSACTIONS, 1), level("share.version", 1)])
+    expected = {**HIGHEST, TRANSACTIONS: 1}
+    assert finalized(world) == expected, "share.version is not served"
+    world.kill()
+    assert finalized(world) == expected
+    world.node.broker.controller.write([level(TRANSACTIONS, 0)])
+    assert TRANSACTIONS not in finalized(world)
+
+
+@pytest.mark.parametrize("wrong", [29, 31])
+def test_a_level_that_is_unknown_stops_the_node_before_it_changes_anything(wrong: int) -> None:
+    world = World()
+    metadata = world.node.broker.metadata
+    metadata.append([level(METADATA, wrong)], START_MS)
+    before = metadata.end_offset
+    with pytest.raises(UnsupportedLevel, match=f"at {METADATA} {wrong}, .* works at 30 to 30"):
+        world.kill()
+    assert metadata.log.log_end_offset == before
+
+
+def test_without_group_version_there_are_no_consumer_groups() -> None:
+    world = World()
+    world.node.broker.controller.write([level(GROUPS, 0)])
+    fields: dict[str, Any] = {
+        "group_id": "g",
+        "member_id": "m",
+        "member_epoch": 0,
+        "rebalance_timeout_ms": 1000,
+    }
+    answer = world.call(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, **fields)
+    assert ErrorCode(answer.error_code) is ErrorCode.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize("elr", [0, 1])
+def test_min_insync_replicas_is_the_clusters_with_eligible_replicas_alone(elr: int) -> None:
+    world = World()
+    world.node.broker.controller.write([level(ELIGIBLE_REPLICAS, elr)])
+    of = request_definition(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    row = of.struct("AlterableConfig", name="min.insync.replicas", config_operation=0, value="1")
+    resource = of.struct("AlterConfigsResource", resource_type=4, resource_name="1", configs=[row])
+    answer = world.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=[resource])
+    expected = ErrorCode.INVALID_CONFIG if elr else ErrorCode.NONE
+    assert ErrorCode(answer.responses[0].error_code) is expected
+
+
+def append_control(world: World, kind: int) -> None:
+    """Append a control record as Raft writes them: the key has a version and a type."""
+    record = Record(b"\0\0", (0).to_bytes(2, "big") + kind.to_bytes(2, "big"))
+    data = bytearray(RecordBatch([record], attributes=CONTROL_BIT).encode())
+    log = world.node.broker.metadata.log
+    log.append(data, read_header(data), log.latest_epoch or 0, START_MS)
+
+
+def test_the_leaders_of_the_past_say_nothing() -> None:
+    world = World()
+    append_control(world, metadata_log.LEADER_CHANGE)
+    world.create_topic("t")
+    world.kill()
+    assert world.node.broker.image.topics.keys() == {"t"}
+
+
+@pytest.mark.parametrize("kind", [3, 5, 6])
+def test_other_control_records_stop_the_node(kind: int) -> None:
+    world = World()
+    append_control(world, kind)
+    with pytest.raises(CorruptLog, match=f"control record type {kind} is unknown"):
+        world.kill()
