@@ -9,11 +9,11 @@ request has no answer the client library begins as it does by its own, and the r
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chaos.values.protocols import GroupProtocol, GroupSettings
+from chaos.world import World
 from linearizability.history import F
 
 Row = Mapping[str, Any]
@@ -47,8 +47,9 @@ def member_times(group: GroupSettings) -> dict[str, Any]:
 class MembershipRows:
     """The rows of one member that no completion has handed over yet."""
 
-    def __init__(self, settings: Row) -> None:
+    def __init__(self, world: World, settings: Row) -> None:
         """Begin with none; settings: `group_settings`."""
+        self._world = world
         self._settings = settings
         self._rows: list[Row] = []
         self._owned: set[Place] = set()
@@ -100,5 +101,7 @@ class MembershipRows:
     def _note(self, f: F, place: Place | None, columns: Row) -> None:
         topic, partition = place or (None, None)
         row = {"f": f.value, "topic": topic, "partition": partition, **columns}
-        now_ns = time.monotonic_ns()  # often during an operation before the one that tells it
+        now_ns = (
+            self._world.monotonic_ns()
+        )  # often during an operation before the one that tells it
         self._rows.append(row | {"t_invoke_ns": now_ns, "t_complete_ns": now_ns})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,10 +13,10 @@ Row = Mapping[str, Any]
 
 
 def init_producer_row(
-    settings: ClientSettings, producer_id: int | None = None, epoch: int | None = None
+    now_ns: int, settings: ClientSettings, producer_id: int | None = None, epoch: int | None = None
 ) -> Row:
     """Return the row of an InitProducerId that was answered; a client library may hide the answer.
-    Its time is now, since fencing is in force by then at the latest."""
+    now_ns: by the monotonic clock, since fencing is in force by then at the latest."""
     timeout = {"transaction.timeout.ms": str(settings.transaction_timeout_ms)}
     told = json.dumps(timeout) if settings.transactional else None
     return {
@@ -27,14 +26,14 @@ def init_producer_row(
         "producer_id": producer_id,
         "producer_epoch": epoch,
         "settings": told,
-        "t_complete_ns": time.monotonic_ns(),
+        "t_complete_ns": now_ns,
     }
 
 
 def answered(
-    rows: Iterable[Row], outcome: Outcome, error: str | None = None
+    now_ns: int, rows: Iterable[Row], outcome: Outcome, error: str | None = None
 ) -> Sequence[Mapping[str, Any]]:
     """Return the rows of offsets with the outcome of TxnOffsetCommit and, if that is OK, the
     current time as their completion."""
-    now = {"t_complete_ns": time.monotonic_ns()} if outcome is Outcome.OK else {}
+    now = {"t_complete_ns": now_ns} if outcome is Outcome.OK else {}
     return [{**row, "type": outcome.value, "error": error, **now} for row in rows]

@@ -8,8 +8,7 @@ that are not ours are not varied.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -80,12 +79,12 @@ class Variety:
             compression=codec if settings.compression == "none" else settings.compression,
         )
 
-    def dresser(self, process: int, times: bool) -> Dresser:
+    def dresser(self, process: int, times: bool, wall_ns: Callable[[], int]) -> Dresser:
         """Return the function that adds key, headers and timestamps to the sends of a process;
-        times: it may set timestamps."""
+        times: it may set timestamps. wall_ns: the time."""
         rng = Random(f"{self.seed}:dress:{process}")
         dresses, sets_times = rng.random() < 0.4, times and rng.random() < 0.3
-        return Dresser(rng, self.clients and dresses, self.clients and sets_times)
+        return Dresser(rng, self.clients and dresses, self.clients and sets_times, wall_ns)
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,7 @@ class Dresser:
     rng: Random
     dresses: bool
     sets_times: bool
+    wall_ns: Callable[[], int]
 
     def dress(self, operation: Operation) -> Operation:
         """Return the operation, a send as it shall be."""
@@ -105,7 +105,7 @@ class Dresser:
         if self.dresses and not filling:
             filling = tuple(self.rng.randrange(FILLING_MAX) for _ in range(count))
         if self.sets_times and not timestamps:
-            now_ms = time.time_ns() // 1_000_000
+            now_ms = self.wall_ns() // 1_000_000
             timestamps = tuple(
                 now_ms + self.rng.randint(-JITTER_MS, JITTER_MS) for _ in range(count)
             )

@@ -277,7 +277,7 @@ async def act(shared: Shared, workload: Workload, process: int, factory: ClientF
     settings = shared.variety.of_client(process, workload.settings(process))
     actor = Actor(shared, process, settings, factory)
     times_matter = any(topic.config for topic in workload.topics())
-    dresser = shared.variety.dresser(process, times=not times_matter)
+    dresser = shared.variety.dresser(process, not times_matter, shared.world.wall_ns)
     operations = workload.operations(process, rng)
     try:
         operation = next(operations)
@@ -288,14 +288,16 @@ async def act(shared: Shared, workload: Workload, process: int, factory: ClientF
                 break
             if isinstance(operation, Idle):
                 await shared.stop.wait(operation.seconds)
-                operation = operations.send(Completion(Outcome.OK))
+                idled = Completion(Outcome.OK, ended_s=shared.world.monotonic())
+                operation = operations.send(idled)
                 continue
             completion = await actor.perform(dresser.dress(operation))
             if completion.broken:
                 await shared.stop.wait(PAUSE_AFTER_BROKEN_S)
             elif completion.outcome is not Outcome.OK:
                 await shared.stop.wait(PAUSE_AFTER_FAILURE_S)
-            operation = operations.send(completion)
+            ended = replace(completion, ended_s=shared.world.monotonic())
+            operation = operations.send(ended)
         await shared.healed.wait()
         if not shared.abandoned.is_set():
             await actor.settle()

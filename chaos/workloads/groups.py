@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
@@ -38,15 +37,24 @@ POLLS_PER_LIFE = 100
 
 
 class _Eras:
-    """The restless and calm times of a process, from its first operation on."""
+    """The restless and calm times of a process, from the end of its first operation on."""
 
     def __init__(self) -> None:
-        self._begun = time.monotonic()
+        self._begun_s: float | None = None
+        self._now_s = 0.0
+
+    def noted(self, completion: Completion) -> Completion:
+        """Return the completion, whose end is the time from now on."""
+        self._now_s = completion.ended_s
+        if self._begun_s is None:
+            self._begun_s = self._now_s
+        return completion
 
     @property
     def calm_s(self) -> float:
         """How long it has been calm, below 0 in a restless time."""
-        return (time.monotonic() - self._begun) % (RESTLESS_S + CALM_S) - RESTLESS_S
+        begun_s = self._now_s if self._begun_s is None else self._begun_s
+        return (self._now_s - begun_s) % (RESTLESS_S + CALM_S) - RESTLESS_S
 
 
 class _Groups:
@@ -121,7 +129,7 @@ class _Groups:
             polls = rng.randint(self.polls_per_life // 2, self.polls_per_life * 3 // 2)
             crashes = rng.random() < self.crash_share
             yield from self._ask(rng)
-            completion = yield Subscribe((self.name,))
+            completion = eras.noted((yield Subscribe((self.name,))))
             absent_after = polls - rng.randrange(self.polls_per_life // 2)
             absent_after = absent_after if rng.random() < self.absent_share else -1
             while (polls > 0 or eras.calm_s > 0) and not completion.broken:
@@ -130,21 +138,21 @@ class _Groups:
                     break
                 if polls == absent_after and eras.calm_s < 0:
                     absent_after = -1
-                    yield Idle(ABSENT_S)
+                    eras.noted((yield Idle(ABSENT_S)))
                     if commits_itself and completion.records:  # as if nothing had happened
                         yield CommitOffsets()
-                completion = yield Poll(max_records=self.records_per_poll_max)
+                completion = eras.noted((yield Poll(max_records=self.records_per_poll_max)))
                 # One that is full took no time: where there is a backlog, lives would be short.
                 is_full = len(completion.records) == self.records_per_poll_max
                 polls -= not is_full and eras.calm_s < 0
                 has_read = completion.outcome is Outcome.OK and completion.records
                 if commits_itself and has_read and rng.random() < self.commit_share:
-                    completion = yield CommitOffsets()
+                    completion = eras.noted((yield CommitOffsets()))
                     yield from self._ask(rng)
             if not completion.broken:
-                yield Crash() if crashes else Leave()
+                eras.noted((yield Crash() if crashes else Leave()))
             while is_deserter and eras.calm_s > SETTLED_S:
-                yield next(meanwhile)
+                eras.noted((yield next(meanwhile)))
             for _ in range(self.sends_between_lives):
                 yield next(meanwhile)
 

@@ -66,6 +66,11 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("chaos/nemeses/stop.py", "import chaos.sim\n", "yet imports chaos.sim"),
         ("reference_impl/core/a.py", "from ..host import disk\n", "imports reference_impl.host"),
         ("reference_impl/core/b.py", "import time\n", "no world of its own, yet imports time"),
+        (
+            "chaos/run/workers.py",
+            "import threading\n",
+            "chaos.run.workers must run in virtual time, too (chaos.world), yet imports threading",
+        ),
         ("reference_impl/core/c.py", "def f():\n    from os import path\n", "yet imports os"),
         ("ci/a.py", "from chaos.tests import storms\n", "imports no test, yet ci.a imports"),
         ("chaos/tests/test_x.py", "from ci import doctor\n", "nobody imports ci"),

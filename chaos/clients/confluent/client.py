@@ -99,7 +99,7 @@ class ConfluentClient:
         }
         self._member: ConfluentMember | None = None
         if settings.group is not None:
-            member = ConfluentMember(bootstrap, settings, settings.group, nonce)
+            member = ConfluentMember(world, bootstrap, settings, settings.group, nonce)
             self._member = member
             self._performers |= {
                 Subscribe: member.subscribe,
@@ -209,7 +209,7 @@ class ConfluentClient:
             if not self._initialised:
                 producer.init_transactions(INIT_TIMEOUT_S)
                 self._initialised = True
-                told = (init_producer_row(self._settings),)
+                told = (init_producer_row(self._world.monotonic_ns(), self._settings),)
             producer.begin_transaction()
             if self._member is not None:
                 self._member.begin()
@@ -240,16 +240,18 @@ class ConfluentClient:
             )
         except TimeoutError as late:
             self._producer = None  # the call keeps it, perhaps for ever; the next one fences it
-            told = answered(offsets, Outcome.INFO, "_TIMED_OUT")
+            told = answered(self._world.monotonic_ns(), offsets, Outcome.INFO, "_TIMED_OUT")
             return Completion(Outcome.INFO, (), "_TIMED_OUT", str(late), broken=True, told=told)
         except KafkaException as raised:
             error: KafkaError = raised.args[0]
             name, broken = name_of(error), error.fatal()
-            told = answered(offsets, Outcome.INFO, name)
+            told = answered(self._world.monotonic_ns(), offsets, Outcome.INFO, name)
             return Completion(end_outcome(name), (), name, error.str(), broken, told=told)
         if refused is not None:
             return Completion(Outcome.FAIL, (), "_STATE", refused)
-        return Completion(Outcome.OK, told=answered(offsets, Outcome.OK))
+        return Completion(
+            Outcome.OK, told=answered(self._world.monotonic_ns(), offsets, Outcome.OK)
+        )
 
     def _abort(self, _: Abort) -> Completion:
         completion = self._end(lambda producer, timeout_s: producer.abort_transaction(timeout_s))

@@ -44,6 +44,7 @@ from chaos.values.protocols import (
     Record,
     Subscribe,
 )
+from chaos.world import World
 from linearizability.history import F
 
 MORE_RECORDS_S = 0.05
@@ -57,7 +58,12 @@ class ConfluentMember:
     """One membership after the other of one process, in one group."""
 
     def __init__(
-        self, bootstrap: str, settings: ClientSettings, group: GroupSettings, nonce: bytes
+        self,
+        world: World,
+        bootstrap: str,
+        settings: ClientSettings,
+        group: GroupSettings,
+        nonce: bytes,
     ) -> None:
         self._config = member_config(bootstrap, settings.isolation.value, group)
         self._nonce = nonce
@@ -68,7 +74,7 @@ class ConfluentMember:
             group.protocol is GroupProtocol.CONSUMER or group.assignor == COOPERATIVE
         )
         self._rebalanced = False
-        self._rows = MembershipRows(self._settings)
+        self._rows = MembershipRows(world, self._settings)
         self._held: Message | None = None
         """A record that came with a new assignment, before records of the old one were
         delivered."""

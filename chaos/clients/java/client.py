@@ -98,7 +98,7 @@ class JavaClient:
             Poll: self._poll,
         }
         if settings.group is not None:
-            member = JavaMember(settings.group, self._ask, self._open_member, self._record)
+            member = JavaMember(world, settings.group, self._ask, self._open_member, self._record)
             self._performers |= {
                 Subscribe: member.subscribe,
                 Poll: member.poll,
@@ -171,7 +171,7 @@ class JavaClient:
                 outcome, detail = begin_outcome(error), answer["detail"]
                 return Completion(outcome, (), error, detail, broken=True, told=told)
             if not self._initialised:
-                told = (init_producer_row(self._settings),)
+                told = (init_producer_row(self._world.monotonic_ns(), self._settings),)
             self._initialised = True
         return Completion(Outcome.OK, told=told)
 

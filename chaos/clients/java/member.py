@@ -30,6 +30,7 @@ from chaos.values.protocols import (
     Record,
     Subscribe,
 )
+from chaos.world import World
 
 ASSIGNORS = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -69,6 +70,7 @@ class JavaMember:
 
     def __init__(
         self,
+        world: World,
         group: GroupSettings,
         ask: Ask,
         make: Callable[[], None],
@@ -76,7 +78,7 @@ class JavaMember:
     ) -> None:
         """make: a new consumer, in place of the last."""
         self._settings = group_settings(group)
-        self._rows = MembershipRows(self._settings)
+        self._rows = MembershipRows(world, self._settings)
         self._ask = ask
         self._make = make
         self._record_of = record_of

@@ -7,7 +7,6 @@ while it performs an operation."""
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from itertools import count
@@ -79,7 +78,7 @@ class ReferenceClient:
         self._loop = asyncio.new_event_loop()
         self._producer: Producer | None = None
         self._consumer: Consumer | None = None
-        self._member = ReferenceMember(settings.group, self._open_member, self._record)
+        self._member = ReferenceMember(world, settings.group, self._open_member, self._record)
         self._initialised = False
         self._performers: dict[
             type[Operation], Callable[[Any], Coroutine[Any, Any, Completion]]
@@ -139,7 +138,9 @@ class ReferenceClient:
 
     def _delivered(self, send: Send, value: int, sent: RecordMetadata) -> Record:
         offset = sent.offset if sent.offset >= 0 else None  # -1: acks=0, or a duplicate
-        return Record(send.topic, send.partition, value, offset, t_complete_ns=time.monotonic_ns())
+        return Record(
+            send.topic, send.partition, value, offset, t_complete_ns=self._world.monotonic_ns()
+        )
 
     def _failed(self, send: Send, value: int, error: ClientError) -> Record:
         # Only a SendError has had attempts; other errors are refused by the call itself.
@@ -148,7 +149,7 @@ class ReferenceClient:
             send_outcome(error.name, single_attempt=attempts == 1) if attempts else Outcome.FAIL
         )
         return Record(
-            send.topic, send.partition, value, None, outcome, error.name, time.monotonic_ns()
+            send.topic, send.partition, value, None, outcome, error.name, self._world.monotonic_ns()
         )
 
     # --- transactions ---------------------------------------------------------------------------
@@ -160,7 +161,11 @@ class ReferenceClient:
             if not self._initialised:
                 await asyncio.wait_for(producer.init_transactions(), INIT_TIMEOUT_S)
                 self._initialised = True
-                told = (init_producer_row(self._settings, *producer.identity),)
+                told = (
+                    init_producer_row(
+                        self._world.monotonic_ns(), self._settings, *producer.identity
+                    ),
+                )
             await producer.begin_transaction()
         except (ClientError, TimeoutError) as error:
             name = error.name if isinstance(error, ClientError) else "TIMEOUT"
@@ -262,7 +267,7 @@ class ReferenceClient:
             for each, reading in readings.items():
                 await consumer.seek(TopicPartition(*each), reading.log_start)
             while not all(reading.complete for reading in readings.values()):
-                if time.monotonic() > deadline:
+                if self._world.monotonic() > deadline:
                     return "the end was not reached in time"
                 for record in await consumer.poll(POLL_MS, 1_000):
                     reading = readings[record.topic, record.partition]

@@ -27,6 +27,7 @@ from chaos.values.protocols import (
     Record,
     Subscribe,
 )
+from chaos.world import World
 from reference_impl.client.errors import ClientError
 from reference_impl.client.values import ConsumerRecord, OffsetAndMetadata, TopicPartition
 from reference_impl.host.clients import Consumer
@@ -56,13 +57,14 @@ class ReferenceMember:
 
     def __init__(
         self,
+        world: World,
         group: GroupSettings | None,
         make: Callable[[], Consumer],
         record_of: Callable[[ConsumerRecord], Record],
     ) -> None:
         """make: a new consumer of the group."""
         self._settings = group_settings(group) if group is not None else {}
-        self._rows = MembershipRows(self._settings)
+        self._rows = MembershipRows(world, self._settings)
         self._make = make
         self._record_of = record_of
         self._consumer: Consumer | None = None

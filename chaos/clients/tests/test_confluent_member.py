@@ -181,7 +181,8 @@ def test_a_record_is_told_with_the_member_that_took_it(monkeypatch: pytest.Monke
     record = Record(TOPIC, 0, None, 0, Outcome.OK)
     monkeypatch.setattr(confluent_member, "record_of", lambda message, nonce: record)
     group = GroupSettings("joining", GroupProtocol.CLASSIC, "range", False)
-    client = confluent_member.ConfluentMember("", ClientSettings(group=group), group, NONCE)
+    settings = ClientSettings(group=group)
+    client = confluent_member.ConfluentMember(REAL_WORLD, "", settings, group, NONCE)
     client.subscribe(Subscribe((TOPIC,)))
     polled = client.poll(Poll())
     assert polled.records == [record]
@@ -194,7 +195,7 @@ def test_what_a_member_owns_is_of_a_generation_by_the_classic_protocol_alone(
 ) -> None:
     """By KIP-848 the epoch is the member's: its listener may hear of an older assignment later."""
     settings = group_settings(GroupSettings("g", GroupProtocol(protocol), "range", False))
-    rows = MembershipRows(settings)
+    rows = MembershipRows(REAL_WORLD, settings)
     rows.assigned({("t", 0): None}, [("t", 0)], {"member_id": "m", "generation": 5})
     owned, position = rows.take()
     assert (owned["f"], owned["generation"], owned["member_id"]) == ("owned", told, "m")

@@ -228,7 +228,7 @@ class Operator:
             "generation": commit.member.generation,
             **sent.columns,
         }
-        told = (*begun.told, *answered([row], sent.outcome, sent.error))
+        told = (*begun.told, *answered(self._world.monotonic_ns(), [row], sent.outcome, sent.error))
         return Completion(ended.outcome, (), ended.error, ended.detail, told=told)
 
     async def _leave_open(self, send: LeaveOpen) -> Completion:

@@ -151,7 +151,9 @@ class RawProducer:
 
     def _row(self, identity: Identity | None) -> Any:
         assert identity is not None
-        return init_producer_row(self._settings, identity.producer_id, identity.epoch)
+        return init_producer_row(
+            self._world.monotonic_ns(), self._settings, identity.producer_id, identity.epoch
+        )
 
     async def _begin(self, _: Begin) -> Completion:
         told: tuple[Any, ...] = ()
@@ -352,7 +354,9 @@ class RawProducer:
             return Completion(Outcome.INFO, (), type(error).__name__, str(error))
         if answer.error_code:
             return Completion(Outcome.FAIL, (), kafka_name(answer.error_code))
-        row = init_producer_row(self._settings, answer.producer_id, answer.producer_epoch)
+        row = init_producer_row(
+            self._world.monotonic_ns(), self._settings, answer.producer_id, answer.producer_epoch
+        )
         asked = {"asked": "epoch", "asked_offset": self._former.epoch}
         return Completion(Outcome.OK, told=({**row, **asked},))
 

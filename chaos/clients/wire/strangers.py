@@ -25,19 +25,20 @@ async def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Complet
     error."""
     own, other = (f"{ask.transactional_id}-{name}" for name in ("own", "other"))
     told = []
+    now_ns = cluster.world.monotonic_ns
     try:
         for name in (own, other, other):
             answer = await _ask(cluster, name)
             check(answer.error_code, f"InitProducerId {name}")
-            told.append(_row(name, answer.producer_id, answer.producer_epoch))
-        (mine, _, theirs), asked_ns = told, cluster.world.monotonic_ns()
+            told.append(_row(now_ns(), name, answer.producer_id, answer.producer_epoch))
+        (mine, _, theirs), asked_ns = told, now_ns()
         named = theirs["producer_id"], mine["producer_epoch"]
         answer = await _ask(cluster, own, producer_id=named[0], producer_epoch=named[1])
     except WireError as error:
         return Completion(Outcome.INFO, (), type(error).__name__, str(error), told=told)
     if answer.error_code:
         return Completion(Outcome.FAIL, (), kafka_name(answer.error_code), told=told)
-    row = _row(own, named[0], answer.producer_epoch)
+    row = _row(now_ns(), own, named[0], answer.producer_epoch)
     accepted = {**row, "asked": "epoch", "asked_offset": named[1], "t_invoke_ns": asked_ns}
     return Completion(Outcome.OK, told=(*told, accepted))
 
@@ -56,6 +57,6 @@ async def _ask(cluster: WireCluster, transactional_id: str, **named: int) -> Str
     )
 
 
-def _row(transactional_id: str, producer_id: int, epoch: int) -> dict[str, Any]:
+def _row(now_ns: int, transactional_id: str, producer_id: int, epoch: int) -> dict[str, Any]:
     settings = ClientSettings(transactional=True, transactional_id=transactional_id)
-    return {**init_producer_row(settings, producer_id, epoch)}
+    return {**init_producer_row(now_ns, settings, producer_id, epoch)}

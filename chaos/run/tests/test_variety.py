@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from random import Random
 
 from chaos.run.variety import Dresser, drawn, plain
@@ -42,11 +43,14 @@ def test_clients_are_varied_by_their_process() -> None:
 
 
 def test_a_send_is_dressed_and_keeps_what_it_says() -> None:
-    dresser = Dresser(Random(1), dresses=True, sets_times=True)
+    dresser = Dresser(Random(1), dresses=True, sets_times=True, wall_ns=time.time_ns)
     dressed = dresser.dress(Send("t", 0, (1, 2)))
     assert isinstance(dressed, Send)
     assert len(dressed.filling) == len(dressed.timestamps) == 2
     own = Send("t", 0, (1,), filling=(5,), timestamps=(9,))
     assert dresser.dress(own) == own
     plain_send = Send("t", 0, (1,))
-    assert Dresser(Random(1), dresses=False, sets_times=False).dress(plain_send) is plain_send
+    assert (
+        Dresser(Random(1), dresses=False, sets_times=False, wall_ns=time.time_ns).dress(plain_send)
+        is plain_send
+    )
