@@ -21,7 +21,7 @@ EXCEPTIONS: dict[str, int] = {
     "Wire.fetch_request": 12,
     "case": 7,
     "check": 7,
-    "commit": 11,
+    "commit_request": 9,
     "list_offset": 8,
     "log_in": 7,
     "read": 7,

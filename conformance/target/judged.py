@@ -25,8 +25,8 @@ ATTACK_S = 12.0
 RATE = 200.0
 SEED = 1
 UNDER_ATTACK, IN_PEACE = "kill-leader", "none"
-_JUDGED: dict[tuple[str, str], Verdict] = {}
-"""(bootstrap, workload) -> what became of the run."""
+_JUDGED: dict[tuple[str, str], Verdict | Deviation | Unsupported] = {}
+"""(bootstrap, workload) -> the verdict on its run, or why there is none."""
 
 
 class Lent:
@@ -112,15 +112,20 @@ def _told(found: CheckerVerdict | None) -> str:
 
 
 def _verdict(examined: Examined, workload: str) -> Verdict:
-    """Return the verdict on a run of this workload, made if there is none yet."""
+    """Return the verdict on the run of this workload, which the first case to ask for it makes.
+    Raise Deviation or Unsupported, in every case, if that run came to nothing."""
     key = examined.bootstrap, workload
     if key not in _JUDGED:
         directory = Path(tempfile.mkdtemp(prefix="touchstone-conform-judged-"))
         try:
             _JUDGED[key] = _run(examined, workload, directory)
+        except (Deviation, Unsupported) as error:
+            _JUDGED[key] = error
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-    return _JUDGED[key]
+    if isinstance(judged := _JUDGED[key], Exception):
+        raise judged
+    return judged
 
 
 def _run(examined: Examined, workload: str, directory: Path) -> Verdict:

@@ -30,6 +30,19 @@ def commit(
     topic: Topic,
     offsets: Mapping[int, int],
     version: int | None = None,
+    **fields: Any,
+) -> dict[int, int]:
+    """Send OffsetCommit for one topic (fields: those of commit_request). Return partition -> error
+    code."""
+    version = wire.version("OffsetCommit") if version is None else version
+    body = commit_request(group, topic, offsets, **fields)
+    return errors_of_commit(group_connection(wire, group).call("OffsetCommit", version, body))
+
+
+def commit_request(
+    group: str,
+    topic: Topic,
+    offsets: Mapping[int, int],
     *,
     generation: int = -1,
     member_id: str = "",
@@ -37,9 +50,8 @@ def commit(
     metadata: str | None = "",
     leader_epoch: int = -1,
     retention_ms: int = -1,
-) -> dict[int, int]:
-    """Send OffsetCommit for one topic; return partition -> error code."""
-    version = wire.version("OffsetCommit") if version is None else version
+) -> Struct:
+    """Return an OffsetCommit for partitions of one topic."""
     partitions = [
         part(
             "OffsetCommit",
@@ -58,7 +70,7 @@ def commit(
         topic_id=topic.id,
         partitions=partitions,
     )
-    body = request(
+    return request(
         "OffsetCommit",
         group_id=group,
         generation_id_or_member_epoch=generation,
@@ -67,7 +79,10 @@ def commit(
         retention_time_ms=retention_ms,
         topics=[entry],
     )
-    answer = group_connection(wire, group).call("OffsetCommit", version, body)
+
+
+def errors_of_commit(answer: Struct) -> dict[int, int]:
+    """Return partition -> error code of an OffsetCommit for one topic."""
     expect(len(answer.topics), 1, "topics in the answer")
     return {p.partition_index: p.error_code for p in answer.topics[0].partitions}
 
@@ -105,6 +120,15 @@ def fetch_offsets(
     """Send OffsetFetch for one group, which must succeed as a whole; return the part with its
     topics."""
     version = wire.version("OffsetFetch") if version is None else version
+    body = fetch_request(group, topics, require_stable=require_stable)
+    answer = group_connection(wire, group).call("OffsetFetch", version, body)
+    return fetched_of(answer, group, version)
+
+
+def fetch_request(
+    group: str, topics: Mapping[Topic, Sequence[int]] | None, *, require_stable: bool = False
+) -> Struct:
+    """Return an OffsetFetch for one group, in the form of every version."""
     entries = [
         part(
             "OffsetFetch",
@@ -114,14 +138,17 @@ def fetch_offsets(
         )
         for topic, partitions in (topics or {}).items()
     ]
-    body = request(
+    return request(
         "OffsetFetch",
         group_id=group,
         topics=None if topics is None else entries,
         groups=[position(group, topics)],
         require_stable=require_stable,
     )
-    answer = group_connection(wire, group).call("OffsetFetch", version, body)
+
+
+def fetched_of(answer: Struct, group: str, version: int) -> Struct:
+    """Return the part of an OffsetFetch answer with the group's topics; it must be a success."""
     if version < 8:
         expect(answer.error_code, ErrorCode.NONE, "OffsetFetch error")
         return answer
