@@ -1,8 +1,9 @@
 """Record the history while the run goes on, so that a killed run keeps its parts.
 
-The hot path appends one tuple to a list; a writer thread turns what has gathered into Arrow tables
-and writes them as `history.parts/part-00001.parquet` and so on, each whole before it gets its name.
-`close()` joins the parts into `history.parquet`; `recover()` does the same for a run that died.
+The hot path appends one tuple to a list (chaos.record.memory); a writer thread turns what has
+gathered into Arrow tables and writes them as `history.parts/part-00001.parquet` and so on, each
+whole before it gets its name. `close()` joins the parts into `history.parquet`; `recover()` does
+the same for a run that died.
 
 A send is invoked long before it completes, and others may read its values meanwhile. So each part
 comes with `open-00001.parquet`: the operations that were under way at that very moment, as INFO.
@@ -17,19 +18,17 @@ import os
 import shutil
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chaos.record.rows import SCHEMA, Event, NemesisEvent, RowBuilder
-from chaos.values.protocols import Completion, Operation, Outcome, Performed, Poll, Send
+from chaos.record.memory import HISTORY, Gathering
+from chaos.record.rows import SCHEMA
+from chaos.values.protocols import Completion, Operation, Poll
 from linearizability.history import ROW_GROUP_ROWS, HistoryError
 from linearizability.parquet import WRITING
 
@@ -41,124 +40,32 @@ FLUSH_S = 2.0
 """A killed run loses this much at most."""
 
 PARTS = "history.parts"
-HISTORY = "history.parquet"
 
 
 class RecorderError(RuntimeError):
     """The history cannot be written: one sentence, and what to do."""
 
 
-class Counts:
-    """Count the operations by outcome, for the progress line and run.json."""
-
-    def __init__(self) -> None:
-        self.by_outcome = dict.fromkeys(Outcome, 0)
-        self.by_operation: dict[str, int] = {}
-        self.errors: Counter[tuple[str, str]] = Counter()
-        """By operation and error."""
-        self.details: dict[tuple[str, str], str] = {}
-        """The first sentence that came with such an error."""
-        self.records_acknowledged = 0
-        self.records_read = 0
-        self.faults = 0
-
-    def add(self, operation: Operation, completion: Completion) -> None:
-        outcome, records = completion.outcome, completion.records
-        name = type(operation).__name__
-        self.by_operation[name] = self.by_operation.get(name, 0) + 1
-        self.by_outcome[outcome] += 1
-        if completion.error is not None:
-            self.errors[name, completion.error] += 1
-            if completion.detail:
-                self.details.setdefault((name, completion.error), completion.detail)
-        if isinstance(operation, Send):
-            if outcome is Outcome.OK:
-                self.records_acknowledged += len(records)
-            else:
-                self.records_acknowledged += sum(r.outcome is Outcome.OK for r in records)
-        elif records:
-            self.records_read += len(records)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the counts for run.json."""
-        return {
-            **{outcome.value: number for outcome, number in self.by_outcome.items()},
-            "records_acknowledged": self.records_acknowledged,
-            "records_read": self.records_read,
-            "faults": self.faults,
-            "by_operation": dict(self.by_operation),
-        }
-
-
-class HistoryRecorder:
+class HistoryRecorder(Gathering):
     """The recorder of a run directory; see the head of this file. Thread-safe."""
 
     def __init__(self, directory: Path, run_id: str, flush_s: float = FLUSH_S) -> None:
+        super().__init__(run_id, threading.Lock())
         self.directory = directory
-        self.run_id = run_id
-        self.topic_ids: dict[str, str] = {}
-        self.topic_defaults: dict[str, str] = {}
-        """Settings that hold, by the brokers', for topics which do not say otherwise."""
-        self.counts = Counts()
         self.problem: str | None = None
         """Why the history can no longer be written, if so."""
         self._parts = directory / PARTS
-        self._op_ids = count(1)
-        self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._done: list[Event | NemesisEvent] = []
-        self._open: dict[int, Event] = {}
         self._part_number = 0
         self._flush_s = flush_s
         self._closing = threading.Event()
         self._guard_disk(lambda: self._parts.mkdir(parents=True, exist_ok=True))
         self._garbage_thresholds = gc.get_threshold()
         gc.set_threshold(GARBAGE_THRESHOLD)
-        self._table(())  # Arrow's first table costs half a second: not while clients are timed
+        self.table_of(())  # Arrow's first table costs half a second: not while clients are timed
         self._raise_problem()
         self._writer = threading.Thread(target=self._write_on, name="recorder", daemon=True)
         self._writer.start()
-
-    # --- hot path -------------------------------------------------------------------------------
-
-    def next_op_id(self) -> int:
-        return next(self._op_ids)
-
-    def invoked(
-        self,
-        op_id: int,
-        process: int,
-        operation: Operation,
-        t_invoke_ns: int,
-        context: Mapping[str, Any],
-    ) -> None:
-        event = Event(op_id, process, operation, None, t_invoke_ns, None, context)
-        with self._lock:
-            self._open[op_id] = event
-
-    def record(
-        self,
-        op_id: int,
-        process: int,
-        operation: Operation,
-        completion: Completion,
-        t_invoke_ns: int,
-        t_complete_ns: int | None,
-        context: Mapping[str, Any],
-    ) -> None:
-        event = Event(op_id, process, operation, completion, t_invoke_ns, t_complete_ns, context)
-        with self._lock:
-            self._open.pop(op_id, None)
-            self._done.append(event)
-            self.counts.add(operation, completion)
-
-    def nemesis(
-        self, performed: Performed, t_invoke_ns: int, t_complete_ns: int | None = None
-    ) -> None:
-        event = NemesisEvent(self.next_op_id(), performed, t_invoke_ns, t_complete_ns)
-        with self._lock:
-            self._done.append(event)
-            self.counts.faults += 1
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -182,18 +89,9 @@ class HistoryRecorder:
         self._part_number += 1
         number = self._part_number
         # The open set first: a part must never stand without it.
-        _write(self._table(under_way), self._parts / f"open-{number:05}.parquet")
-        _write(self._table(done), self._parts / f"part-{number:05}.parquet")
+        _write(self.table_of(under_way), self._parts / f"open-{number:05}.parquet")
+        _write(self.table_of(done), self._parts / f"part-{number:05}.parquet")
         (self._parts / f"open-{number - 1:05}.parquet").unlink(missing_ok=True)
-
-    def _table(self, events: Iterable[Event | NemesisEvent]) -> pa.Table:
-        builder = RowBuilder(self.run_id, self.topic_ids, self.topic_defaults)
-        for event in events:
-            if isinstance(event, NemesisEvent):
-                builder.add_nemesis(event)
-            else:
-                builder.add(event)
-        return builder.table()
 
     def close(self) -> Path:
         """Write the rest, join the parts, and return the history's file.
@@ -207,7 +105,7 @@ class HistoryRecorder:
         self._guard_disk(self.flush)
         self._raise_problem()
         with self._lock:
-            never_completed = self._table(self._open.values())
+            never_completed = self.table_of(self._open.values())
         self._guard_disk(lambda: _join(self.directory, never_completed))
         self._raise_problem()
         return self.directory / HISTORY

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from chaos.record.recorder import HistoryRecorder
 from chaos.values.operations import CreateTopic
-from chaos.values.protocols import Completion, Outcome, TargetError, TopicSpec, Workload
+from chaos.values.protocols import Completion, Outcome, Recorder, TargetError, TopicSpec, Workload
 
 RUNNER_PROCESS = -2
 REPLICAS_MAX = 3
@@ -87,7 +86,7 @@ def check_standing(workload: Workload, standing: Mapping[str, str], target: str)
 
 
 def record_topics(
-    recorder: HistoryRecorder,
+    recorder: Recorder,
     topics: Sequence[TopicSpec],
     broker_config: Mapping[str, str],
     began_ns: int,

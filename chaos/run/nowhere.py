@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chaos.record.recorder import Counts
+from chaos.record.counts import Counts
 
 NOTHING = "no record was acknowledged: the run shows nothing"
 ERRORS_MAX, LINES_MAX = 3, 3

@@ -388,7 +388,13 @@ class TargetLost(TargetError):
 
 
 class Recorder(Protocol):
-    """Writes the history while the run goes on. Thread-safe."""
+    """Gathers the history while the run goes on, and may write it already."""
+
+    topic_ids: dict[str, str]
+    topic_defaults: dict[str, str]
+
+    @property
+    def records_acknowledged(self) -> int: ...
 
     def next_op_id(self) -> int: ...
 
@@ -417,5 +423,3 @@ class Recorder(Protocol):
     def nemesis(
         self, performed: Performed, t_invoke_ns: int, t_complete_ns: int | None = None
     ) -> None: ...
-
-    def close(self) -> Path: ...

@@ -10,7 +10,7 @@ PARAMETERS_MAX = 6
 EXCEPTIONS: dict[str, int] = {
     "Broker.__init__": 8,
     "Coordinators.ask": 10,
-    "HistoryRecorder.record": 7,
+    "Gathering.record": 7,
     "Network.ask": 10,
     "Node.__init__": 7,
     "OperationsBuilder.add": 11,

@@ -1,0 +1,108 @@
+"""Record the history in memory: no file and no thread, for runs of which most are thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from chaos.record.counts import Counts
+from chaos.record.rows import SCHEMA, Event, NemesisEvent, RowBuilder
+from chaos.values.protocols import Completion, Operation, Performed
+from linearizability.history import ROW_GROUP_ROWS
+from linearizability.parquet import WRITING
+
+HISTORY = "history.parquet"
+
+
+class Gathering:
+    """The common base of the recorders: the events that have come so far."""
+
+    def __init__(self, run_id: str, lock: AbstractContextManager[object]) -> None:
+        """lock: held while events are added, which makes it thread-safe."""
+        self.run_id = run_id
+        self.topic_ids: dict[str, str] = {}
+        self.topic_defaults: dict[str, str] = {}
+        """Settings that hold, by the brokers', for topics which do not say otherwise."""
+        self.counts = Counts()
+        self._op_ids = count(1)
+        self._lock = lock
+        self._done: list[Event | NemesisEvent] = []
+        self._open: dict[int, Event] = {}
+
+    @property
+    def records_acknowledged(self) -> int:
+        return self.counts.records_acknowledged
+
+    def next_op_id(self) -> int:
+        return next(self._op_ids)
+
+    def invoked(
+        self,
+        op_id: int,
+        process: int,
+        operation: Operation,
+        t_invoke_ns: int,
+        context: Mapping[str, Any],
+    ) -> None:
+        event = Event(op_id, process, operation, None, t_invoke_ns, None, context)
+        with self._lock:
+            self._open[op_id] = event
+
+    def record(
+        self,
+        op_id: int,
+        process: int,
+        operation: Operation,
+        completion: Completion,
+        t_invoke_ns: int,
+        t_complete_ns: int | None,
+        context: Mapping[str, Any],
+    ) -> None:
+        event = Event(op_id, process, operation, completion, t_invoke_ns, t_complete_ns, context)
+        with self._lock:
+            self._open.pop(op_id, None)
+            self._done.append(event)
+            self.counts.add(operation, completion)
+
+    def nemesis(
+        self, performed: Performed, t_invoke_ns: int, t_complete_ns: int | None = None
+    ) -> None:
+        event = NemesisEvent(self.next_op_id(), performed, t_invoke_ns, t_complete_ns)
+        with self._lock:
+            self._done.append(event)
+            self.counts.faults += 1
+
+    def table_of(self, events: Iterable[Event | NemesisEvent]) -> pa.Table:
+        """Return the rows of these events."""
+        builder = RowBuilder(self.run_id, self.topic_ids, self.topic_defaults)
+        for event in events:
+            if isinstance(event, NemesisEvent):
+                builder.add_nemesis(event)
+            else:
+                builder.add(event)
+        return builder.table()
+
+
+class MemoryRecorder(Gathering):
+    """The recorder of runs in one thread, which keeps their events until they are asked for."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id, nullcontext())
+
+    def table(self) -> pa.Table:
+        """Return the history so far. Operations that have not completed are INFO, at its end."""
+        return self.table_of([*self._done, *self._open.values()])
+
+    def keep(self, directory: Path) -> Path:
+        """Write the history into a run directory, whole or not at all; return its file."""
+        file = directory / HISTORY
+        unfinished = file.with_suffix(".unfinished")
+        with pq.ParquetWriter(unfinished, SCHEMA, **WRITING) as writer:
+            writer.write_table(self.table(), row_group_size=ROW_GROUP_ROWS)
+        return unfinished.replace(file)
