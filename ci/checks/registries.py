@@ -17,7 +17,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/targets": frozenset(),
     "linearizability/checkers": frozenset({"base"}),
     "reference_impl/bugs": frozenset({"bug", "recompression"}),
-    "reference_impl/core/handlers": frozenset({"altering_configs"}),
+    "reference_impl/core/handlers": frozenset({"altering_configs", "forwarding"}),
 }
 """Folder -> the files in it that serve the others and register nothing."""
 

@@ -44,7 +44,7 @@ from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quotas.throttling import Throttles
-from reference_impl.core.requests.api import Api
+from reference_impl.core.requests.api import Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.authorization.access import Access
 from reference_impl.core.security.connection_listeners import ConnectionListeners
@@ -71,7 +71,7 @@ class Broker:
         directory: str,
         advertised: Endpoint,
         rules: Rules,
-        apis: Mapping[int, Api],
+        apis: Served,
         moment: Event,
         also_advertised: Mapping[str, Endpoint] | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class Broker:
             config.listeners(), also_advertised or {}, advertised
         )
         self.rules = rules
-        self.apis = apis
+        self.apis = apis.broker
         self.moment = Moment(moment)
         self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
         self.logs = LogDirectory(storage, directory, rules)
@@ -93,7 +93,7 @@ class Broker:
         self.principals = Principals()
         self.access = Access(config, self.image.acls, self.principals)
         self.controller = Controller(
-            self.node_id, config, self.metadata, self.moment, rules, self.access
+            config, self.metadata, self.moment, rules, self.access, apis.controller
         )
         self._is_built, self._delta = False, MetadataDelta(self.image)
         self.metadata.listen(self._take_committed)
@@ -118,8 +118,8 @@ class Broker:
         )
         self._is_built = True
         self._apply_what_came()
-        for topic in self.image.topics.values():
-            self.replicas.open_topic(topic)
+        for key in self.replicas.unopened():
+            self.replicas.open(key)
         self.groups = self.read_groups()
         self.markers = MarkerWriter(rules, self.moment, self.replicas, self.purgatory, self.groups)
         self.producer_ids = ProducerIds(partial(allocate_block, self.controller, self.node_id))
@@ -159,10 +159,6 @@ class Broker:
     def random_uuid(self) -> UUID:
         """Return a random UUID (version 4)."""
         return self.moment.random_uuid()
-
-    def principal_of(self, request: Request) -> str:
-        """Return the principal that sent the request: `User:NAME`."""
-        return self.principals.of(request.connection)
 
     def advertised_to(self, request: Request) -> Endpoint:
         """Return this broker's address for the sender of the request: that of the listener it

@@ -27,9 +27,9 @@ from reference_impl.core.events import (
 )
 from reference_impl.core.groups import service
 from reference_impl.core.groups.classic import timers
-from reference_impl.core.handlers import HANDLERS
+from reference_impl.core.handlers import SERVED
 from reference_impl.core.partitions import purgatory
-from reference_impl.core.requests.api import Api
+from reference_impl.core.requests.api import Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.sasl import authentication
@@ -48,7 +48,7 @@ class Node:
         directory: str,
         advertised: Endpoint,
         rules: Rules | None = None,
-        apis: Mapping[int, Api] = HANDLERS,
+        apis: Served = SERVED,
         also_advertised: Mapping[str, Endpoint] | None = None,
     ) -> None:
         """Create a node. also_advertised: the listeners' addresses other than `advertised`."""
@@ -142,7 +142,7 @@ class Node:
             objection = outsider.objection_to(request.api_key)
             if objection is not None:
                 return iter((CloseConnection(request.connection, objection),))
-        api = self.apis.get(request.api_key)
+        api = self.apis.broker.get(request.api_key)
         # An ApiVersions of any version is answered, so that the client can choose another (KIP-35).
         if api is None or not (
             api.serves(request.api_version) or request.api_key == ApiKey.API_VERSIONS

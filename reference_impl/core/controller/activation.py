@@ -21,7 +21,7 @@ def activate(controller: Controller) -> None:
         *_first_configs(controller),
         *_new_leaderships(controller),
     ]
-    if controller.is_in_transaction:
+    if controller.metadata.is_in_transaction:
         reason = "a controller failed before it ended the transaction"
         records.insert(0, definition("AbortTransactionRecord").new(reason=reason))
     if records:

@@ -9,7 +9,7 @@ Source: QuorumController.java.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
@@ -19,6 +19,7 @@ from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE,
 from reference_impl.core.moment import Moment
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
+from reference_impl.core.requests.api import Api
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.authorization.access import Access
 from reference_impl.core.security.sasl.tokens import Tokens
@@ -30,24 +31,20 @@ class Controller:
 
     def __init__(
         self,
-        node_id: int,
         started_with: BrokerConfig,
         metadata: MetadataLog,
         moment: Moment,
         rules: Rules,
         access: Access,
+        apis: Mapping[int, Api],
     ) -> None:
-        self.node_id, self.rules, self.access = node_id, rules, access
+        self.node_id, self.rules = started_with.node_id, rules
+        self.access, self.apis = access, apis
         self.started_with = self.config = started_with
         self.image = MetadataImage()
         self.tokens = Tokens(self.image.delegation_tokens, moment, started_with)
-        self._metadata, self._moment = metadata, moment
+        self.metadata, self._moment = metadata, moment
         metadata.listen(self._replay)
-
-    @property
-    def is_in_transaction(self) -> bool:
-        """Return whether the controller before this one left a metadata transaction open."""
-        return self._metadata.is_in_transaction
 
     @property
     def now_ms(self) -> int:
@@ -61,9 +58,9 @@ class Controller:
     def write(self, records: Sequence[Struct]) -> int:
         """Make these records part of history, all or none, and return the offset that a broker has
         reached when it has applied them. Raise StorageError, and change nothing."""
-        end_offset = self._metadata.append(records, self.now_ms)
+        end_offset = self.metadata.append(records, self.now_ms)
         self._apply(records, end_offset)
-        self._metadata.commit()
+        self.metadata.commit()
         return end_offset
 
     def _replay(self, committed: Committed) -> None:

@@ -1,5 +1,5 @@
-"""The APIs served, in one table. A request of any other API closes the connection, and is not
-advertised.
+"""The APIs served, in a table for each role of a node. A request of any other API closes the
+connection, and is not advertised.
 
 The versions are those of Kafka 4.3.1.
 """
@@ -21,7 +21,10 @@ from reference_impl.core.handlers.api_versions import handle_api_versions
 from reference_impl.core.handlers.consumer_group_describe import handle_consumer_group_describe
 from reference_impl.core.handlers.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from reference_impl.core.handlers.create_acls import handle_create_acls
-from reference_impl.core.handlers.create_delegation_token import handle_create_delegation_token
+from reference_impl.core.handlers.create_delegation_token import (
+    forward_create_delegation_token,
+    handle_create_delegation_token,
+)
 from reference_impl.core.handlers.create_partitions import handle_create_partitions
 from reference_impl.core.handlers.create_topics import handle_create_topics
 from reference_impl.core.handlers.delete_acls import handle_delete_acls
@@ -44,9 +47,13 @@ from reference_impl.core.handlers.describe_user_scram_credentials import (
 )
 from reference_impl.core.handlers.elect_leaders import handle_elect_leaders
 from reference_impl.core.handlers.end_txn import handle_end_txn
-from reference_impl.core.handlers.expire_delegation_token import handle_expire_delegation_token
+from reference_impl.core.handlers.expire_delegation_token import (
+    forward_expire_delegation_token,
+    handle_expire_delegation_token,
+)
 from reference_impl.core.handlers.fetch import handle_fetch
 from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
+from reference_impl.core.handlers.forwarding import forward, forward_change_of_topics
 from reference_impl.core.handlers.get_telemetry_subscriptions import (
     handle_get_telemetry_subscriptions,
 )
@@ -69,16 +76,19 @@ from reference_impl.core.handlers.offset_fetch import handle_offset_fetch
 from reference_impl.core.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from reference_impl.core.handlers.produce import handle_produce
 from reference_impl.core.handlers.push_telemetry import handle_push_telemetry
-from reference_impl.core.handlers.renew_delegation_token import handle_renew_delegation_token
+from reference_impl.core.handlers.renew_delegation_token import (
+    forward_renew_delegation_token,
+    handle_renew_delegation_token,
+)
 from reference_impl.core.handlers.sasl_authenticate import handle_sasl_authenticate
 from reference_impl.core.handlers.sasl_handshake import handle_sasl_handshake
 from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_commit
 from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
-from reference_impl.core.requests.api import Api
+from reference_impl.core.requests.api import Api, Served
 from reference_impl.wire import ApiKey
 
-HANDLERS: dict[int, Api] = {
+BROKER: dict[int, Api] = {
     ApiKey.PRODUCE: Api(handle_produce, 3, 13, advertised_min_version=0),
     ApiKey.FETCH: Api(handle_fetch, 4, 18),
     ApiKey.LIST_OFFSETS: Api(handle_list_offsets, 1, 11),
@@ -94,8 +104,8 @@ HANDLERS: dict[int, Api] = {
     ApiKey.LIST_GROUPS: Api(handle_list_groups, 0, 5),
     ApiKey.SASL_HANDSHAKE: Api(handle_sasl_handshake, 0, 1),
     ApiKey.API_VERSIONS: Api(handle_api_versions, 0, 4),
-    ApiKey.CREATE_TOPICS: Api(handle_create_topics, 2, 7),
-    ApiKey.DELETE_TOPICS: Api(handle_delete_topics, 1, 6),
+    ApiKey.CREATE_TOPICS: Api(forward_change_of_topics, 2, 7),
+    ApiKey.DELETE_TOPICS: Api(forward_change_of_topics, 1, 6),
     ApiKey.DELETE_RECORDS: Api(handle_delete_records, 0, 2),
     ApiKey.INIT_PRODUCER_ID: Api(handle_init_producer_id, 0, 5),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(handle_offset_for_leader_epoch, 2, 4),
@@ -105,29 +115,29 @@ HANDLERS: dict[int, Api] = {
     ApiKey.WRITE_TXN_MARKERS: Api(handle_write_txn_markers, 1, 2),
     ApiKey.TXN_OFFSET_COMMIT: Api(handle_txn_offset_commit, 0, 5),
     ApiKey.DESCRIBE_ACLS: Api(handle_describe_acls, 1, 3),
-    ApiKey.CREATE_ACLS: Api(handle_create_acls, 1, 3),
-    ApiKey.DELETE_ACLS: Api(handle_delete_acls, 1, 3),
+    ApiKey.CREATE_ACLS: Api(forward, 1, 3),
+    ApiKey.DELETE_ACLS: Api(forward, 1, 3),
     ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
-    ApiKey.ALTER_CONFIGS: Api(handle_alter_configs, 0, 2),
+    ApiKey.ALTER_CONFIGS: Api(forward, 0, 2),
     ApiKey.ALTER_REPLICA_LOG_DIRS: Api(handle_alter_replica_log_dirs, 1, 2),
     ApiKey.DESCRIBE_LOG_DIRS: Api(handle_describe_log_dirs, 1, 5),
     ApiKey.SASL_AUTHENTICATE: Api(handle_sasl_authenticate, 0, 2),
-    ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
-    ApiKey.CREATE_DELEGATION_TOKEN: Api(handle_create_delegation_token, 1, 3),
-    ApiKey.RENEW_DELEGATION_TOKEN: Api(handle_renew_delegation_token, 1, 2),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: Api(handle_expire_delegation_token, 1, 2),
+    ApiKey.CREATE_PARTITIONS: Api(forward_change_of_topics, 0, 3),
+    ApiKey.CREATE_DELEGATION_TOKEN: Api(forward_create_delegation_token, 1, 3),
+    ApiKey.RENEW_DELEGATION_TOKEN: Api(forward_renew_delegation_token, 1, 2),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: Api(forward_expire_delegation_token, 1, 2),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: Api(handle_describe_delegation_token, 1, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
-    ApiKey.ELECT_LEADERS: Api(handle_elect_leaders, 0, 2),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(handle_alter_partition_reassignments, 0, 1),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(handle_list_partition_reassignments, 0, 0),
+    ApiKey.ELECT_LEADERS: Api(forward, 0, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(forward, 0, 1),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(forward, 0, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(forward, 0, 0),
     ApiKey.OFFSET_DELETE: Api(handle_offset_delete, 0, 0),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(handle_describe_client_quotas, 0, 1),
-    ApiKey.ALTER_CLIENT_QUOTAS: Api(handle_alter_client_quotas, 0, 1),
+    ApiKey.ALTER_CLIENT_QUOTAS: Api(forward, 0, 1),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(handle_describe_user_scram_credentials, 0, 0),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(handle_alter_user_scram_credentials, 0, 0),
-    ApiKey.DESCRIBE_QUORUM: Api(handle_describe_quorum, 0, 2),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(forward, 0, 0),
+    ApiKey.DESCRIBE_QUORUM: Api(forward, 0, 2),
     ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
     ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),
@@ -139,3 +149,26 @@ HANDLERS: dict[int, Api] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: Api(handle_consumer_group_describe, 0, 1),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(handle_describe_topic_partitions, 0, 0),
 }
+"""The APIs that clients find on the listeners of brokers."""
+
+CONTROLLER: dict[int, Api] = {
+    ApiKey.CREATE_TOPICS: Api(handle_create_topics, 2, 7),
+    ApiKey.DELETE_TOPICS: Api(handle_delete_topics, 1, 6),
+    ApiKey.CREATE_ACLS: Api(handle_create_acls, 1, 3),
+    ApiKey.DELETE_ACLS: Api(handle_delete_acls, 1, 3),
+    ApiKey.ALTER_CONFIGS: Api(handle_alter_configs, 0, 2),
+    ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
+    ApiKey.CREATE_DELEGATION_TOKEN: Api(handle_create_delegation_token, 1, 3),
+    ApiKey.RENEW_DELEGATION_TOKEN: Api(handle_renew_delegation_token, 1, 2),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: Api(handle_expire_delegation_token, 1, 2),
+    ApiKey.ELECT_LEADERS: Api(handle_elect_leaders, 0, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(handle_alter_partition_reassignments, 0, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(handle_list_partition_reassignments, 0, 0),
+    ApiKey.ALTER_CLIENT_QUOTAS: Api(handle_alter_client_quotas, 0, 1),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(handle_alter_user_scram_credentials, 0, 0),
+    ApiKey.DESCRIBE_QUORUM: Api(handle_describe_quorum, 0, 2),
+}
+"""The APIs that brokers forward to the active controller (ApiKeys.java, forwardable)."""
+
+SERVED = Served(BROKER, CONTROLLER)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.client_quotas import (
     CLIENT_ID,
     IP,
@@ -34,14 +34,14 @@ EPSILON = 1e-6
 """A rate in bytes is a whole number, but for the inexactness of a float64."""
 
 
-def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_alter_client_quotas(controller: Controller, request: Request) -> Iterator[Effect]:
     """Set and remove quotas; each entity changes completely or not at all."""
     rows: dict[tuple[tuple[str, str | None], ...], Struct] = {}
     records: list[Struct] = []
     seen: set[Entity] = set()
     for wanted in request.body.entries:
         if len(records) >= APPLIED_AT_ONCE:
-            broker.controller.write(records)
+            controller.write(records)
             records = []
         yield GiveWay(request)
         entity_rows = yield from for_each(request, wanted.entity, entity_row)
@@ -50,20 +50,20 @@ def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Eff
         rows[tuple((part.entity_type, part.entity_name) for part in entity_rows)] = row
         try:
             # VALIDATE
-            broker.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
+            controller.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
             entity = checked_entity(wanted)
             # DEDUPLICATE
             if entity in seen:
                 raise _invalid(f"Ignoring duplicate entity {dict(entity)}")
             seen.add(entity)
-            wanted_changes = changes(broker, entity, wanted)
+            wanted_changes = changes(controller, entity, wanted)
             if not request.body.validate_only:
                 records += wanted_changes
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message
     # APPLY
     if records:
-        broker.controller.write(records)
+        controller.write(records)
     # RESPOND
     yield Respond(request, RESPONSE.new(entries=list(rows.values())))
 
@@ -81,9 +81,9 @@ def checked_entity(wanted: Struct) -> Entity:
     return entity_of(names)
 
 
-def changes(broker: Broker, entity: Entity, wanted: Struct) -> list[Struct]:
+def changes(controller: Controller, entity: Entity, wanted: Struct) -> list[Struct]:
     """Return the records of what changes in one entry, or raise Refused."""
-    has = broker.controller.image.client_quotas.of(entity)
+    has = controller.image.client_quotas.of(entity)
     asked: dict[str, float | None] = {}
     for row in wanted.ops:
         if row.key in asked:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reference_impl.core.broker import Broker
 from reference_impl.core.controller.config_changes import Configured
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.handlers.altering_configs import alter_all, value_of
@@ -18,10 +18,10 @@ from reference_impl.wire import Struct, definition
 RESPONSE = definition("AlterConfigsResponse")
 
 
-def handle_alter_configs(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_alter_configs(controller: Controller, request: Request) -> Iterator[Effect]:
     """Replace what is set for some resources."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
-    rows = yield from alter_all(broker, request, RESPONSE, replacement)
+    rows = yield from alter_all(controller, request, RESPONSE, replacement)
     # RESPOND
     yield Respond(request, RESPONSE.new(responses=rows))
 

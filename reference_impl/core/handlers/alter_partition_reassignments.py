@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.topic_changes import check_reassignment
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
@@ -20,10 +20,12 @@ from reference_impl.wire import ErrorCode, Struct, definition
 RESPONSE = definition("AlterPartitionReassignmentsResponse")
 
 
-def handle_alter_partition_reassignments(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_alter_partition_reassignments(
+    controller: Controller, request: Request
+) -> Iterator[Effect]:
     """Begin, change or cancel the move of partitions to other replicas."""
     # VALIDATE
-    if not broker.access.may(request, ALTER_CLUSTER):
+    if not controller.access.may(request, ALTER_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
         return
     # DEDUPLICATE, APPLY: what is accepted is there already.
@@ -32,7 +34,8 @@ def handle_alter_partition_reassignments(broker: Broker, request: Request) -> It
     )
     for topic in request.body.topics:
         yield GiveWay(request)
-        rows = yield from for_each(request, topic.partitions, partial(result, broker, topic.name))
+        move = partial(result, controller, topic.name)
+        rows = yield from for_each(request, topic.partitions, move)
         answer.responses.append(
             RESPONSE.struct("ReassignableTopicResponse", name=topic.name, partitions=rows)
         )
@@ -40,13 +43,13 @@ def handle_alter_partition_reassignments(broker: Broker, request: Request) -> It
     yield Respond(request, answer)
 
 
-def result(broker: Broker, topic: str, wanted: Struct) -> Struct:
+def result(controller: Controller, topic: str, wanted: Struct) -> Struct:
     """Return one partition's row: moved, or the reason why not."""
     row = RESPONSE.struct(
         "ReassignablePartitionResponse", partition_index=wanted.partition_index, error_message=None
     )
     try:
-        check_reassignment(broker.controller, topic, wanted.partition_index, wanted.replicas)
+        check_reassignment(controller, topic, wanted.partition_index, wanted.replicas)
     except Refused as refused:
         row.error_code, row.error_message = refused.code, refused.message
     return row

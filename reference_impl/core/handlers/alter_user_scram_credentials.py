@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.scram_users import removal_record, set_record
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
@@ -27,7 +27,9 @@ APPLIED_AT_ONCE = 100
 """How many credentials change before other requests have their turn."""
 
 
-def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_alter_user_scram_credentials(
+    controller: Controller, request: Request
+) -> Iterator[Effect]:
     """Set and delete credentials; each user of the request changes or is refused on its own."""
     deletions, upsertions = request.body.deletions, request.body.upsertions
     times = yield from counted(request, (row.name for row in (*deletions, *upsertions)))
@@ -38,15 +40,15 @@ def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Ite
         *((row, upserted) for row in upsertions),
     ):
         if len(records) >= APPLIED_AT_ONCE:
-            broker.controller.write(records)
+            controller.write(records)
             records = []
         if not records:  # what was checked is written before others have their turn
             yield GiveWay(request)
         try:
             # VALIDATE
-            broker.access.require(request, ALTER_CLUSTER)
+            controller.access.require(request, ALTER_CLUSTER)
             check_row(row)
-            record = change(broker, row)
+            record = change(controller, row)
             # DEDUPLICATE
             if times[row.name] > 1:
                 raise Refused(
@@ -58,7 +60,7 @@ def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Ite
             errors[row.name] = errors[row.name] or refused
     # APPLY
     if records:
-        broker.controller.write(records)
+        controller.write(records)
     # RESPOND
     rows = yield from for_each(request, errors.items(), lambda item: result(*item))
     yield Respond(request, RESPONSE.new(results=rows))
@@ -72,16 +74,16 @@ def check_row(row: Struct) -> None:
         raise Refused(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
 
 
-def deleted(broker: Broker, row: Struct) -> Struct:
+def deleted(controller: Controller, row: Struct) -> Struct:
     """Return the record that removes a credential, or raise Refused."""
-    if broker.controller.image.scram_users.credential(row.name, row.mechanism) is None:
+    if controller.image.scram_users.credential(row.name, row.mechanism) is None:
         raise Refused(
             ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
         )
     return removal_record(row.name, row.mechanism)
 
 
-def upserted(_: Broker, row: Struct) -> Struct:
+def upserted(_: Controller, row: Struct) -> Struct:
     """Return the record that sets a credential, or raise Refused."""
     if row.iterations < ITERATIONS_MIN:
         raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 
-from reference_impl.core.broker import Broker
 from reference_impl.core.controller.config_changes import Configured, change_to, find_configured
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.metadata_image import GROUP_RESOURCE, TOPIC_RESOURCE
 from reference_impl.core.effects import Effect, GiveWay
 from reference_impl.core.events import Request
@@ -27,13 +27,13 @@ Wanted = Callable[[Configured, Struct], Mapping[str, str]]
 
 
 def alter_all(
-    broker: Broker, request: Request, response: Definition, wanted: Wanted
+    controller: Controller, request: Request, response: Definition, wanted: Wanted
 ) -> Generator[Effect, None, list[Struct]]:
     """Change each resource completely or not at all, and return the rows of the answer."""
     times = yield from counted(
         request, ((row.resource_type, row.resource_name) for row in request.body.resources)
     )
-    controller, rows = broker.controller, []
+    rows = []
     for resource in request.body.resources:
         yield GiveWay(request)
         row = response.struct(
@@ -47,7 +47,7 @@ def alter_all(
             if times[resource.resource_type, resource.resource_name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check_form(resource)
-            may_alter(broker, request, resource)
+            may_alter(controller, request, resource)
             configured = find_configured(controller, resource.resource_type, resource.resource_name)
             after = wanted(configured, resource)
             change_to(controller, configured, after, validate_only=request.body.validate_only)
@@ -56,15 +56,15 @@ def alter_all(
     return rows
 
 
-def may_alter(broker: Broker, request: Request, resource: Struct) -> None:
+def may_alter(controller: Controller, request: Request, resource: Struct) -> None:
     """Raise Refused if the client may not alter the resource; brokers' configurations belong to the
     cluster."""
     if resource.resource_type == TOPIC_RESOURCE:
-        broker.access.require(request, ALTER_CONFIGS_OF_TOPIC, resource.resource_name)
+        controller.access.require(request, ALTER_CONFIGS_OF_TOPIC, resource.resource_name)
     elif resource.resource_type == GROUP_RESOURCE:
-        broker.access.require(request, ALTER_CONFIGS_OF_GROUP, resource.resource_name)
+        controller.access.require(request, ALTER_CONFIGS_OF_GROUP, resource.resource_name)
     else:
-        broker.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
+        controller.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
 
 
 def check_form(resource: Struct) -> None:

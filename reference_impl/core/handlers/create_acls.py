@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_impl.core.broker import Broker
 from reference_impl.core.controller.acl_changes import (
     check_enabled,
     checked_acl,
     create_acls,
     names_unknown,
 )
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -24,7 +24,7 @@ APPLIED_AT_ONCE = 100
 """How many entries are written before other requests have their turn."""
 
 
-def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_create_acls(controller: Controller, request: Request) -> Iterator[Effect]:
     """Add all well-formed entries; each entry gets its own result."""
     creations = request.body.creations
     # VALIDATE the request
@@ -32,8 +32,8 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         yield CloseConnection(request.connection, "CreateAcls with a type UNKNOWN (0)")
         return
     try:
-        broker.access.require(request, ALTER_CLUSTER)
-        check_enabled(broker.controller)
+        controller.access.require(request, ALTER_CLUSTER)
+        check_enabled(controller)
     except Refused as refused:
         yield Respond(request, RESPONSE.new(results=[result(refused) for _ in creations]))
         return
@@ -41,7 +41,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     acls: list[Acl] = []
     for wanted in creations:
         if len(acls) >= APPLIED_AT_ONCE:
-            create_acls(broker.controller, acls)
+            create_acls(controller, acls)
             acls = []
         if not acls:
             yield GiveWay(request)
@@ -52,7 +52,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         except Refused as refused:
             rows.append(result(refused))
     # DEDUPLICATE and APPLY
-    create_acls(broker.controller, acls)
+    create_acls(controller, acls)
     # RESPOND
     yield Respond(request, RESPONSE.new(results=rows))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.topic_changes import grow_topic, plan_growth
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
@@ -17,11 +17,11 @@ from reference_impl.wire import ErrorCode, Struct, definition
 RESPONSE = definition("CreatePartitionsResponse")
 
 
-def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_create_partitions(controller: Controller, request: Request) -> Iterator[Effect]:
     """Give topics more partitions; existing data stays where it is."""
     times = yield from counted(request, (topic.name for topic in request.body.topics))
     if request.body.timeout_ms <= 0:
-        asked = partial(is_asked, broker, request, times)
+        asked = partial(is_asked, controller, request, times)
         if any((yield from for_each(request, request.body.topics, asked))):
             # Kafka's controller gives up before it begins (KafkaEventQueue.java, deadlines).
             yield Respond(request, timed_out(request.body))
@@ -32,16 +32,18 @@ def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effec
         row = RESPONSE.struct("CreatePartitionsTopicResult", name=wanted.name)
         rows.append(row)
         try:
-            yield from grow_one(broker, request, wanted, times[wanted.name])
+            grow_one(controller, request, wanted, times[wanted.name])
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message
     # RESPOND
     yield Respond(request, RESPONSE.new(results=rows))
 
 
-def is_asked(broker: Broker, request: Request, times: Mapping[str, int], wanted: Struct) -> bool:
+def is_asked(
+    controller: Controller, request: Request, times: Mapping[str, int], wanted: Struct
+) -> bool:
     """Return whether the controller is asked for this topic: named once, and permitted."""
-    return times[wanted.name] == 1 and broker.access.may(request, ALTER_TOPIC, wanted.name)
+    return times[wanted.name] == 1 and controller.access.may(request, ALTER_TOPIC, wanted.name)
 
 
 def timed_out(body: Struct) -> Struct:
@@ -58,18 +60,18 @@ def timed_out(body: Struct) -> Struct:
     return RESPONSE.new(results=rows)
 
 
-def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> Iterator[Effect]:
+def grow_one(controller: Controller, request: Request, wanted: Struct, times: int) -> None:
     """Grow one topic, or raise Refused."""
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    broker.access.require(request, ALTER_TOPIC, wanted.name)
-    topic = broker.controller.image.topics.get(wanted.name)
+    controller.access.require(request, ALTER_TOPIC, wanted.name)
+    topic = controller.image.topics.get(wanted.name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = wanted.assignments
     growth = plan_growth(
-        broker.controller,
+        controller,
         topic,
         wanted.count,
         None if assignments is None else [row.broker_ids for row in assignments],
@@ -77,5 +79,4 @@ def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> It
     # DEDUPLICATE: a topic that has as many already was refused above, as in Kafka.
     # APPLY
     if not request.body.validate_only:
-        grow_topic(broker.controller, topic, growth)
-        yield from for_each(request, broker.replicas.unopened_of(topic), broker.replicas.open)
+        grow_topic(controller, topic, growth)

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
-from reference_impl.core.broker import Broker
 from reference_impl.core.configs.entries import topic_entries
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.topic_changes import (
     BY_DEFAULT,
     NewTopic,
@@ -29,18 +29,19 @@ from reference_impl.wire import ErrorCode, Struct, definition
 RESPONSE = definition("CreateTopicsResponse")
 
 
-def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_create_topics(controller: Controller, request: Request) -> Iterator[Effect]:
     """Create the topics that can be created; each gets its own result."""
     body = RESPONSE.new()
     times = yield from counted(request, (topic.name for topic in request.body.topics))
     if request.body.timeout_ms <= 0:
-        asked = partial(is_asked, broker, request, times)
+        asked = partial(is_asked, controller, request, times)
         if any((yield from for_each(request, request.body.topics, asked))):
             # Kafka's controller gives up before it begins (KafkaEventQueue.java, deadlines).
             body.topics = [refusal(topic.name, TIMED_OUT) for topic in request.body.topics]
             yield Respond(request, body)
             return
-    partitions = yield from for_each(request, request.body.topics, partial(partitions_in, broker))
+    asked_of = partial(partitions_in, controller)
+    partitions = yield from for_each(request, request.body.topics, asked_of)
     too_many = refused_number(sum(partitions))
     answered = set()
     for wanted in request.body.topics:
@@ -51,7 +52,7 @@ def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
         try:
             if too_many is not None:
                 raise too_many
-            row = yield from create_one(broker, request, wanted, times[wanted.name])
+            row = create_one(controller, request, wanted, times[wanted.name])
             body.topics.append(row)
         except Refused as refused:
             body.topics.append(refusal(wanted.name, refused))
@@ -59,34 +60,34 @@ def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
     yield Respond(request, body)
 
 
-def is_asked(broker: Broker, request: Request, times: Mapping[str, int], wanted: Struct) -> bool:
+def is_asked(
+    controller: Controller, request: Request, times: Mapping[str, int], wanted: Struct
+) -> bool:
     """Return whether the controller is asked for this topic: named once, and permitted."""
     return times[wanted.name] == 1 and (
-        broker.access.may(request, CREATE_IN_CLUSTER)
-        or broker.access.may(request, CREATE_TOPIC, wanted.name)
+        controller.access.may(request, CREATE_IN_CLUSTER)
+        or controller.access.may(request, CREATE_TOPIC, wanted.name)
     )
 
 
-def partitions_in(broker: Broker, wanted: Struct) -> int:
+def partitions_in(controller: Controller, wanted: Struct) -> int:
     """Return how many partitions a row of the request asks for."""
     if wanted.assignments:
         return len(wanted.assignments)
     if wanted.num_partitions == BY_DEFAULT:
-        return broker.config.number("num.partitions")
+        return controller.config.number("num.partitions")
     return max(0, int(wanted.num_partitions))
 
 
-def create_one(
-    broker: Broker, request: Request, wanted: Struct, times: int
-) -> Generator[Effect, None, Struct]:
+def create_one(controller: Controller, request: Request, wanted: Struct, times: int) -> Struct:
     """Create one topic, or raise Refused."""
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    if not broker.access.may(request, CREATE_IN_CLUSTER):
-        broker.access.require(request, CREATE_TOPIC, wanted.name)
+    if not controller.access.may(request, CREATE_IN_CLUSTER):
+        controller.access.require(request, CREATE_TOPIC, wanted.name)
     topic = plan_topic(
-        broker.controller,
+        controller,
         wanted.name,
         wanted.num_partitions,
         wanted.replication_factor,
@@ -96,10 +97,9 @@ def create_one(
     # DEDUPLICATE: a name that exists was refused above.
     # APPLY
     if not request.body.validate_only:
-        image = publish_topic(broker.controller, topic)
-        yield from for_each(request, broker.replicas.unopened_of(image), broker.replicas.open)
-    if broker.access.may(request, DESCRIBE_CONFIGS_OF_TOPIC, topic.name):
-        return acceptance(broker, topic)
+        publish_topic(controller, topic)
+    if controller.access.may(request, DESCRIBE_CONFIGS_OF_TOPIC, topic.name):
+        return acceptance(controller, topic)
     return RESPONSE.struct(
         "CreatableTopicResult",
         name=topic.name,
@@ -123,7 +123,7 @@ def assignments_of(wanted: Struct) -> dict[int, list[int]]:
     return found
 
 
-def acceptance(broker: Broker, topic: NewTopic) -> Struct:
+def acceptance(controller: Controller, topic: NewTopic) -> Struct:
     """Return the result of a topic that was created, or would have been (validate_only)."""
     return RESPONSE.struct(
         "CreatableTopicResult",
@@ -141,7 +141,7 @@ def acceptance(broker: Broker, topic: NewTopic) -> Struct:
                 config_source=entry.source,
                 is_sensitive=entry.is_sensitive,
             )
-            for entry in topic_entries(broker, topic.configs)
+            for entry in topic_entries(controller, topic.configs)
         ],
     )
 

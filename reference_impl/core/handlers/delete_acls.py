@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from reference_impl.core.broker import Broker
 from reference_impl.core.controller.acl_changes import (
     check_enabled,
     delete_acls,
     found,
     names_unknown,
 )
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -25,7 +25,7 @@ APPLIED_AT_ONCE = 100
 """How many entries are deleted before other requests have their turn."""
 
 
-def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_delete_acls(controller: Controller, request: Request) -> Iterator[Effect]:
     """Delete every entry that one of the filters matches; each filter's result lists them."""
     filters = request.body.filters
     # VALIDATE the request
@@ -33,8 +33,8 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         yield CloseConnection(request.connection, "DeleteAcls with a type UNKNOWN (0)")
         return
     try:
-        broker.access.require(request, ALTER_CLUSTER)
-        check_enabled(broker.controller)
+        controller.access.require(request, ALTER_CLUSTER)
+        check_enabled(controller)
     except Refused as refused:
         yield Respond(request, RESPONSE.new(filter_results=[result(refused) for _ in filters]))
         return
@@ -44,7 +44,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         yield GiveWay(request)
         try:
             # VALIDATE the filter
-            matching = found(broker.controller, AclFilter.from_request(wanted))
+            matching = found(controller, AclFilter.from_request(wanted))
         except Refused as refused:
             rows.append(result(refused))
             continue
@@ -58,7 +58,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         )
     # DEDUPLICATE and APPLY
     for first in range(0, len(ids), APPLIED_AT_ONCE):
-        delete_acls(broker.controller, ids[first : first + APPLIED_AT_ONCE])
+        delete_acls(controller, ids[first : first + APPLIED_AT_ONCE])
         yield GiveWay(request)
     # RESPOND
     yield Respond(request, RESPONSE.new(filter_results=rows))

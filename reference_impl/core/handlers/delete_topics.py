@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 from uuid import UUID
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import delete_topic
 from reference_impl.core.effects import Effect, GiveWay, Respond
@@ -27,12 +27,12 @@ RESPONSE = definition("DeleteTopicsResponse")
 REQUEST = definition("DeleteTopicsRequest")
 
 
-def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_delete_topics(controller: Controller, request: Request) -> Iterator[Effect]:
     """Delete the topics that can be deleted; each gets its own result."""
     body = RESPONSE.new()
     wanted_topics = yield from wanted_in(request)
     times = yield from counted(request, ((row.name, row.topic_id) for row in wanted_topics))
-    if request.body.timeout_ms <= 0 and broker.config.flag("delete.topic.enable"):
+    if request.body.timeout_ms <= 0 and controller.config.flag("delete.topic.enable"):
         asked = partial(is_asked, times)
         if any((yield from for_each(request, wanted_topics, asked))):
             # Kafka's controller gives up before it begins (KafkaEventQueue.java, deadlines).
@@ -47,16 +47,15 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
         answered.add((wanted.name, wanted.topic_id))
         answer = RESPONSE.struct("DeletableTopicResult", name=wanted.name, topic_id=wanted.topic_id)
         try:
-            topic = checked(broker, request, wanted, times[wanted.name, wanted.topic_id])
+            topic = checked(controller, request, wanted, times[wanted.name, wanted.topic_id])
             answer.name, answer.topic_id = topic.name, topic.topic_id
             # DEDUPLICATE: a topic that is gone is unknown.
             # APPLY
-            delete_topic(broker.controller, topic)
-            yield from for_each(request, broker.replicas.leaving(), broker.replicas.remove)
+            delete_topic(controller, topic)
         except Refused as refused:
             answer.error_code, answer.error_message = refused.code, refused.message
             if refused.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                answer.name = name_to_tell(broker, request, wanted)
+                answer.name = name_to_tell(controller, request, wanted)
         body.responses.append(answer)
     # RESPOND
     yield Respond(request, body)
@@ -93,10 +92,10 @@ def wanted_in(request: Request) -> Generator[Effect, None, list[Struct]]:
     )
 
 
-def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> TopicImage:
+def checked(controller: Controller, request: Request, wanted: Struct, times: int) -> TopicImage:
     """Return the topic to delete, or raise Refused."""
     # VALIDATE
-    if not broker.config.flag("delete.topic.enable"):
+    if not controller.config.flag("delete.topic.enable"):
         # [Modified in v3: KIP-322]
         raise Refused(
             ErrorCode.TOPIC_DELETION_DISABLED
@@ -112,10 +111,10 @@ def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> Top
         raise Refused(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name or id.")
-    topic = broker.image.topic_of(wanted.name, wanted.topic_id)
+    topic = controller.image.topic_of(wanted.name, wanted.topic_id)
     if not by_id:
         # Whether there is such a topic is told to those who may know.
-        require_in(broker, request, DESCRIBE_TOPIC, wanted.name)
+        require_in(controller, request, DESCRIBE_TOPIC, wanted.name)
     if topic is None:
         raise Refused(
             ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -123,22 +122,22 @@ def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> Top
             if by_id
             else "This server does not host this topic-partition.",
         )
-    require_in(broker, request, DELETE_TOPIC, topic.name)
+    require_in(controller, request, DELETE_TOPIC, topic.name)
     return topic
 
 
-def name_to_tell(broker: Broker, request: Request, wanted: Struct) -> str | None:
+def name_to_tell(controller: Controller, request: Request, wanted: Struct) -> str | None:
     """Return the name to answer: the requested one or, if an id was requested, its name if the
     client may know it."""
-    topic = broker.image.topics_by_id.get(wanted.topic_id)
+    topic = controller.image.topics_by_id.get(wanted.topic_id)
     if wanted.name is None and topic is not None:
-        known = broker.access.may(request, DESCRIBE_TOPIC, topic.name)
+        known = controller.access.may(request, DESCRIBE_TOPIC, topic.name)
         return topic.name if known else None
     name: str | None = wanted.name
     return name
 
 
-def require_in(broker: Broker, request: Request, permission: Permission, name: str) -> None:
+def require_in(controller: Controller, request: Request, permission: Permission, name: str) -> None:
     """Raise Refused unless the topic, or everything in the cluster, may be deleted."""
-    if not broker.access.may(request, DELETE_IN_CLUSTER):
-        broker.access.require(request, permission, name)
+    if not controller.access.may(request, DELETE_IN_CLUSTER):
+        controller.access.require(request, permission, name)

@@ -50,7 +50,7 @@ def concerns(token: DelegationToken, owners: set[str] | None) -> bool:
 def may_see(broker: Broker, request: Request, token: DelegationToken) -> bool:
     """Return whether the client may see this token: its own, or one that it may describe."""
     return (
-        broker.principal_of(request) in token.principals
+        broker.access.principal_of(request) in token.principals
         or broker.access.may(request, DESCRIBE_DELEGATION_TOKEN, token.token_id)
         or broker.access.may(request, DESCRIBE_TOKENS_OF_USER, token.owner)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.quorum.metadata_log import TOPIC
@@ -20,10 +20,10 @@ RESPONSE = definition("DescribeQuorumResponse")
 METADATA_PARTITION = [(TOPIC, [0])]
 
 
-def handle_describe_quorum(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_describe_quorum(controller: Controller, request: Request) -> Iterator[Effect]:
     """Tell who leads the metadata quorum, and who follows."""
     # VALIDATE
-    if not broker.access.may(request, DESCRIBE_CLUSTER):
+    if not controller.access.may(request, DESCRIBE_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
         return
     topics = request.body.topics
@@ -32,8 +32,8 @@ def handle_describe_quorum(broker: Broker, request: Request) -> Iterator[Effect]
     # RESPOND
     answer = RESPONSE.new()
     if wanted == METADATA_PARTITION:
-        answer.topics = [of_topic(TOPIC, [described(broker)])]
-        answer.nodes = [RESPONSE.struct("Node", node_id=broker.node_id)]
+        answer.topics = [of_topic(TOPIC, [described(controller)])]
+        answer.nodes = [RESPONSE.struct("Node", node_id=controller.node_id)]
     else:
         # There is one quorum; whoever asks for more is told nothing at all (KafkaRaftClient.java).
         for name, indexes in wanted:
@@ -43,20 +43,20 @@ def handle_describe_quorum(broker: Broker, request: Request) -> Iterator[Effect]
     yield Respond(request, answer)
 
 
-def described(broker: Broker) -> Struct:
+def described(controller: Controller) -> Struct:
     """Describe the quorum: one voter, which has every record."""
-    end_offset = broker.metadata.end_offset
+    end_offset = controller.metadata.end_offset
     voter = RESPONSE.struct(
         "ReplicaState",
-        replica_id=broker.node_id,
+        replica_id=controller.node_id,
         log_end_offset=end_offset,
-        last_fetch_timestamp=broker.now_ms,
-        last_caught_up_timestamp=broker.now_ms,
+        last_fetch_timestamp=controller.now_ms,
+        last_caught_up_timestamp=controller.now_ms,
     )
     return RESPONSE.struct(
         "PartitionData",
-        leader_id=broker.node_id,
-        leader_epoch=broker.metadata.epoch,
+        leader_id=controller.node_id,
+        leader_epoch=controller.metadata.epoch,
         high_watermark=end_offset,
         current_voters=[voter],
     )

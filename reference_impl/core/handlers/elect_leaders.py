@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import TIMED_OUT, Refused
@@ -21,13 +21,13 @@ RESPONSE = definition("ElectLeadersResponse")
 PREFERRED, UNCLEAN = 0, 1
 
 
-def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_elect_leaders(controller: Controller, request: Request) -> Iterator[Effect]:
     """Let partitions be led by whom the election type prefers."""
     body = request.body
     # VALIDATE
     answer = RESPONSE.new()
     try:
-        broker.access.require(request, ALTER_CLUSTER)
+        controller.access.require(request, ALTER_CLUSTER)
         check_type(body.election_type)
     except Refused as refused:
         answer.error_code = refused.code
@@ -38,14 +38,14 @@ def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     if body.topic_partitions is None:
         # All topics are asked for: named, and only partitions with an election are told.
-        topics = sorted(broker.image.topics) if answer.error_code == ErrorCode.NONE else []
+        topics = sorted(controller.image.topics) if answer.error_code == ErrorCode.NONE else []
         answer.replica_election_results = [of_topic(name, []) for name in topics]
         yield Respond(request, answer)
         return
     # DEDUPLICATE, APPLY: no election is ever needed.
     for wanted in body.topic_partitions:
         yield GiveWay(request)
-        elect = partial(result, broker, request, wanted.topic)
+        elect = partial(result, controller, request, wanted.topic)
         results = yield from for_each(request, wanted.partitions, elect)
         answer.replica_election_results.append(of_topic(wanted.topic, results))
     # RESPOND
@@ -74,12 +74,12 @@ def refused_result(index: int, refused: Refused) -> Struct:
     )
 
 
-def result(broker: Broker, request: Request, topic: str, index: int) -> Struct:
+def result(controller: Controller, request: Request, topic: str, index: int) -> Struct:
     """Return the row of one partition with the reason why there was no election."""
     try:
-        broker.access.require(request, ALTER_CLUSTER)
+        controller.access.require(request, ALTER_CLUSTER)
         check_type(request.body.election_type)
-        check_exists(broker, topic, index)
+        check_exists(controller, topic, index)
         refused = Refused(
             ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
         )
@@ -94,9 +94,9 @@ def check_type(election_type: int) -> None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown election type {election_type}")
 
 
-def check_exists(broker: Broker, name: str, index: int) -> None:
+def check_exists(controller: Controller, name: str, index: int) -> None:
     """Raise Refused unless there is such a partition."""
-    topic = broker.image.topics.get(name)
+    topic = controller.image.topics.get(name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
     if index not in topic.partitions:

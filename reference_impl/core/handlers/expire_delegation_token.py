@@ -5,35 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.token_changes import move_expiry, remove_tokens
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.handlers.forwarding import forward
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.sasl.tokens import time_beside
 from reference_impl.wire import definition
 
 RESPONSE = definition("ExpireDelegationTokenResponse")
 
 
-def handle_expire_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_expire_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
     """Set the expiry of a token, or remove the token where the period is negative."""
     body = request.body
     answer = RESPONSE.new()
     try:
         # VALIDATE
-        broker.authentication.check_may_manage_tokens(request)
-        token = broker.tokens.proven_by(bytes(body.hmac))
-        broker.tokens.check_manager(token, broker.principal_of(request))
+        token = controller.tokens.proven_by(bytes(body.hmac))
+        controller.tokens.check_manager(token, controller.access.principal_of(request))
         # DEDUPLICATE: a token that was removed is not found. APPLY
         if body.expiry_time_period_ms < 0:
-            remove_tokens(broker.controller, [token])
-            answer.expiry_timestamp_ms = broker.now_ms
+            remove_tokens(controller, [token])
+            answer.expiry_timestamp_ms = controller.now_ms
         else:
-            broker.tokens.check_alive(token)
-            answer.expiry_timestamp_ms = move_expiry(
-                broker.controller, token, body.expiry_time_period_ms
-            )
+            controller.tokens.check_alive(token)
+            answer.expiry_timestamp_ms = move_expiry(controller, token, body.expiry_time_period_ms)
     except Refused as refused:
-        answer.error_code, answer.expiry_timestamp_ms = refused.code, time_beside(refused)
+        answer.error_code = refused.code
     # RESPOND
     yield Respond(request, answer)
+
+
+def forward_expire_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let the controller handle the request of a client that may manage tokens."""
+    try:
+        broker.authentication.check_may_manage_tokens(request)
+    except Refused as refused:
+        yield Respond(request, RESPONSE.new(error_code=refused.code, expiry_timestamp_ms=-1))
+    else:
+        yield from forward(broker, request)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_impl.core.broker import Broker
+from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
@@ -16,10 +16,12 @@ from reference_impl.wire import ErrorCode, definition
 RESPONSE = definition("ListPartitionReassignmentsResponse")
 
 
-def handle_list_partition_reassignments(broker: Broker, request: Request) -> Iterator[Effect]:
+def handle_list_partition_reassignments(
+    controller: Controller, request: Request
+) -> Iterator[Effect]:
     """Tell which partitions are being moved."""
     # VALIDATE
-    may = broker.access.may(request, DESCRIBE_CLUSTER)
+    may = controller.access.may(request, DESCRIBE_CLUSTER)
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     code = ErrorCode.NONE if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -67,15 +67,9 @@ class Replicas:
             del self._by_name[partition.topic, partition.index]
         partition.state = state
 
-    def unopened_of(self, topic: TopicImage) -> list[PartitionKey]:
-        """Return the partitions of a topic that have not been opened yet."""
-        keys = [(topic.name, index) for index in sorted(topic.partitions)]
-        return [key for key in keys if key in self._unopened]
-
-    def open_topic(self, topic: TopicImage) -> None:
-        """Open, or make, the logs of a topic that are not open yet, and begin to lead them."""
-        for key in self.unopened_of(topic):
-            self.open(key)
+    def unopened(self) -> list[PartitionKey]:
+        """Return the partitions that have not been opened yet."""
+        return list(self._unopened)
 
     def open(self, key: PartitionKey) -> Partition | None:
         """Open or create the log of a partition and begin to lead it. Return None if it is open

@@ -1,8 +1,8 @@
-"""One row of the table of APIs served (`handlers/__init__.py`)."""
+"""The tables of APIs served (`handlers/__init__.py`), and their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
 
 Handler = Callable[[Any, Request], Iterator[Effect]]
-"""Any stands for Broker, which itself holds the table."""
+"""Any stands for Broker or Controller, which themselves hold the tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +26,11 @@ class Api:
     def serves(self, version: int) -> bool:
         """Return whether this version gets an answer."""
         return self.min_version <= version <= self.max_version
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The APIs of each role of a node, by their keys."""
+
+    broker: Mapping[int, Api]
+    controller: Mapping[int, Api]

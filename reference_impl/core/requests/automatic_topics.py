@@ -61,5 +61,6 @@ def create_topic(
     controller = broker.controller
     publish_topic(controller, plan_topic(controller, name, partitions, configs=configs))
     topic = broker.image.topics[name]
-    broker.replicas.open_topic(topic)
+    for index in sorted(topic.partitions):
+        broker.replicas.open((name, index))
     return topic

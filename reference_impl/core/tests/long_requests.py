@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from reference_impl.core.handlers import HANDLERS
+from reference_impl.core.handlers import BROKER
 from reference_impl.wire import API_NAMES, Struct, request_definition
 from reference_impl.wire.codec.fields import Field, StructType
 
@@ -70,7 +70,7 @@ class Long:
 def long_requests() -> list[Long]:
     """Return one for each array of each API, in the last version that is served and has it."""
     found = []
-    for key, api in sorted(HANDLERS.items()):
+    for key, api in sorted(BROKER.items()):
         root = request_definition(key).root
         newest = {
             path: version

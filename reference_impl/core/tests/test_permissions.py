@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reference_impl.core import handlers
-from reference_impl.core.handlers import HANDLERS
+from reference_impl.core.handlers import BROKER, CONTROLLER
 from reference_impl.core.security.authorization.permissions import PERMISSIONS, REFUSALS, Permission
 from reference_impl.wire import ApiKey
 
@@ -35,10 +35,11 @@ def permissions_in(handle: Callable[..., Any]) -> set[Permission]:
 HOME = f"{handlers.__name__}."
 
 
-@pytest.mark.parametrize("key", HANDLERS, ids=lambda key: ApiKey(key).name)
+@pytest.mark.parametrize("key", BROKER, ids=lambda key: ApiKey(key).name)
 def test_a_handler_asks_for_what_the_table_says_and_nothing_else(key: int) -> None:
     assert ApiKey(key) in PERMISSIONS, "an API that is served has its row in permissions.py"
-    assert permissions_in(HANDLERS[key].handle) == set(PERMISSIONS[ApiKey(key)])
+    served = CONTROLLER.get(key, BROKER[key])
+    assert permissions_in(served.handle) == set(PERMISSIONS[ApiKey(key)])
 
 
 def test_every_refusal_has_a_name() -> None:

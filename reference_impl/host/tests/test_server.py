@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.core.handlers import HANDLERS
+from reference_impl.core.handlers import BROKER
 from reference_impl.robustness.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, decode_response, encode_request, request_definition
 
@@ -163,6 +163,6 @@ NEEDED: dict[ApiKey, dict[str, int]] = {
 
 def test_every_version_that_is_advertised_is_answered(broker: BrokerProcess) -> None:
     with RawClient(broker) as client:
-        for key, api in HANDLERS.items():
+        for key, api in BROKER.items():
             for version in range(api.min_version, api.max_version + 1):
                 client.call(ApiKey(key), version, **NEEDED.get(ApiKey(key), {}))

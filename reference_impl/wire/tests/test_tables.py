@@ -41,7 +41,7 @@ def test_errors_apis_and_header_versions_are_those_of_kafka() -> None:
     rows = java_rows("4.3.1")
     errors = {int(code): (name, retriable == "true") for code, name, retriable in rows["error"]}
     assert errors == {code: (info.name, info.retriable) for code, info in ERRORS.items()}
-    apis = {int(key): (constant, name) for key, constant, name in rows["api"]}
+    apis = {int(key): (constant, name) for key, constant, name, *_ in rows["api"]}
     assert {key: (ApiKey(key).name, name) for key, name in API_NAMES.items()} == apis
     assert_headers_are_those_of_kafka(rows["header"], "4.3.1")
 

@@ -64,6 +64,10 @@ class Access:
         """Return whether there is an authorizer at all."""
         return self.authorizer is not None
 
+    def principal_of(self, request: Request) -> str:
+        """Return the principal that sent the request: `User:NAME`."""
+        return self._principals.of(request.connection)
+
     def may(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> bool:
         """Return whether the request's principal may do this to the resource of this name."""
         if self.authorizer is None:

@@ -107,9 +107,3 @@ class Tokens:
             self._credentials[key] = credential_of(mechanism, salt, ITERATIONS_MIN, salted)
         owner = token.owner.partition(":")[2]
         return TokenLogin(owner, token.expiry_ms, self._credentials[key])
-
-
-def time_beside(refused: Refused) -> int:
-    """Return the expiry that stands beside an error: -1 where the broker refused that was asked, 0
-    where the controller did that decides (KafkaApis.scala, ControllerApis.scala)."""
-    return -1 if refused.code is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED else 0

@@ -1,7 +1,8 @@
 // Prints Kafka's error codes, api keys and header versions: "error CODE NAME RETRIABLE",
-// "api KEY NAME Name" and "header KEY VERSION REQUEST RESPONSE".
+// "api KEY NAME Name FORWARDABLE LISTENER..." and "header KEY VERSION REQUEST RESPONSE".
 
 import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 
@@ -14,7 +15,13 @@ public class Tables {
         }
         for (ApiKeys key : ApiKeys.values()) {
             line.append("api ").append(key.id).append(' ').append(key.name()).append(' ')
-                .append(key.name).append(';');
+                .append(key.name).append(' ').append(key.forwardable);
+            for (ApiMessageType.ListenerType listener : ApiMessageType.ListenerType.values()) {
+                if (key.messageType.listeners().contains(listener)) {
+                    line.append(' ').append(listener.name());
+                }
+            }
+            line.append(';');
             short last = key.messageType.highestSupportedVersion(true);
             for (short version = key.messageType.lowestSupportedVersion(); version <= last; version++) {
                 line.append("header ").append(key.id).append(' ').append(version).append(' ')

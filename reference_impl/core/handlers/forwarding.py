@@ -1,0 +1,29 @@
+"""Forwarding: a broker lets the controller answer what changes the cluster.
+
+Source: ForwardingManager.scala, KafkaApis.scala (forwardToController); KIP-590. The controller
+answers when its decision is committed; what it means for this broker's partitions is done before
+the client hears of it, one partition after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.requests.giving_way import for_each
+
+
+def forward(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let the controller handle the request."""
+    return broker.controller.apis[request.api_key].handle(broker.controller, request)
+
+
+def forward_change_of_topics(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let the controller handle the request, then open and remove partitions."""
+    for effect in forward(broker, request):
+        if isinstance(effect, Respond):
+            yield from for_each(request, broker.replicas.unopened(), broker.replicas.open)
+            yield from for_each(request, broker.replicas.leaving(), broker.replicas.remove)
+        yield effect

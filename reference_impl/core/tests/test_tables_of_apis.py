@@ -1,0 +1,55 @@
+"""The two tables of APIs, held against what Kafka says of listeners and forwarding."""
+
+from __future__ import annotations
+
+import pytest
+
+from reference_impl.core.handlers import BROKER, CONTROLLER
+from reference_impl.core.handlers.forwarding import forward
+from reference_impl.core.tests.test_topics import create
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ApiKey
+from reference_impl.wire.tests.test_tables import java_rows
+
+NOT_SERVED = {
+    ApiKey.UPDATE_FEATURES,
+    ApiKey.UNREGISTER_BROKER,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+}
+"""The APIs that Kafka's brokers forward, and that ours do not serve."""
+
+
+@pytest.mark.needs("jdk", "kafka-jars")
+def test_each_role_serves_what_kafka_gives_it() -> None:
+    rows = {ApiKey(int(row[0])): row[3:] for row in java_rows("4.3.1")["api"]}
+    of_brokers = {key for key, (_, *listeners) in rows.items() if "BROKER" in listeners}
+    of_controllers = {key for key, (_, *listeners) in rows.items() if "CONTROLLER" in listeners}
+    forwarded = {key for key in of_brokers if rows[key][0] == "true"}
+    assert forwarded >= NOT_SERVED
+    assert forwarded - NOT_SERVED == CONTROLLER.keys()
+    assert CONTROLLER.keys() <= of_controllers
+    assert BROKER.keys() <= of_brokers
+
+
+@pytest.mark.parametrize("key", CONTROLLER, ids=lambda key: ApiKey(key).name)
+def test_what_a_controller_serves_a_broker_forwards_in_the_same_versions(key: int) -> None:
+    asked, served = BROKER[key], CONTROLLER[key]
+    assert (asked.min_version, asked.max_version) == (served.min_version, served.max_version)
+    assert asked.handle.__name__.startswith(forward.__name__)
+    assert not served.handle.__name__.startswith(forward.__name__)
+
+
+def test_only_what_is_forwarded_is_the_controllers() -> None:
+    forwarded = {
+        key for key, api in BROKER.items() if api.handle.__name__.startswith(forward.__name__)
+    }
+    assert forwarded == CONTROLLER.keys()
+
+
+def test_the_partitions_of_a_new_topic_are_open_when_the_client_hears_of_it() -> None:
+    world = World()
+    create(world, num_partitions=3)
+    broker = world.node.broker
+    assert broker.replicas.unopened() == []
+    assert len(list(broker.replicas)) == 3
