@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from chaos.clients import payload
 from chaos.clients.confluent.client import ConfluentFactory
@@ -34,27 +34,21 @@ from chaos.record.recorder import HistoryRecorder, RecorderError
 from chaos.record.run_directory import RunDirectoryError, Scenario
 from chaos.run import nowhere
 from chaos.run.costs import Costs
-from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
-from chaos.run.first_phase import REPLICAS_MAX, record_topics, replicated
+from chaos.run.first_phase import REPLICAS_MAX
 from chaos.run.fitting import Parts, check_fit, family_of
 from chaos.run.guests.guest import Guest
 from chaos.run.guests.own_names import RenamedAdmin
 from chaos.run.interrupts import Interrupts
+from chaos.run.phases import Administrator, Means, Phases
 from chaos.run.progress import Progress
-from chaos.run.tasks import Tasks
 from chaos.run.variety import drawn
-from chaos.run.workers import Shared, Storm, Throttle, act
+from chaos.run.workers import Shared, Storm, Throttle
 from chaos.targets.clusters.equipment import equipped
-from chaos.values.faults import Heal
-from chaos.values.protocols import Cluster, SizedTarget, TargetError, TopicSpec
+from chaos.values.protocols import Cluster, SizedTarget, TargetError
 from chaos.world import BringsWorld, World
 from reference_impl.access import access_of
 
-TOPICS_TIMEOUT_S = 60.0
-WARM_UP_TIMEOUT_S = 30.0
-JOIN_TIMEOUT_S = 60.0
 JOIN_INTERRUPTED_S = 15.0
-LOOK_EVERY_S = 0.2
 VARIED = frozenset({"apache", "reference"})
 """Families of targets whose settings are ours to choose, and which have those that are drawn."""
 
@@ -75,22 +69,6 @@ class RunResult:
     interrupted: bool
     recovered: bool
     reproduce: str
-
-
-class Administrator(HealthCheck, Protocol):
-    """The runner's own access to a cluster (chaos.clients.wire.admin; tests have their own)."""
-
-    async def brokers(self) -> int: ...
-
-    async def serves_transactions(self) -> bool: ...
-
-    async def create_topics(
-        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
-    ) -> dict[str, str]: ...
-
-    async def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
-
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -170,12 +148,10 @@ class _Run:
         self.make_admin = tools.admin
         self.admin: Administrator | None = None
         self.cluster: Cluster | None = None
-        self.storm: Storm | None = None
-        self.recovered = False
+        self.under_way: Phases | None = None
         self.interrupted = False
         self.answer: str | None = None
         """The answer to a raw Produce at the end of a run without an acknowledged record."""
-        self.brokers = scenario.nodes
         self.facts: dict[str, Any] = {}
         self.costs = Costs()
         self.recorder = HistoryRecorder(directory, directory.name)
@@ -189,7 +165,16 @@ class _Run:
         )
         if family_of(self.target.name) in VARIED:
             self.shared.variety = drawn(scenario.seed, self.workload, scenario.config)
-        self.tasks = Tasks(self.shared)
+
+    @property
+    def storm(self) -> Storm | None:
+        """The nemesis at work, once the attack has begun."""
+        attack = self.under_way
+        return attack.storm if attack is not None and attack.has_attacked else None
+
+    @property
+    def recovered(self) -> bool:
+        return self.under_way is not None and self.under_way.recovered
 
     @property
     def scratch(self) -> Path:
@@ -241,37 +226,40 @@ class _Run:
             ("read", self.read),
         )
 
+    @property
+    def begun(self) -> Phases:
+        """The phases from the topics on, once the cluster has started."""
+        assert self.under_way is not None
+        return self.under_way
+
     async def start(self) -> None:
         self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
         target = equipped(self.target, self.nemesis.faults)
         config = self._config() if self.guest is None else self.scenario.config
-        self.cluster = target.start(self.scratch, self.scenario.nodes, config, proxied=True)
-        self.cluster.rng = Random(f"{self.scenario.seed}:roles")
-        self.shared.bootstrap = self.cluster.bootstrap
-        self.facts["versions"]["target"] = self.cluster.version
-        self.admin = self.make_admin(self.world, self.cluster.bootstrap)
-        topics = self.workload.topics()
+        cluster = target.start(self.scratch, self.scenario.nodes, config, proxied=True)
+        self.cluster = cluster
+        cluster.rng = Random(f"{self.scenario.seed}:roles")
+        self.shared.bootstrap = cluster.bootstrap
+        self.facts["versions"]["target"] = cluster.version
+        self.admin = self.make_admin(self.world, cluster.bootstrap)
+        first = self.workload.topics()[0].name
         try:
-            self.brokers = await self.admin.brokers()
+            brokers = await self.admin.brokers()
             await self._check_transactions(self.admin)
-            replicas = replicas_of(self.scenario.config, self.brokers)
+            replicas = replicas_of(self.scenario.config, brokers)
             if self.guest is not None:
-                for note in await self.guest.begin(self.cluster, self.workload, replicas):
+                for note in await self.guest.begin(cluster, self.workload, replicas):
                     self.shared.note(note)
                 self.admin = RenamedAdmin(self.admin, self.guest.names)
                 self.facts["prefix"] = self.guest.names.prefix
-            specs = [
-                replicated(self.shared.variety.of_topic(topic), replicas, self.scenario.config)
-                for topic in topics
-            ]
-            began = self.world.monotonic_ns(), self.world.wall_ns()
-            ids = await self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
+                first = self.guest.names.outside(first)
+            means = Means(self.factory, self.raw_factory, self.admin, brokers)
+            attack = Phases(self.shared, self.workload, self.nemesis, cluster, means, self)
+            await attack.make_topics(self.scenario.config, self._config(), replicas)
         except WireError as error:
             raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
-        self.recorder.topic_ids.update(ids)
-        record_topics(self.recorder, specs, self._config(), *began, self.world.monotonic_ns())
-        first = topics[0].name
-        self.cluster.focus = (self.guest.names.outside(first) if self.guest else first, 0)
+        cluster.focus = (first, 0)
+        self.under_way = attack
 
     def _config(self) -> Mapping[str, str]:
         """Return the brokers' settings besides the target's own."""
@@ -289,57 +277,22 @@ class _Run:
             )
 
     async def attack(self) -> None:
-        """Let processes and nemesis work, for the seconds of the scenario."""
-        assert self.cluster is not None
-        self.storm = Storm(self.shared, self.nemesis, self.cluster)
-        for process in range(self.workload.processes):
-            work = act(self.shared, self.workload, process, self.factory)
-            self.tasks.start(f"process {process}", work)
-        await self._warm_up()
-        self.tasks.start("nemesis", self.storm.run())
-        began, elapsed = self.world.monotonic(), 0.0
-        while elapsed < self.scenario.seconds and not self.shared.stop.is_set():
-            self._check_recorder()
-            self.progress.update(self._line(elapsed))
-            await self.shared.stop.wait(LOOK_EVERY_S)
-            elapsed = self.world.monotonic() - began
-
-    async def _warm_up(self) -> None:
-        """Wait for the first acknowledgement: a cold broker needs seconds for it, and faults
-        against clients that have not begun would show nothing."""
-        deadline = self.world.monotonic() + WARM_UP_TIMEOUT_S
-        while not self.recorder.counts.records_acknowledged and self.world.monotonic() < deadline:
-            self._check_recorder()
-            self.progress.update("waiting for the first acknowledgement")
-            await self.shared.stop.wait(LOOK_EVERY_S)
+        await self.begun.attack(self.scenario.seconds)
 
     async def heal(self) -> None:
         self.progress.phase("healing")
-        assert self.storm is not None
-        self.shared.stop.set()
-        if not await self.tasks.join_last(JOIN_TIMEOUT_S):  # the nemesis
-            self.shared.problem("the nemesis did not stop; see the node logs")
-        await self.storm.perform(Heal())
-        self.shared.healed.set()
+        await self.begun.heal()
 
     async def recover(self) -> None:
-        """Wait until processes have settled and the cluster is well, each within a bound."""
-        await self.tasks.join(JOIN_TIMEOUT_S)
-        assert self.admin is not None
-        self.recovered = await await_recovery(
-            self.shared, self.admin, self.workload.topics(), self.brokers, self.progress.update
-        )
+        await self.begun.recover()
 
     async def read(self) -> None:
         self.progress.phase("reading everything")
         self._check_recorder()
-        assert self.admin is not None
-        if reason := await self.admin.why_not_well(self.workload.topics(), self.brokers, True):
-            self.shared.problem(f"nothing could be read at the end: {reason}")
-        else:
-            await read_finally(self.shared, self.workload, self.factory, self.raw_factory)
-        if not self.recorder.counts.records_acknowledged:
+        await self.begun.read()
+        if not self.recorder.records_acknowledged:
             # After everything was read, since the record is in no history.
+            assert self.admin is not None
             topic = self.workload.topics()[0].name
             self.answer = await self.admin.answer_to_produce(topic, self.nonce)
 
@@ -347,12 +300,8 @@ class _Run:
         """Leave nothing behind but the directory. Every step is tried, whatever others did."""
         if self.interrupted:
             self.progress.phase("interrupted: stopping what was started")
-        self.shared.abandoned.set()
-        self.shared.stop.set()
-        if self.storm is not None and not self.shared.healed.is_set():
-            await self._attempt("heal", self.storm.perform(Heal()))
-        self.shared.healed.set()
-        await self.tasks.join(JOIN_INTERRUPTED_S)
+        if self.under_way is not None:
+            await self.under_way.stop(JOIN_INTERRUPTED_S)
         if self.admin is not None:
             await self._attempt("close the admin connection", _called(self.admin.close))
         if (guest := self.guest) is not None:
@@ -415,6 +364,14 @@ class _Run:
             await action
         except Exception as error:
             self.shared.note(f"could not {what}: {error}")
+
+    def watch(self, elapsed_s: float | None) -> None:
+        self._check_recorder()
+        waits = "waiting for the first acknowledgement"
+        self.progress.update(waits if elapsed_s is None else self._line(elapsed_s))
+
+    def tell(self, sentence: str) -> None:
+        self.progress.update(sentence)
 
     def _check_recorder(self) -> None:
         if self.recorder.problem:

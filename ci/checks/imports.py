@@ -33,6 +33,7 @@ IN_VIRTUAL_TIME = (
     "chaos.clients.wire.wire_link",
     "chaos.run.final_phase",
     "chaos.run.first_phase",
+    "chaos.run.phases",
     "chaos.run.tasks",
     "chaos.run.variety",
     "chaos.run.workers",

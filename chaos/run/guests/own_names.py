@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from chaos.run.phases import Administrator
 from chaos.values.protocols import (
     Client,
     ClientFactory,
@@ -117,30 +118,10 @@ class RenamedClient:
         await self._client.close()
 
 
-class Admin(Protocol):
-    """The runner's access to a cluster (chaos.run.runner, Administrator)."""
-
-    async def create_topics(
-        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
-    ) -> dict[str, str]: ...
-
-    async def why_not_well(
-        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
-    ) -> str | None: ...
-
-    async def brokers(self) -> int: ...
-
-    async def serves_transactions(self) -> bool: ...
-
-    async def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
-
-    def close(self) -> None: ...
-
-
 class RenamedAdmin:
     """The runner's administrator, for a run with names of its own."""
 
-    def __init__(self, admin: Admin, names: OwnNames) -> None:
+    def __init__(self, admin: Administrator, names: OwnNames) -> None:
         self._admin = admin
         self._names = names
         self.brokers: Callable[[], Coroutine[Any, Any, int]] = admin.brokers

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.clients import whole_partitions
 from chaos.record.run_directory import Scenario
-from chaos.run import runner
+from chaos.run import phases
 from chaos.run.runner import run
 from linearizability import check
 from linearizability.verdict import Validity
@@ -55,7 +55,7 @@ def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
 ) -> None:
     monkeypatch.setattr(whole_partitions, "READ_TIMEOUT_S", READ_TIMEOUT_S)
     if planted:
-        monkeypatch.setattr(runner, "JOIN_TIMEOUT_S", JOIN_TIMEOUT_S)
+        monkeypatch.setattr(phases, "JOIN_TIMEOUT_S", JOIN_TIMEOUT_S)
     bug = BUGS[storm.bug]
     scenario = Scenario(
         "reference",

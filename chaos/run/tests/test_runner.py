@@ -20,7 +20,7 @@ import pytest
 from chaos.nemeses import NEMESES
 from chaos.record import recorder
 from chaos.record.run_directory import Scenario
-from chaos.run import final_phase, runner
+from chaos.run import final_phase, phases, runner
 from chaos.run.fitting import Parts, check_able
 from chaos.run.runner import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
@@ -136,7 +136,7 @@ def test_a_client_that_raises_is_recorded_as_unknown_and_forbids_valid(tmp_path:
     target = FakeTarget()
     target_tools = tools_for(target.cluster, Raises)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "WARM_UP_TIMEOUT_S", 0.2)
+        patch.setattr(phases, "WARM_UP_TIMEOUT_S", 0.2)
         result = make_run(tmp_path, target, tools=target_tools)
     assert any("out of paper" in problem for problem in result.problems)
     assert any("no record was acknowledged" in problem for problem in result.problems)
@@ -233,7 +233,7 @@ class Refused(FakeClient):
 def test_a_run_without_an_acknowledged_record_says_what_the_clients_were_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "WARM_UP_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(phases, "WARM_UP_TIMEOUT_S", 0.2)
     target = FakeTarget()
     result = make_run(tmp_path, target, tools=tools_for(target.cluster, Refused))
     problem = next(each for each in result.problems if each.startswith("no record was ack"))

@@ -1,0 +1,164 @@
+"""The phases of a run from its topics to its last read, over any World and without a directory.
+
+topics   made, and told to the history
+attack   processes and nemesis, for the given seconds
+heal     everything undone; processes end what they had open
+recover  the cluster gets well, within a bound
+read     the final operations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
+from chaos.run.first_phase import record_topics, replicated
+from chaos.run.tasks import Tasks
+from chaos.run.workers import Shared, Storm, act
+from chaos.values.faults import Heal
+from chaos.values.protocols import ClientFactory, Cluster, Nemesis, TopicSpec, Workload
+
+TOPICS_TIMEOUT_S = 60.0
+WARM_UP_TIMEOUT_S = 30.0
+JOIN_TIMEOUT_S = 60.0
+LOOK_EVERY_S = 0.2
+
+
+class Administrator(HealthCheck, Protocol):
+    """The runner's own access to a cluster (chaos.clients.wire.admin; tests have their own)."""
+
+    async def brokers(self) -> int: ...
+
+    async def serves_transactions(self) -> bool: ...
+
+    async def create_topics(
+        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
+    ) -> dict[str, str]: ...
+
+    async def answer_to_produce(self, topic: str, nonce: bytes) -> str: ...
+
+    def close(self) -> None: ...
+
+
+class Onlooker(Protocol):
+    """Looks on, and shows how it goes."""
+
+    def watch(self, elapsed_s: float | None) -> None:
+        """Look at the attack, several times a second; None: before its first acknowledgement. What
+        it raises ends the run."""
+        ...
+
+    def tell(self, sentence: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Means:
+    """The means by which operations reach the cluster."""
+
+    clients: ClientFactory
+    raw_clients: ClientFactory
+    admin: Administrator
+    brokers: int
+
+
+class Phases:
+    """One workload and one nemesis at a cluster that has started."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        workload: Workload,
+        nemesis: Nemesis,
+        cluster: Cluster,
+        means: Means,
+        onlooker: Onlooker,
+    ) -> None:
+        self._shared = shared
+        self._world = shared.world
+        self._workload = workload
+        self._means = means
+        self._onlooker = onlooker
+        self._cluster = cluster
+        self._tasks = Tasks(shared)
+        self.storm = Storm(shared, nemesis, cluster)
+        self.has_attacked = False
+        self.recovered = False
+
+    async def make_topics(
+        self, given: Mapping[str, str], config: Mapping[str, str], replicas: int
+    ) -> None:
+        """Make the topics and tell the history of them. Raise WireError.
+
+        given: the settings that the scenario names; config: all that the brokers have.
+        """
+        world, variety = self._world, self._shared.variety
+        topics = [
+            replicated(variety.of_topic(topic), replicas, given)
+            for topic in self._workload.topics()
+        ]
+        began = world.monotonic_ns(), world.wall_ns()
+        ids = await self._means.admin.create_topics(topics, replicas, TOPICS_TIMEOUT_S)
+        self._shared.recorder.topic_ids.update(ids)
+        record_topics(self._shared.recorder, topics, config, *began, world.monotonic_ns())
+
+    async def attack(self, seconds: float) -> None:
+        """Let processes and nemesis work, for so long from the first acknowledgement on."""
+        self.has_attacked = True
+        for process in range(self._workload.processes):
+            work = act(self._shared, self._workload, process, self._means.clients)
+            self._tasks.start(f"process {process}", work)
+        await self._warm_up()
+        self._tasks.start("nemesis", self.storm.run())
+        began, elapsed = self._world.monotonic(), 0.0
+        while elapsed < seconds and not self._shared.stop.is_set():
+            self._onlooker.watch(elapsed)
+            await self._shared.stop.wait(LOOK_EVERY_S)
+            elapsed = self._world.monotonic() - began
+
+    async def _warm_up(self) -> None:
+        """Wait for the first acknowledgement: a cold broker needs seconds for it, and faults
+        against clients that have not begun would show nothing."""
+        shared, deadline = self._shared, self._world.monotonic() + WARM_UP_TIMEOUT_S
+        while not shared.recorder.records_acknowledged and self._world.monotonic() < deadline:
+            self._onlooker.watch(None)
+            await shared.stop.wait(LOOK_EVERY_S)
+
+    async def heal(self) -> None:
+        """Stop the nemesis and undo its faults."""
+        self._shared.stop.set()
+        if not await self._tasks.join_last(JOIN_TIMEOUT_S):  # the nemesis
+            self._shared.problem("the nemesis did not stop; see the node logs")
+        await self.storm.perform(Heal())
+        self._shared.healed.set()
+
+    async def recover(self) -> None:
+        """Wait until processes have settled and the cluster is well, each within a bound."""
+        await self._tasks.join(JOIN_TIMEOUT_S)
+        topics, brokers = self._workload.topics(), self._means.brokers
+        self.recovered = await await_recovery(
+            self._shared, self._means.admin, topics, brokers, self._onlooker.tell
+        )
+
+    async def read(self) -> None:
+        """Perform the final operations, if there is a leader to read from."""
+        topics, means = self._workload.topics(), self._means
+        if reason := await means.admin.why_not_well(topics, means.brokers, True):
+            self._shared.problem(f"nothing could be read at the end: {reason}")
+        else:
+            await read_finally(self._shared, self._workload, means.clients, means.raw_clients)
+
+    async def stop(self, timeout_s: float) -> None:
+        """End what still goes on, whatever has happened; heal first if that was not done."""
+        shared = self._shared
+        shared.abandoned.set()
+        shared.stop.set()
+        try:
+            if self.has_attacked and not shared.healed.is_set():
+                await self.storm.perform(Heal())
+        except Exception as error:
+            shared.note(f"could not heal: {error}")
+        finally:
+            shared.healed.set()
+            await self._tasks.join(timeout_s)
