@@ -41,7 +41,7 @@ from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
-from reference_impl.core.quorum.metadata_log import MetadataLog
+from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.requests.api import Served
@@ -59,6 +59,7 @@ from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds
 from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
 from reference_impl.core.transactions.transaction_log import TransactionLog
+from reference_impl.core.waiting.waits import Outbox
 
 
 class Broker:
@@ -107,6 +108,7 @@ class Broker:
         self.config = config_in_force(config, self.image, self.node_id)
         self.replicas = Replicas(self.logs, self.config.topic_defaults, lambda: self.now_ms)
         self.purgatory = Purgatory()
+        self.outbox = Outbox()
         self.tokens = Tokens(self.image.delegation_tokens, self.moment, config)
         self.authentication = Authentication(
             self.image.scram_users, self.tokens, self.principals, self.moment
@@ -181,6 +183,7 @@ class Broker:
     def _apply_what_came(self) -> None:
         delta, self._delta = self._delta, MetadataDelta(self.image)
         self.apply(delta)
+        self.purgatory.note_change(*METADATA)
 
     def apply(self, delta: MetadataDelta) -> None:
         """Put in force what the metadata log says, which the image has already. Nothing else opens,

@@ -39,16 +39,31 @@ class Release(Effect):
     throttle_ms: int = 0
 
 
+@dataclass(slots=True)
+class Wait(Effect):
+    """Base of what a handler yields in order to wait (`core/waiting`); it goes on later."""
+
+
 @dataclass(slots=True, eq=False)
-class GiveWay(Effect):
+class GiveWay(Wait):
     """Others may have their turn here: if one has waited long enough, deliver GoOn later.
 
     A handler yields this after each element of a request, for it cannot know how many there are,
     and nothing may be half changed where it does. The host decides (`Node.must_give_way`); where
-    it answers no, it never sees the effect.
+    it answers no, it never sees the effect. The host sees no other Wait.
     """
 
     request: Request
+
+
+@dataclass(slots=True, eq=False)
+class Failed(Effect):
+    """The broker has failed at something: close the connection that it was done for, show the error
+    to the operator, and serve the others. What was done before stands. A StorageError ends the
+    broker: nothing follows it."""
+
+    connection: int | None
+    error: Exception
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from reference_impl.core import housekeeping
 from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.effects import CloseConnection, Effect, GiveWay
+from reference_impl.core.effects import CloseConnection, Effect
 from reference_impl.core.events import (
     ConnectionClosed,
     ConnectionOpened,
@@ -33,8 +33,9 @@ from reference_impl.core.requests.api import Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.sasl import authentication
-from reference_impl.core.storage import Storage
+from reference_impl.core.storage import Storage, StorageError
 from reference_impl.core.transactions import coordinator as transactions
+from reference_impl.core.waiting.running import TIMER, Waiting, failed
 from reference_impl.wire import API_NAMES, ApiKey
 
 
@@ -63,8 +64,6 @@ class Node:
         """The host's answer to each GiveWay of a handler: whether others must have their turn now.
         If so, it gets the effect, and sends GoOn."""
         self._broker: Broker | None = None
-        self._unfinished: dict[int, Iterator[Effect]] = {}
-        """The rest of the requests that gave way, by connection."""
 
     @property
     def broker(self) -> Broker:
@@ -74,7 +73,8 @@ class Node:
         return self._broker
 
     def step(self, event: Event) -> tuple[Effect, ...]:
-        """Let one thing happen. The tuple is complete: no handler is left half run."""
+        """Let one thing happen, and everything that it makes possible. An error on the way becomes
+        an effect (see Failed), except at the start and at the end, where it is raised."""
         if isinstance(event, Started):
             broker = self._broker = Broker(
                 self.config,
@@ -86,53 +86,68 @@ class Node:
                 event,
                 self.also_advertised,
             )
+            self._waiting = Waiting(broker, self._must_give_way)
         else:
             broker = self.broker
             broker.moment.enter(event)
         # A list, not a chain of generators: to resume each of them costs more than what it does.
         effects: list[Effect] = []
-        self._take(broker, event, effects)
-        if broker.purgatory.changed:
-            effects += self.answer_waiting()
+        try:
+            self._take(broker, event, effects)
+        except Exception as error:
+            if isinstance(event, Started | Stopping):
+                raise
+            effects.append(failed(connection_of(event), error))
+            if isinstance(error, StorageError):
+                return tuple(effects)
+        try:
+            self._waiting.settle(effects)
+        except StorageError as error:
+            effects.append(failed(None, error))
         return tuple(effects)
+
+    def _must_give_way(self) -> bool:
+        return self.must_give_way()
 
     def _take(self, broker: Broker, event: Event, effects: list[Effect]) -> None:
         """Let the event happen, and add what the host must do for it."""
+        run = self._waiting.run
         match event:
             case RequestArrived(request=request):
-                self._run(self._handler_of(broker, request), effects)
+                run(request.connection, self._handler_of(broker, request), effects)
             case Started():
                 effects += broker.start()
                 effects += housekeeping.start(broker)
             case GoOn(connection=connection):
-                if (rest := self._unfinished.pop(connection, None)) is not None:
-                    self._run(rest, effects)
+                self._waiting.go_on(connection, effects)
             case ConnectionOpened(connection=connection, listener=listener, client_port=port):
                 broker.telemetry.opened(connection, port)
                 sasl = broker.connection_listeners.opened(connection, listener).sasl
                 if sasl is not None:
                     broker.authentication.opened(connection, sasl)
             case TokenArrived(connection=connection, token=token):
-                effects += broker.authentication.token_arrived(connection, token)
+                run(connection, broker.authentication.token_arrived(connection, token), effects)
             case ConnectionClosed(connection=connection):
-                self._unfinished.pop(connection, None)
+                self._waiting.close(connection, effects)
                 broker.principals.forget(connection)
                 broker.connection_listeners.closed(connection)
                 broker.telemetry.closed(connection)
-                effects += broker.authentication.closed(connection)
-                effects += broker.purgatory.drop(connection)
+                run(None, broker.authentication.closed(connection), effects)
+                run(None, broker.purgatory.drop(connection), effects)
             case TimerFired(key=key):
-                self._run(TIMERS[str(key[0])](broker, key), effects)
+                if key[0] == TIMER:
+                    self._waiting.timer_fired(key)
+                else:
+                    run(connection_of(event), TIMERS[str(key[0])](broker, key), effects)
             case Stopping():
                 broker.stop()
             case _:
                 raise ValueError(f"a node cannot handle {event}")
 
     def answer_waiting(self) -> list[Effect]:
-        """Answer the parked requests which may be answered now."""
+        """Go on with everything that can go on now."""
         effects: list[Effect] = []
-        for handler in self.broker.purgatory.woken():
-            self._run(handler, effects)
+        self._waiting.settle(effects)
         return effects
 
     def _handler_of(self, broker: Broker, request: Request) -> Iterator[Effect]:
@@ -152,15 +167,17 @@ class Node:
             return iter((CloseConnection(request.connection, reason),))
         return api.handle(broker, request)
 
-    def _run(self, handler: Iterator[Effect], effects: list[Effect]) -> None:
-        """Run a handler to its end, or until it gives way, and add its effects."""
-        for effect in handler:
-            if type(effect) is not GiveWay:
-                effects.append(effect)
-            elif self.must_give_way():
-                self._unfinished[effect.request.connection] = handler
-                effects.append(effect)
-                return
+
+def connection_of(event: Event) -> int | None:
+    """Return the connection that an event is about, if it is about one."""
+    match event:
+        case RequestArrived(request=request):
+            return request.connection
+        case TimerFired(key=(purgatory.TIMER | authentication.TIMER, int(connection), *_)):
+            return connection
+        case TokenArrived() | GoOn() | ConnectionOpened() | ConnectionClosed():
+            return event.connection
+    return None
 
 
 def never() -> bool:

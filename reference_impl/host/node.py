@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from struct import Struct
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ from reference_impl.core.effects import (
     CancelTimer,
     CloseConnection,
     Effect,
+    Failed,
     GiveWay,
     ReadTokens,
     Release,
@@ -111,40 +112,50 @@ class NodeHost:
             SetTimer: self._set_timer,
             CancelTimer: self._cancel_timer,
             Report: self._report,
+            Failed: self._failed,
         }
 
     def start(self) -> None:
         """Open the data directory. Raise what the core raises."""
-        self._apply(self.node.step(Started(now_ms(), entropy())))
+        self._deliver(Started(now_ms(), entropy()))
 
     def stop(self) -> None:
         """Make the disk complete. No event may follow."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        self._apply(self.node.step(Stopping(now_ms(), entropy())))
+        self._deliver(Stopping(now_ms(), entropy()))
 
     def request_arrived(self, request: Request) -> None:
-        """Deliver a request; an error inside the broker costs its connection, not the broker."""
-        self._deliver(RequestArrived(now_ms(), entropy(), request), request.connection)
+        """Deliver a request."""
+        self._deliver(RequestArrived(now_ms(), entropy(), request))
 
     def go_on(self, connection: int) -> None:
         """Go on with the request that gave way."""
-        self._deliver(GoOn(now_ms(), entropy(), connection), connection)
+        self._deliver(GoOn(now_ms(), entropy(), connection))
 
     def token_arrived(self, connection: int, token: bytes) -> None:
         """Deliver a SASL token that came without a request around it."""
-        self._deliver(TokenArrived(now_ms(), entropy(), connection, token), connection)
+        self._deliver(TokenArrived(now_ms(), entropy(), connection, token))
 
-    def _deliver(self, event: Event, connection: int) -> None:
+    def _deliver(self, event: Event) -> None:
+        """Step the node and perform its effects, each of them whatever became of the others."""
         self._step_ends_s = time.monotonic() + STEP_S_MIN
-        try:
-            self._apply(self.node.step(event))
-        except StorageError as error:
-            self._on_fatal(f"the broker cannot go on without its disk: {error}")
-        except Exception:
-            log.exception("%s: the broker failed; the connection is closed", _named(event))
-            self._close_connection(CloseConnection(connection, "internal error"))
+        self._event = event
+        for effect in self.node.step(event):
+            try:
+                self._perform[type(effect)](effect)
+            except Exception as error:
+                self._failed(Failed(connection_of(effect), error))
+
+    def _failed(self, effect: Failed) -> None:
+        """Let an error inside the broker cost a connection, not the broker."""
+        if isinstance(effect.error, StorageError):
+            self._on_fatal(f"the broker cannot go on without its disk: {effect.error}")
+            return
+        log.error("%s: the broker failed", _named(self._event), exc_info=effect.error)
+        if effect.connection is not None:
+            self._close_connection(CloseConnection(effect.connection, "internal error"))
 
     def _must_give_way(self) -> bool:
         return time.monotonic() >= self._step_ends_s and self.turn_is_over()
@@ -152,16 +163,12 @@ class NodeHost:
     def connection_opened(self, connection: int, listener: str, client_port: int) -> None:
         """Tell the core that somebody has connected, from which port and to which listener."""
         opened = ConnectionOpened(now_ms(), entropy(), connection, listener, client_port)
-        self._apply(self.node.step(opened))
+        self._deliver(opened)
 
     def connection_closed(self, connection: int) -> None:
         """Tell the core that nobody waits for answers there any more."""
         if self.connections.pop(connection, None) is not None:
-            self._apply(self.node.step(ConnectionClosed(now_ms(), entropy(), connection)))
-
-    def _apply(self, effects: Iterable[Effect]) -> None:
-        for effect in effects:
-            self._perform[type(effect)](effect)
+            self._deliver(ConnectionClosed(now_ms(), entropy(), connection))
 
     def _respond(self, effect: Respond) -> None:
         connection = self.connections.get(effect.request.connection)
@@ -230,13 +237,19 @@ class NodeHost:
 
     def _fire(self, key: TimerKey) -> None:
         del self._timers[key]
-        try:
-            self._apply(self.node.step(TimerFired(now_ms(), entropy(), key)))
-        except StorageError as error:
-            self._on_fatal(f"the broker cannot go on without its disk: {error}")
+        self._deliver(TimerFired(now_ms(), entropy(), key))
 
     def _report(self, effect: Report) -> None:
         log.warning("%s", effect.sentence)
+
+
+def connection_of(effect: Effect) -> int | None:
+    """Return the connection that an effect is for, if it is for one."""
+    if isinstance(effect, Respond | Release | GiveWay):
+        return effect.request.connection
+    if isinstance(effect, SendToken | ReadTokens | Admit | CloseConnection):
+        return effect.connection
+    return None
 
 
 def _named(event: Event) -> str:

@@ -287,6 +287,8 @@ class VirtualWorld:
             match effect:
                 case broker_effects.Respond():
                     self._respond(effect)
+                case broker_effects.Failed(error=error):
+                    raise error
                 case broker_effects.Release(request=request):
                     connection = self._connections.get(request.connection)
                     if connection is not None:

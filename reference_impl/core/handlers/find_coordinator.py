@@ -6,11 +6,11 @@ Not modelled: coordinators of share groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, Report, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
@@ -95,5 +95,14 @@ def check(broker: Broker, request: Request, key: str) -> None:
     of_transactions = kind == TRANSACTION
     topic = transaction_log.TOPIC if of_transactions else group_log.TOPIC
     if topic not in broker.image.topics:
-        (ensure_transactions_topic if of_transactions else ensure_groups_topic)(broker)
+        ensure = ensure_transactions_topic if of_transactions else ensure_groups_topic
+        broker.outbox.post(f"create {topic}", created(broker, topic, ensure))
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def created(broker: Broker, topic: str, ensure: Callable[[Broker], None]) -> Iterator[Effect]:
+    """Create the topic of a coordinator, or tell the operator why it cannot be created."""
+    try:
+        ensure(broker)
+    except Refused as refused:
+        yield Report(f"the topic {topic} cannot be created: {refused}")

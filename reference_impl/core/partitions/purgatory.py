@@ -48,6 +48,10 @@ class Purgatory:
         self._watchers: dict[PartitionKey, dict[int, None]] = {}
         self.changed: dict[PartitionKey, None] = {}
         """Watched partitions whose watchers have not been asked since the change."""
+        self.awaited: dict[PartitionKey, dict[int, None]] = {}
+        """The numbers of the waits (`core/waiting`) that a change of a partition may end."""
+        self.moved: dict[PartitionKey, None] = {}
+        """Awaited partitions whose waits have not been looked at since the change."""
         self._asked: dict[int, bool] = {}
         """Requests that are finding out whether they can be answered: must they start again?"""
         self._expired: set[int] = set()
@@ -69,16 +73,20 @@ class Purgatory:
     def note_change(self, topic: str, index: int) -> None:
         """Note that a partition has more to read, has moved its high watermark, or is gone."""
         self.changes += 1
-        if (topic, index) in self._watchers:
-            self.changed[topic, index] = None
+        key = topic, index
+        if key in self._watchers:
+            self.changed[key] = None
+        if key in self.awaited:
+            self.moved[key] = None
 
-    def woken(self) -> Iterator[Iterator[Effect]]:
-        """Ask each request that the noted changes may have completed, one handler for each."""
+    def woken(self) -> Iterator[tuple[int, Iterator[Effect]]]:
+        """Ask each request that the noted changes may have completed. Return the connection and a
+        handler for each."""
         while self.changed:
             changed, self.changed = self.changed, {}
             waiting = {c: None for key in changed for c in self._watchers.get(key, ())}
             for connection in waiting:
-                yield self.ask(connection)
+                yield connection, self.ask(connection)
 
     def ask(self, connection: int) -> Iterator[Effect]:
         """Answer a request if that can be done now; start again if its partitions change again

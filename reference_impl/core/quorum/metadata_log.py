@@ -25,6 +25,8 @@ from reference_impl.wire import (
 )
 
 TOPIC = "__cluster_metadata"
+METADATA = (TOPIC, 0)
+"""The partition, as what waits for its records names it."""
 TOPIC_ID = UUID(int=1)
 """Uuid.METADATA_TOPIC_ID: reserved, the same in every cluster."""
 

@@ -16,6 +16,7 @@ from reference_impl.core.effects import (
     CancelTimer,
     CloseConnection,
     Effect,
+    Failed,
     GiveWay,
     Release,
     Report,
@@ -166,6 +167,8 @@ class World(Conversation):
         match effect:
             case Respond(request=request, body=body):
                 self.answers[request.correlation_id] = body
+            case Failed(error=error):
+                raise error
             case GiveWay(request=request):
                 self.gave_way.append(request.connection)
             case Release(request=request):

@@ -1,0 +1,226 @@
+"""Run handlers, and keep those that wait (`core/waiting/waits.py`) until they can go on.
+
+A handler belongs to the connection whose request it serves, and is closed with it: a host delivers
+one request of a connection at a time, so the connection is the handler's name. Whatever no client
+waits for has a name of its own, under which one handler at a time is at work. An error in one
+handler is reported with the effects that came before it, and stops no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, cast
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import CancelTimer, Effect, Failed, GiveWay, SetTimer, Wait
+from reference_impl.core.events import TimerKey
+from reference_impl.core.partitions.purgatory import PartitionKey
+from reference_impl.core.quorum.metadata_log import METADATA
+from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
+from reference_impl.core.waiting.waits import Applied, Later, Replicated
+from reference_impl.wire import ErrorCode
+
+TIMER = "waiting"
+Owner = int | str | None
+"""A connection, the name of what no client waits for, or None for a timer's handler."""
+Handler = Iterator[Effect]
+Outcome = Any
+"""What a handler is sent, or the Refused that it is thrown."""
+
+
+@dataclass(slots=True, eq=False)
+class Suspended:
+    """A handler that waits."""
+
+    owner: Owner
+    handler: Generator[Effect, Outcome, None]
+    wait: Wait
+
+
+class Waiting:
+    """The handlers of one node."""
+
+    def __init__(self, broker: Broker, must_give_way: Callable[[], bool]) -> None:
+        self._broker = broker
+        self._must_give_way = must_give_way
+        self._numbers = count(1)
+        self._suspended: dict[int, Suspended] = {}
+        self._by_owner: dict[Owner, int] = {}
+        self._ready: dict[int, Outcome] = {}
+        """The outcomes of waits that are over, by the numbers of the waits."""
+
+    def __len__(self) -> int:
+        return len(self._suspended)
+
+    # --- running ------------------------------------------------------------------------------
+
+    def run(self, owner: Owner, handler: Handler, effects: list[Effect]) -> None:
+        """Run a handler until it ends or waits, and add its effects. Raise StorageError alone."""
+        try:
+            for effect in handler:
+                if not isinstance(effect, Wait):
+                    effects.append(effect)
+                elif self._waits(owner, handler, effect, effects):
+                    return
+        except StorageError:
+            raise
+        except Exception as error:
+            effects.append(failed(owner, error))
+
+    def settle(self, effects: list[Effect]) -> None:
+        """Go on with everything that the event has made possible, until nothing is left."""
+        purgatory, outbox = self._broker.purgatory, self._broker.outbox
+        while True:
+            if purgatory.changed:
+                for connection, handler in purgatory.woken():
+                    self.run(connection, handler, effects)
+            elif purgatory.moved:
+                self._look_at_moved()
+            elif self._ready:
+                number = next(iter(self._ready))
+                self._resume(number, self._ready.pop(number), effects)
+            elif outbox.posted:
+                name = next(iter(outbox.posted))
+                handler = outbox.posted.pop(name)
+                if name not in self._by_owner:
+                    self.run(name, handler, effects)
+            else:
+                return
+
+    def go_on(self, connection: int, effects: list[Effect]) -> None:
+        """Go on with the request that gave way, if it is still there."""
+        number = self._by_owner.get(connection)
+        if number is not None and isinstance(self._suspended[number].wait, GiveWay):
+            self._resume(number, None, effects)
+
+    def timer_fired(self, key: TimerKey) -> None:
+        """End a wait whose time is over: it was meant to last so long, or it is in vain."""
+        number = int(key[1])
+        if number in self._suspended:
+            is_in_vain = not isinstance(self._suspended[number].wait, Later)
+            self._ready[number] = Refused(ErrorCode.REQUEST_TIMED_OUT) if is_in_vain else None
+
+    def close(self, connection: int, effects: list[Effect]) -> None:
+        """Close the handler that waits for a client which is gone."""
+        number = self._by_owner.get(connection)
+        if number is None:
+            return
+        handler = self._forget(number, effects).handler
+        try:
+            handler.close()
+        except StorageError:
+            raise
+        except Exception as error:
+            effects.append(failed(connection, error))
+
+    # --- waits --------------------------------------------------------------------------------
+
+    def _waits(self, owner: Owner, handler: Handler, wait: Wait, effects: list[Effect]) -> bool:
+        """Suspend a handler, and return whether that was needed."""
+        if isinstance(wait, GiveWay):
+            if not self._must_give_way():
+                return False
+            owner = wait.request.connection
+            effects.append(wait)
+        if owner is not None and owner in self._by_owner:
+            raise RuntimeError(f"a handler of {owner!r} waits already: the host must let it end")
+        number = next(self._numbers)
+        if (key := watched(wait)) is not None:
+            try:
+                if has_come(self._broker, wait):
+                    return False
+            except Refused as refused:
+                self._ready[number] = refused
+            self._broker.purgatory.awaited.setdefault(key, {})[number] = None
+        generator = cast("Generator[Effect, Outcome, None]", handler)
+        self._suspended[number] = Suspended(owner, generator, wait)
+        if owner is not None:
+            self._by_owner[owner] = number
+        if (delay_ms := time_of(wait)) is not None:
+            effects.append(SetTimer((TIMER, number), delay_ms))
+        return True
+
+    def _look_at_moved(self) -> None:
+        purgatory = self._broker.purgatory
+        moved, purgatory.moved = purgatory.moved, {}
+        for key in moved:
+            for number in purgatory.awaited.get(key, ()):
+                self._look_at(number)
+
+    def _look_at(self, number: int) -> None:
+        """End a wait if what it waits for has come, or will never come."""
+        try:
+            if has_come(self._broker, self._suspended[number].wait):
+                self._ready[number] = None
+        except Refused as refused:
+            self._ready[number] = refused
+
+    def _resume(self, number: int, outcome: Outcome, effects: list[Effect]) -> None:
+        suspended = self._forget(number, effects)
+        owner, handler = suspended.owner, suspended.handler
+        try:
+            is_refused = isinstance(outcome, Refused)
+            effect = handler.throw(outcome) if is_refused else handler.send(outcome)
+            if not isinstance(effect, Wait):
+                effects.append(effect)
+            elif self._waits(owner, handler, effect, effects):
+                return
+        except StopIteration:
+            return
+        except StorageError:
+            raise
+        except Exception as error:
+            effects.append(failed(owner, error))
+            return
+        self.run(owner, handler, effects)
+
+    def _forget(self, number: int, effects: list[Effect]) -> Suspended:
+        """Return a wait that is over, and leave nothing of it behind."""
+        suspended = self._suspended.pop(number)
+        self._by_owner.pop(suspended.owner, None)
+        self._ready.pop(number, None)
+        if time_of(suspended.wait) is not None:
+            effects.append(CancelTimer((TIMER, number)))
+        if (key := watched(suspended.wait)) is not None:
+            watchers = self._broker.purgatory.awaited[key]
+            del watchers[number]
+            if not watchers:
+                del self._broker.purgatory.awaited[key]
+        return suspended
+
+
+def watched(wait: Wait) -> PartitionKey | None:
+    """Return the partition whose change may end this wait, if there is one."""
+    match wait:
+        case Applied():
+            return METADATA
+        case Replicated():
+            return wait.topic, wait.index
+    return None
+
+
+def has_come(broker: Broker, wait: Wait) -> bool:
+    """Return whether what is waited for has come. Raise Refused if it never will."""
+    if isinstance(wait, Applied):
+        return broker.image.end_offset >= wait.metadata_offset
+    assert isinstance(wait, Replicated)
+    partition = broker.led_partition(wait.topic, None, wait.index)
+    return partition.high_watermark >= wait.offset
+
+
+def time_of(wait: Wait) -> int | None:
+    """Return how many milliseconds a wait may last, if a timer ends it."""
+    match wait:
+        case Later():
+            return wait.ms
+        case Applied() | Replicated():
+            return wait.timeout_ms
+    return None
+
+
+def failed(owner: Owner, error: Exception) -> Failed:
+    """Return the report of an error in a handler."""
+    return Failed(owner if isinstance(owner, int) else None, error)

@@ -1,0 +1,53 @@
+"""The waits that a handler may yield beside its effects, and work that nobody waits for.
+
+A handler is sent the outcome of what it waited for, or is thrown Refused; then it must look again
+at all it knew. `core/waiting` suspends and resumes it; GiveWay (`core/effects.py`) is one more.
+
+Source: DelayedOperation.java, DeferredEventQueue.java, where each of these is a callback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reference_impl.core.effects import Effect, Wait
+
+
+@dataclass(slots=True)
+class Later(Wait):
+    """Go on after so long. The outcome is None."""
+
+    ms: int
+
+
+@dataclass(slots=True)
+class Applied(Wait):
+    """Go on when this broker has applied the metadata log up to this offset. The outcome is None,
+    or REQUEST_TIMED_OUT after the time; with a time of None it waits on."""
+
+    metadata_offset: int
+    timeout_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Replicated(Wait):
+    """Go on when the high watermark of a partition has reached this offset. The outcome is None,
+    the reason why this broker does not lead the partition, or REQUEST_TIMED_OUT after the time;
+    with a time of None it waits on."""
+
+    topic: str
+    index: int
+    offset: int
+    timeout_ms: int | None = None
+
+
+class Outbox:
+    """Work to be done after the current event, which nobody waits for. `Node.step` empties it."""
+
+    def __init__(self) -> None:
+        self.posted: dict[str, Iterator[Effect]] = {}
+
+    def post(self, name: str, handler: Iterator[Effect]) -> None:
+        """Run a handler at the end of the step, unless one of this name is posted or under way."""
+        self.posted.setdefault(name, handler)
