@@ -5,13 +5,14 @@ measured: requests are encoded once, and answers are not decoded where nothing i
 from __future__ import annotations
 
 import itertools
+import socket
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from conformance.clients.transactions import Producer
-from conformance.wire import Connection, Topic, Wire, api_key, batch
+from conformance.wire import Connection, ConnectionClosed, Topic, Wire, api_key, batch
 from reference_impl.wire import encode_request
 
 PRODUCE_VERSION, FETCH_VERSION = 9, 12
@@ -19,6 +20,7 @@ DEPTH = 5
 """Requests in flight, as an idempotent producer has them at most."""
 
 RECORDS_READ = 500
+FETCH_BYTES = 4 << 20
 TRANSACTION_BATCHES, TRANSACTION_RECORDS = 5, 10
 CLIENT_ID = "touchstone-bench"
 WARM_UP_REQUESTS, WARM_UP_S_MAX = 50_000, 15.0
@@ -101,15 +103,16 @@ def one_by_one(connection: Connection, frame: bytes, seconds: float) -> float:
 
 
 def consume(megabytes: int = 64) -> Load:
-    """Read a partition of 1 KB records from its beginning (MB/s), and one batch of it (ms)."""
-    filled: dict[int, Topic] = {}
+    """Read a partition of 1 KB records again and again (MB/s), and one batch of it (ms)."""
+    filled: dict[int, tuple[Topic, list[bytes]]] = {}
 
     def run(wire: Wire, seconds: float) -> Measured:
         if id(wire) not in filled:
-            filled[id(wire)] = filled_topic(wire, megabytes)
-        topic = filled[id(wire)]
+            topic = filled_topic(wire, megabytes)
+            filled[id(wire)] = topic, frames_to_read_all(wire, topic)
+        topic, frames = filled[id(wire)]
         connection = wire.connect()
-        rate = read_all(wire, connection, topic)
+        rate = read_again(connection, frames, seconds / 2)
         small = wire.fetch_request(topic, 0, partition_max_bytes=1)
         frame = encode_request(api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, small)
         p50_ms = one_by_one(connection, frame, seconds / 2)
@@ -128,18 +131,41 @@ def filled_topic(wire: Wire, megabytes: int) -> Topic:
     return topic
 
 
-def read_all(wire: Wire, connection: Connection, topic: Topic) -> float:
-    """Return the bytes a second of reading the partition, 4 MB a request."""
-    offset = read = 0
-    end = wire.end_offset(topic)
-    started = time.monotonic()
+def frames_to_read_all(wire: Wire, topic: Topic) -> list[bytes]:
+    """Return the requests that read the partition from its beginning, FETCH_BYTES each."""
+    offset, end, frames = 0, wire.end_offset(topic), []
+    connection = wire.connect()
     while offset < end:
-        body = wire.fetch_request(topic, offset, partition_max_bytes=4 << 20)
-        answer = connection.call("Fetch", FETCH_VERSION, body).responses[0].partitions[0]
-        data = answer.records
-        read += len(data)
+        body = wire.fetch_request(topic, offset, partition_max_bytes=FETCH_BYTES)
+        frames.append(encode_request(api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, body))
+        data = connection.call("Fetch", FETCH_VERSION, body).responses[0].partitions[0].records
         offset += RECORDS_READ * (len(data) // _batch_bytes(data))
+    connection.close()
+    return frames
+
+
+def read_again(connection: Connection, frames: list[bytes], seconds: float) -> float:
+    """Return the bytes a second of answers to these requests, one in flight, at least once all.
+
+    All answers go into one buffer, so that the client is never what is waited for.
+    """
+    connection.socket.settimeout(None)  # with a time-out, MSG_WAITALL waits for nothing
+    buffer = memoryview(bytearray(2 * FETCH_BYTES))
+    started, read = time.monotonic(), 0
+    for sent, frame in enumerate(itertools.cycle(frames), start=1):
+        connection.socket.sendall(frame)
+        _fill(buffer[:4], connection)
+        read += _fill(buffer[: int.from_bytes(buffer[:4], "big")], connection)
+        if sent >= len(frames) and time.monotonic() > started + seconds:
+            break
     return read / (time.monotonic() - started)
+
+
+def _fill(buffer: memoryview, connection: Connection) -> int:
+    """Read bytes until the buffer is full, and return its size."""
+    if connection.socket.recv_into(buffer, len(buffer), socket.MSG_WAITALL) < len(buffer):
+        raise ConnectionClosed("the target closed the connection")
+    return len(buffer)
 
 
 def _batch_bytes(data: bytes) -> int:

@@ -107,7 +107,9 @@ _OBEYED = (
     ConfigKey("queued.max.request.bytes", _L, "-1"),
     ConfigKey("quota.window.num", _I, "11", 1),
     ConfigKey("quota.window.size.seconds", _I, "1", 1),
+    ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
+    ConfigKey("socket.send.buffer.bytes", _I, "102400"),
     ConfigKey("super.users", _S, ""),
     ConfigKey("telemetry.max.bytes", _I, "1048576", 1),
     ConfigKey("transaction.abort.timed.out.transaction.cleanup.interval.ms", _I, "10000", 1),
@@ -167,8 +169,6 @@ IGNORED = (
     ConfigKey("process.roles", _LIST, "broker,controller"),
     ConfigKey("queued.max.requests", _I, "500", 1),
     ConfigKey("replica.lag.time.max.ms", _L, "30000"),
-    ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
-    ConfigKey("socket.send.buffer.bytes", _I, "102400"),
     ConfigKey("transaction.state.log.replication.factor", _SHORT, "1", 1),
 )
 

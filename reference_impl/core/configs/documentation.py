@@ -144,9 +144,11 @@ _BROKERS = {
     "replica.lag.time.max.ms": "How long a follower may lag before it leaves the ISR.",
     "sasl.enabled.mechanisms": "The SASL mechanisms that clients may choose from.",
     "sasl.server.max.receive.size": "How large one message of an authentication may be.",
-    "socket.receive.buffer.bytes": "The receive buffer of a socket.",
+    "socket.receive.buffer.bytes": "The receive buffer of a client's socket; "
+    "-1: the operating system decides.",
     "socket.request.max.bytes": "How large a request may be; a larger one ends its connection.",
-    "socket.send.buffer.bytes": "The send buffer of a socket.",
+    "socket.send.buffer.bytes": "The send buffer of a client's socket; "
+    "-1: the operating system decides.",
     "ssl.client.auth": "Whether clients must show a certificate.",
     "ssl.key.password": "The password of the private key.",
     "ssl.keystore.certificate.chain": "The certificate of the broker and those above it, as PEM.",

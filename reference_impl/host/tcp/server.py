@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import resource
+import socket
 import ssl
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,12 @@ from reference_impl.host.tcp.turns import Turns
 
 SWEEPS_PER_IDLE_PERIOD = 4
 SWEEP_S_MAX = 1.0
+BUFFERS = {
+    socket.SO_SNDBUF: "socket.send.buffer.bytes",
+    socket.SO_RCVBUF: "socket.receive.buffer.bytes",
+}
+SYSTEMS_CHOICE = -1
+"""The size that leaves a buffer to the operating system."""
 DESCRIPTORS_SPARE = 64
 """For listeners, the event loop, and files that are open for a moment."""
 ASIDE_S = 0.001
@@ -40,6 +47,17 @@ def connections_max() -> float:
     return max(1, soft - files_open_max() - DESCRIPTORS_SPARE)
 
 
+def size_buffers(listening: socket.socket, config: BrokerConfig) -> None:
+    """Give the sockets that are accepted here the buffers of the configuration.
+
+    They inherit them. Small ones make long answers faster: the bytes are still in the CPU's cache
+    when the client takes them.
+    """
+    for option, key in BUFFERS.items():
+        if (size := config.number(key)) != SYSTEMS_CHOICE:
+            listening.setsockopt(socket.SOL_SOCKET, option, size)
+
+
 class Server:
     """The listeners of one node, and its connections."""
 
@@ -50,6 +68,7 @@ class Server:
         self.max_frame_bytes = config.number("socket.request.max.bytes")
         self.intake = Intake(config.number("queued.max.request.bytes"), self.max_frame_bytes)
         self._idle_ms = config.number("connections.max.idle.ms")
+        self._config = config
         self._ids = count(1)
         self._connections: set[Connection] = set()
         self._connections_max = connections_max()
@@ -74,6 +93,8 @@ class Server:
             ssl=tls,
         )
         self._listening.append(bound)
+        for listening in bound.sockets:
+            size_buffers(listening, self._config)
         return cast(int, bound.sockets[0].getsockname()[1])
 
     async def accept(self, host: NodeHost) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import struct
 import time
 from collections.abc import Callable
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.host.tcp.intake import DEFAULT_BYTES, SMALL_BYTES, STANDSTILL_S, Intake
+from reference_impl.host.tcp.server import BUFFERS, SYSTEMS_CHOICE, size_buffers
 from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.wire import ApiKey
 
@@ -143,6 +146,25 @@ def test_a_standstill_ends_who_holds_what_others_wait_for_and_nobody_else() -> N
     intake.end_standstills(STANDSTILL_S + 1)
     assert still.ended is not None and "queued.max.request.bytes" in still.ended
     assert going.ended is None and waiting.ended is None
+
+
+@pytest.mark.parametrize("size", [50_000, SYSTEMS_CHOICE])
+def test_accepted_sockets_have_the_buffers_of_the_configuration(size: int) -> None:
+    """Linux keeps twice what it is asked for (socket(7))."""
+    config = BrokerConfig.of(dict.fromkeys(BUFFERS.values(), str(size)))
+    with socket.socket() as listening, socket.socket() as client:
+        usual = listening.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        size_buffers(listening, config)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        client.connect(listening.getsockname())
+        accepted, _ = listening.accept()
+        with accepted:
+            sizes = [accepted.getsockopt(socket.SOL_SOCKET, option) for option in BUFFERS]
+    if size == SYSTEMS_CHOICE:
+        assert sizes[0] >= usual
+    else:
+        assert sizes == [2 * size] * 2
 
 
 def test_without_a_bound_of_its_own_the_broker_has_one() -> None:
