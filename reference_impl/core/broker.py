@@ -154,6 +154,11 @@ class Broker:
         """The wall clock of the current event."""
         return self.moment.now_ms
 
+    @property
+    def monotonic_ms(self) -> int:
+        """The clock of the current event that no setting of the time moves."""
+        return self.moment.monotonic_ms
+
     def random_bytes(self, count: int) -> bytes:
         """Return bytes drawn from the entropy of the current event, different at each call."""
         return self.moment.random_bytes(count)

@@ -1,8 +1,8 @@
 """The events that can reach a broker. Time and randomness arrive here, and nowhere else.
 
 The core asks nobody for the time and never draws a random number: each event carries the wall
-clock (`now_ms`, for timestamps) and some random bytes (`entropy`, for ids). Periods are measured by
-timers (`effects.SetTimer`), so a jump of the wall clock moves no deadline.
+clock (`now_ms`, for timestamps), a clock that never jumps (`monotonic_ms`, for periods) and some
+random bytes (`entropy`, for ids). Timers (`effects.SetTimer`) run by the clock that never jumps.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Event:
     """Base of all events."""
 
     now_ms: int
+    monotonic_ms: int
     entropy: bytes
 
 

@@ -20,6 +20,7 @@ class Moment:
     def enter(self, event: Event) -> None:
         """Let time and randomness be those of this event."""
         self.now_ms = event.now_ms
+        self.monotonic_ms = event.monotonic_ms
         self._entropy = event.entropy
         self._draws = 0
 

@@ -35,6 +35,8 @@ from reference_impl.core.moment import Moment
 from reference_impl.core.refused import Refused
 from reference_impl.wire import Compression, ErrorCode
 
+NEVER_MS = -(1 << 62)
+"""A time before any that the monotonic clock shows."""
 INSTANCES_MAX = 16384
 """How many clients are remembered; the one that was silent longest is forgotten first."""
 SILENCE_MS = 60_000
@@ -60,8 +62,8 @@ class Instance:
     metrics: tuple[str, ...]
     interval_ms: int
     subscription_id: int
-    last_asked_ms: int = 0
-    last_pushed_ms: int = 0
+    last_asked_ms: int = NEVER_MS
+    last_pushed_ms: int = NEVER_MS
     seen_ms: int = 0
     is_terminating: bool = False
     last_error: ErrorCode = ErrorCode.NONE
@@ -152,7 +154,7 @@ class Telemetry:
         """Return the client with what is wanted of it; raise Refused if it asks too often."""
         given = request.body.client_instance_id
         instance = self._instance(given if given.int else self._moment.random_uuid(), request)
-        if not instance.may_ask(self._moment.now_ms):
+        if not instance.may_ask(self._moment.monotonic_ms):
             raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         instance.last_error = ErrorCode.NONE
         return instance
@@ -181,7 +183,7 @@ class Telemetry:
         body = request.body
         if instance.is_terminating:  # it has said that this would not come
             raise Refused(ErrorCode.INVALID_REQUEST)
-        if not instance.may_push(self._moment.now_ms) and not body.terminating:
+        if not instance.may_push(self._moment.monotonic_ms) and not body.terminating:
             raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         if body.subscription_id != instance.subscription_id:
             raise Refused(ErrorCode.UNKNOWN_SUBSCRIPTION_ID)
@@ -207,7 +209,7 @@ class Telemetry:
 
     def _instance(self, instance_id: UUID, request: Request) -> Instance:
         """Return the client with this id, a new one if it is unknown or subscriptions changed."""
-        now_ms = self._moment.now_ms
+        now_ms = self._moment.monotonic_ms
         known = self._instances.get(instance_id)
         if known is not None and known.is_forgotten(now_ms):
             known = None

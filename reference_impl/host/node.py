@@ -117,26 +117,26 @@ class NodeHost:
 
     def start(self) -> None:
         """Open the data directory. Raise what the core raises."""
-        self._deliver(Started(now_ms(), entropy()))
+        self._deliver(Started(*moment()))
 
     def stop(self) -> None:
         """Make the disk complete. No event may follow."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        self._deliver(Stopping(now_ms(), entropy()))
+        self._deliver(Stopping(*moment()))
 
     def request_arrived(self, request: Request) -> None:
         """Deliver a request."""
-        self._deliver(RequestArrived(now_ms(), entropy(), request))
+        self._deliver(RequestArrived(*moment(), request))
 
     def go_on(self, connection: int) -> None:
         """Go on with the request that gave way."""
-        self._deliver(GoOn(now_ms(), entropy(), connection))
+        self._deliver(GoOn(*moment(), connection))
 
     def token_arrived(self, connection: int, token: bytes) -> None:
         """Deliver a SASL token that came without a request around it."""
-        self._deliver(TokenArrived(now_ms(), entropy(), connection, token))
+        self._deliver(TokenArrived(*moment(), connection, token))
 
     def _deliver(self, event: Event) -> None:
         """Step the node and perform its effects, each of them whatever became of the others."""
@@ -162,13 +162,13 @@ class NodeHost:
 
     def connection_opened(self, connection: int, listener: str, client_port: int) -> None:
         """Tell the core that somebody has connected, from which port and to which listener."""
-        opened = ConnectionOpened(now_ms(), entropy(), connection, listener, client_port)
+        opened = ConnectionOpened(*moment(), connection, listener, client_port)
         self._deliver(opened)
 
     def connection_closed(self, connection: int) -> None:
         """Tell the core that nobody waits for answers there any more."""
         if self.connections.pop(connection, None) is not None:
-            self._deliver(ConnectionClosed(now_ms(), entropy(), connection))
+            self._deliver(ConnectionClosed(*moment(), connection))
 
     def _respond(self, effect: Respond) -> None:
         connection = self.connections.get(effect.request.connection)
@@ -237,7 +237,7 @@ class NodeHost:
 
     def _fire(self, key: TimerKey) -> None:
         del self._timers[key]
-        self._deliver(TimerFired(now_ms(), entropy(), key))
+        self._deliver(TimerFired(*moment(), key))
 
     def _report(self, effect: Report) -> None:
         log.warning("%s", effect.sentence)
@@ -259,9 +259,9 @@ def _named(event: Event) -> str:
     return type(event).__name__
 
 
-def now_ms() -> int:
-    """Return the wall clock, for timestamps; periods are measured by the event loop's own clock."""
-    return time.time_ns() // 1_000_000
+def moment() -> tuple[int, int, bytes]:
+    """Return the wall clock and the monotonic clock in milliseconds, and random bytes."""
+    return time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000, entropy()
 
 
 def entropy() -> bytes:

@@ -279,8 +279,8 @@ class VirtualWorld:
         for connection in list(self._connections.values()):
             self.break_connection(connection)
 
-    def _broker_clock(self) -> tuple[int, bytes]:
-        return START_MS + self.now_ms, self.random.randbytes(16)
+    def _broker_clock(self) -> tuple[int, int, bytes]:
+        return START_MS + self.now_ms, self.now_ms, self.random.randbytes(16)
 
     def _step(self, event: broker_events.Event) -> None:
         for effect in self._node.step(event):

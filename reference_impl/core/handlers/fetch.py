@@ -45,7 +45,7 @@ def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
     # VALIDATE
     try:
         context = broker.fetch_sessions.context(
-            request, broker.now_ms, lambda: int.from_bytes(broker.random_bytes(4), "big") >> 1
+            request, broker.monotonic_ms, lambda: int.from_bytes(broker.random_bytes(4), "big") >> 1
         )
     except Refused as refused:
         yield Respond(request, RESPONSE.new(error_code=refused.code))
@@ -131,7 +131,7 @@ class PendingFetch:
         """Charge these bytes of records to the client's quota and return 0. If the quota is used
         up, charge nothing, and return for how many milliseconds the client must wait. The rest of
         the response is free of charge."""
-        throttle, now_ms = self._broker.throttles.fetched, self._broker.now_ms
+        throttle, now_ms = self._broker.throttles.fetched, self._broker.monotonic_ms
         throttle_ms = throttle.spend(self.request, amount, now_ms)
         if throttle_ms > 0:
             throttle.take_back(self.request, amount, now_ms)

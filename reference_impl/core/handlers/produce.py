@@ -76,7 +76,7 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
                 broker.purgatory.note_change(partition.topic, partition.index)
             yield from pauses
     # RESPOND: never (acks=0), now, or when the ISR of every partition has its last record.
-    throttle_ms = broker.throttles.produced.spend(request, request.size_bytes, broker.now_ms)
+    throttle_ms = broker.throttles.produced.spend(request, request.size_bytes, broker.monotonic_ms)
     pending.throttle(throttle_ms)
     changes = broker.purgatory.changes
     if request.body.acks == 0:

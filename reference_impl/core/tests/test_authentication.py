@@ -33,10 +33,10 @@ class SaslWorld(World):
         self.come()
 
     def come(self) -> None:
-        self._step(ConnectionOpened(self.now_ms, self._entropy(), CLIENT, "OUT"))
+        self._step(ConnectionOpened(*self.moment(), CLIENT, "OUT"))
 
     def send_token(self, token: bytes) -> None:
-        self._step(TokenArrived(self.now_ms, self._entropy(), CLIENT, token))
+        self._step(TokenArrived(*self.moment(), CLIENT, token))
 
     def handshake(self, mechanism: str = "PLAIN", version: int = 1) -> int:
         answer = self.call(ApiKey.SASL_HANDSHAKE, version, CLIENT, mechanism=mechanism)

@@ -48,7 +48,7 @@ class TokenWorld(World):
             assert answer.error_code == ErrorCode.NONE
 
     def come(self, client: int) -> None:
-        self._step(ConnectionOpened(self.now_ms, self._entropy(), client, "OUT"))
+        self._step(ConnectionOpened(*self.moment(), client, "OUT"))
 
     def make(self, client: int = ANN, *renewers: str, **fields: Any) -> Struct:
         of = request_definition(ApiKey.CREATE_DELEGATION_TOKEN)

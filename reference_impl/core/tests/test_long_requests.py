@@ -48,7 +48,7 @@ def longest_step(long: Long, count: int, topics: list[str], *, hollow: bool) -> 
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    event: Event | None = RequestArrived(world.now_ms, bytes(16), request)
+    event: Event | None = RequestArrived(*world.moment(), request)
     while event is not None:
         calls = 0
         sys.setprofile(counted)
@@ -58,7 +58,7 @@ def longest_step(long: Long, count: int, topics: list[str], *, hollow: bool) -> 
             sys.setprofile(None)
         longest = max(longest, calls)
         gave_way = any(type(effect).__name__ == "GiveWay" for effect in effects)
-        event = GoOn(world.now_ms, bytes(16), 1) if gave_way else None
+        event = GoOn(*world.moment(), 1) if gave_way else None
     return longest
 
 

@@ -102,6 +102,19 @@ def test_a_client_may_ask_and_push_once_an_interval() -> None:
     assert world.push(told) == ErrorCode.INVALID_REQUEST
 
 
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000])
+def test_a_jump_of_the_wall_clock_moves_no_interval(jump_ms: int) -> None:
+    world = MetricsWorld()
+    world.subscribe("s", metrics="a.", interval_ms="1000")
+    told = world.asked(id=5)
+    assert world.push(told) == ErrorCode.NONE
+    world.now_ms += jump_ms
+    world.wait(999)
+    assert world.push(told) == EARLY
+    world.wait(1)
+    assert world.push(told) == ErrorCode.NONE
+
+
 @pytest.mark.parametrize(
     ("match", "fits"),
     [
@@ -117,7 +130,7 @@ def test_a_client_may_ask_and_push_once_an_interval() -> None:
 )
 def test_every_pattern_must_fit_the_whole_of_what_it_names(match: str, fits: bool) -> None:
     world = MetricsWorld()
-    world._step(ConnectionOpened(world.now_ms, b"", 7, "PLAINTEXT", 4242))
+    world._step(ConnectionOpened(*world.moment(), 7, "PLAINTEXT", 4242))
     world.call(
         ApiKey.API_VERSIONS, 3, 7, client_software_name="librdkafka", client_software_version="2.11"
     )

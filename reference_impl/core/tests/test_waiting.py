@@ -173,9 +173,7 @@ def fails_after_a_report(broker: Broker, request: Request) -> Iterator[Effect]:
 
 def heartbeat(world: World, client: int = 1) -> RequestArrived:
     body = request_definition(ApiKey.HEARTBEAT).new()
-    return RequestArrived(
-        world.now_ms, bytes(16), Request(client, ApiKey.HEARTBEAT, 4, 1, None, "", body)
-    )
+    return RequestArrived(*world.moment(), Request(client, ApiKey.HEARTBEAT, 4, 1, None, "", body))
 
 
 def test_an_error_keeps_the_effects_before_it_and_stops_nobody() -> None:
@@ -198,7 +196,7 @@ def test_an_error_in_one_woken_request_does_not_keep_the_others_asleep() -> None
     numbers = [ask(world, client) for client in (1, 2)]
     body = world.produce_body("t", world.batch("x"))
     request = Request(9, ApiKey.PRODUCE, 9, 99, None, "", body)
-    effects = world.node.step(RequestArrived(world.now_ms, bytes(16), request))
+    effects = world.node.step(RequestArrived(*world.moment(), request))
     assert [e.connection for e in effects if isinstance(e, Failed)] == [1]
     answered = [e.request.correlation_id for e in effects if isinstance(e, Respond)]
     assert numbers[1] in answered
@@ -267,5 +265,7 @@ def test_the_host_performs_what_came_before_an_error_and_serves_the_others(
     assert clients[2].seen == ["answered"] * 3
     assert "the broker failed" in caplog.text
     assert "planted" in caplog.text
-    assert [type(e) for e in world.node.step(ConnectionClosed(0, b"", 1))] == []
-    assert not [e for e in world.node.step(ConnectionClosed(0, b"", 2)) if isinstance(e, SetTimer)]
+    assert [type(e) for e in world.node.step(ConnectionClosed(*world.moment(), 1))] == []
+    assert not [
+        e for e in world.node.step(ConnectionClosed(*world.moment(), 2)) if isinstance(e, SetTimer)
+    ]

@@ -62,6 +62,8 @@ class World(Conversation):
         self.storage = MemoryStorage()
         self.config = BrokerConfig.of({**SETTINGS, **(config or {})})
         self.now_ms = START_MS
+        """The wall clock. A test may set it."""
+        self.monotonic_ms = 0
         self.closed: dict[int, str] = {}
         self.reports: list[str] = []
         self.tokens: list[bytes] = []
@@ -82,7 +84,7 @@ class World(Conversation):
         advertised = Endpoint("broker", 9092)
         rules = self._rules()  # what rules remember dies with the process
         self.node = self._node_class(self.config, self.storage, "data", advertised, rules)
-        self._step(Started(self.now_ms, self._entropy()))
+        self._step(Started(*self.moment()))
 
     def kill(self) -> None:
         """Kill -9, then start a new process: what the operating system had is there."""
@@ -96,7 +98,7 @@ class World(Conversation):
 
     def restart(self) -> None:
         """Shut down cleanly, then start a new process."""
-        self._step(Stopping(self.now_ms, self._entropy()))
+        self._step(Stopping(*self.moment()))
         self.storage.kill()
         self.boot()
 
@@ -114,7 +116,7 @@ class World(Conversation):
         """Deliver a request, and return the correlation id under which its answer will lie."""
         number = next(self._correlation)
         request = Request(client, api, version, number, client_id, "/1.2.3.4", body, size_bytes)
-        self._step(RequestArrived(self.now_ms, self._entropy(), request))
+        self._step(RequestArrived(*self.moment(), request))
         return number
 
     def ask(self, api: ApiKey, version: int, body: Struct, client: int = 1) -> Struct:
@@ -137,24 +139,28 @@ class World(Conversation):
     def go_on(self, client: int = 1) -> None:
         """Continue the request that gave way, after others had their turn."""
         self.gave_way.remove(client)
-        self._step(GoOn(self.now_ms, self._entropy(), client))
+        self._step(GoOn(*self.moment(), client))
 
     def disconnect(self, client: int) -> None:
         """Close the client's connection without a word."""
-        self._step(ConnectionClosed(self.now_ms, self._entropy(), client))
+        self._step(ConnectionClosed(*self.moment(), client))
 
     def wait(self, ms: int) -> None:
         """Let time pass, and fire what falls due in its order."""
-        end_ms = self.now_ms + ms
+        end_ms = self.monotonic_ms + ms
         while True:
             due = [(at, key) for key, at in self.timers.items() if at <= end_ms]
             if not due:
                 break
             at_ms, key = min(due, key=lambda pair: pair[0])
-            self.now_ms = max(self.now_ms, at_ms)
+            self._pass(max(0, at_ms - self.monotonic_ms))
             del self.timers[key]
-            self._step(TimerFired(self.now_ms, self._entropy(), key))
-        self.now_ms = end_ms
+            self._step(TimerFired(*self.moment(), key))
+        self._pass(end_ms - self.monotonic_ms)
+
+    def _pass(self, ms: int) -> None:
+        self.now_ms += ms
+        self.monotonic_ms += ms
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -178,11 +184,12 @@ class World(Conversation):
             case CloseConnection(connection=connection, reason=reason):
                 self.closed[connection] = reason
             case SetTimer(key=key, delay_ms=delay_ms):
-                self.timers[key] = self.now_ms + delay_ms
+                self.timers[key] = self.monotonic_ms + delay_ms
             case CancelTimer(key=key):
                 self.timers.pop(key, None)
             case Report(sentence=sentence):
                 self.reports.append(sentence)
 
-    def _entropy(self) -> bytes:
-        return self._random.randbytes(16)
+    def moment(self) -> tuple[int, int, bytes]:
+        """Return the clocks and the random bytes of an event."""
+        return self.now_ms, self.monotonic_ms, self._random.randbytes(16)

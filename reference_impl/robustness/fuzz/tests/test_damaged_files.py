@@ -41,7 +41,7 @@ def files_of_a_broker(*, clean: bool) -> Files:
     assert producer.add("t", 0) == producer.add_offsets() == producer.commit_offset(1) == 0
     assert producer.end(commit=True).error_code == ErrorCode.NONE
     if clean:
-        world.node.step(Stopping(world.now_ms, b""))
+        world.node.step(Stopping(*world.moment()))
     return files_in(world.storage, "data")
 
 
