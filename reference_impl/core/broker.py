@@ -97,15 +97,7 @@ class Broker:
             config, self.metadata, self.moment, rules, self.access, apis.controller
         )
         self._is_built, self._delta = False, MetadataDelta(self.image)
-        self.metadata.listen(self._take_committed)
-        self.metadata.replay()
-        check_levels(self.image)
-        strays = stray_directories.set_aside(
-            storage, directory, self.image.topics, self.random_uuid
-        )
-        self._notes = list(strays)
-        activate(self.controller)
-        self.config = config_in_force(config, self.image, self.node_id)
+        self._catch_up(storage, directory)
         self.replicas = Replicas(self.logs, self.config.topic_defaults, lambda: self.now_ms)
         self.purgatory = Purgatory()
         self.outbox = Outbox()
@@ -124,7 +116,10 @@ class Broker:
             self.replicas.open(key)
         self.groups = self.read_groups()
         self.markers = MarkerWriter(rules, self.moment, self.replicas, self.purgatory, self.groups)
-        self.producer_ids = ProducerIds(partial(allocate_block, self.controller, self.node_id))
+        self.producer_ids = ProducerIds(
+            partial(allocate_block, self.controller, self.node_id),
+            lambda offset: self.image.end_offset >= offset,
+        )
         self.transactions = TransactionCoordinator(
             TransactionLog(self._keyed_topic(TRANSACTIONS_TOPIC)),
             self.markers,
@@ -133,6 +128,18 @@ class Broker:
             self._now_in_force,
             self.producer_ids,
         )
+
+    def _catch_up(self, storage: Storage, directory: str) -> None:
+        """Learn what the metadata log says, and let the controller begin."""
+        self.metadata.listen(self._take_committed)
+        self.metadata.replay()
+        check_levels(self.image)
+        strays = stray_directories.set_aside(
+            storage, directory, self.image.topics, self.random_uuid
+        )
+        self._notes = list(strays)
+        activate(self.controller)
+        self.config = config_in_force(self.started_with, self.image, self.node_id)
 
     def read_groups(self) -> GroupCoordinator:
         """Return the coordinator of the groups that `__consumer_offsets` tells of."""

@@ -1,6 +1,7 @@
 """Forwarding: a broker lets the controller answer what changes the cluster.
 
-Source: ForwardingManager.scala, KafkaApis.scala (forwardToController); KIP-590. The controller
+Source: ForwardingManager.scala, KafkaApis.scala (forwardToController); KIP-590;
+QuorumController.java (DeferredEventQueue). The controller
 answers when its decision is committed; what it means for this broker's partitions is done before
 the client hears of it, one partition after the other.
 """
@@ -13,11 +14,17 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.requests.giving_way import for_each
+from reference_impl.core.waiting.waits import Applied
 
 
 def forward(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller handle the request."""
-    return broker.controller.apis[request.api_key].handle(broker.controller, request)
+    """Let the controller handle the request, and answer when all that it knew is committed: what
+    an answer tells may rest on a decision that was made for somebody else."""
+    controller = broker.controller
+    for effect in controller.apis[request.api_key].handle(controller, request):
+        if isinstance(effect, Respond):
+            yield Applied(controller.image.end_offset)
+        yield effect
 
 
 def forward_change_of_topics(broker: Broker, request: Request) -> Iterator[Effect]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.image.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import BY_DEFAULT, plan_topic, publish_topic
 from reference_impl.core.groups import group_log
 from reference_impl.core.transactions import transaction_log
@@ -56,11 +55,12 @@ def create_topic(
     name: str,
     partitions: int = BY_DEFAULT,
     configs: Mapping[str, str | None] | None = None,
-) -> TopicImage:
-    """Let the controller create a topic, open its partitions, and return it, or raise Refused."""
+) -> None:
+    """Let the controller create a topic, or raise Refused. It is there once that is committed."""
     controller = broker.controller
+    if name in controller.image.topics:
+        return  # somebody's request has created it, and that is not committed yet
     publish_topic(controller, plan_topic(controller, name, partitions, configs=configs))
-    topic = broker.image.topics[name]
-    for index in sorted(topic.partitions):
-        broker.replicas.open((name, index))
-    return topic
+    if (topic := broker.image.topics.get(name)) is not None:
+        for index in sorted(topic.partitions):
+            broker.replicas.open((name, index))

@@ -6,9 +6,9 @@ import pytest
 
 from reference_impl.core.handlers import BROKER, CONTROLLER
 from reference_impl.core.handlers.forwarding import forward
-from reference_impl.core.tests.test_topics import create
+from reference_impl.core.tests.test_topics import CREATE, create, metadata
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ApiKey
+from reference_impl.wire import ApiKey, ErrorCode
 from reference_impl.wire.tests.test_tables import java_rows
 
 NOT_SERVED = {
@@ -53,3 +53,31 @@ def test_the_partitions_of_a_new_topic_are_open_when_the_client_hears_of_it() ->
     broker = world.node.broker
     assert broker.replicas.unopened() == []
     assert len(list(broker.replicas)) == 3
+
+
+def test_the_controllers_answers_wait_until_all_that_it_knew_is_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    log = world.node.broker.metadata
+    monkeypatch.setattr(log, "commit", lambda: None)
+    row = CREATE.struct("CreatableTopic", name="t", num_partitions=2, replication_factor=1)
+    body = CREATE.new(topics=[row], timeout_ms=1000)
+    creates, repeats = (world.send(ApiKey.CREATE_TOPICS, 7, body, client) for client in (1, 2))
+    init = world.call(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, producer_id=-1, client=3)
+    assert ErrorCode(init.error_code) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert (world.answer_to(creates), world.answer_to(repeats)) == (None, None)
+    unknown = metadata(world, allow_auto_topic_creation=True).error_code
+    assert ErrorCode(unknown) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    monkeypatch.undo()
+    log.commit()
+    world.wait(1)
+    world.disconnect(4)
+    created, refused = world.answer_to(creates), world.answer_to(repeats)
+    assert created is not None
+    assert refused is not None, "it tells of a topic that was not committed before"
+    codes = [ErrorCode(answer.topics[0].error_code) for answer in (created, refused)]
+    assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
+    assert len(list(world.node.broker.replicas)) == 2
+    init = world.call(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, producer_id=-1, client=3)
+    assert (init.error_code, init.producer_id) == (0, 0)

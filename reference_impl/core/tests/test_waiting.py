@@ -93,7 +93,7 @@ def test_a_handler_goes_on_when_metadata_are_applied() -> None:
         yield Respond(request, ANSWER.new(error_code=0 if "new" in broker.image.topics else 3))
 
     world = world_with(handle)
-    number = ask(world)
+    number = ask(world, 2)
     assert world.answer_to(number) is None
     world.create_topic("new")
     answer = world.answer_to(number)

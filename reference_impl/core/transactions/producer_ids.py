@@ -5,18 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
 
 class ProducerIds:
     """The rest of the current block. A restart abandons it, so no id is given twice."""
 
-    def __init__(self, allocate: Callable[[], range]) -> None:
-        """Create it without a block. allocate: how the next one is got from the controller."""
-        self._allocate = allocate
-        self._left = range(0)
+    def __init__(
+        self, allocate: Callable[[], tuple[range, int]], is_applied: Callable[[int], bool]
+    ) -> None:
+        """Create it without a block. allocate: get the next one from the controller, and the offset
+        at which that is committed; is_applied: say whether this broker has come so far."""
+        self._allocate, self._is_applied = allocate, is_applied
+        self._left, self._committed_at = range(0), 0
 
     def take(self) -> int:
-        """Return the next free producer id."""
+        """Return the next free producer id. Raise Refused while its block is not committed: the
+        client comes again."""
         if not self._left:
-            self._left = self._allocate()
+            self._left, self._committed_at = self._allocate()
+        if not self._is_applied(self._committed_at):
+            raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         taken, self._left = self._left[0], self._left[1:]
         return taken
