@@ -75,9 +75,10 @@ class Throttle:
     async def wait(self, records: int, stop: Flag) -> bool:
         """Wait for the turn of this many records. Return False if the run stops meanwhile."""
         with self._lock:
-            turn = max(self._world.monotonic(), self._free_at)
+            now = self._world.monotonic()
+            turn = max(now, self._free_at)
             self._free_at = turn + records / self._rate
-        return not await stop.wait(max(0.0, turn - self._world.monotonic()))
+        return not (await stop.wait(turn - now) if turn > now else stop.is_set())
 
 
 @dataclass
@@ -288,16 +289,16 @@ async def act(shared: Shared, workload: Workload, process: int, factory: ClientF
                 break
             if isinstance(operation, Idle):
                 await shared.stop.wait(operation.seconds)
-                idled = Completion(Outcome.OK, ended_s=shared.world.monotonic())
-                operation = operations.send(idled)
+                operation = operations.send(Completion(Outcome.OK))
                 continue
             completion = await actor.perform(dresser.dress(operation))
             if completion.broken:
                 await shared.stop.wait(PAUSE_AFTER_BROKEN_S)
             elif completion.outcome is not Outcome.OK:
                 await shared.stop.wait(PAUSE_AFTER_FAILURE_S)
-            ended = replace(completion, ended_s=shared.world.monotonic())
-            operation = operations.send(ended)
+            if settings.group is not None:
+                completion = replace(completion, now_s=shared.world.monotonic())
+            operation = operations.send(completion)
         await shared.healed.wait()
         if not shared.abandoned.is_set():
             await actor.settle()

@@ -175,8 +175,8 @@ class Completion:
     told: Sequence[Mapping[str, Any]] = ()
     """Rows of other kinds that the operation brought, each by its columns: `f` (position, owned,
     init_producer, send_offsets) and more. They stand before its own."""
-    ended_s: float = 0.0
-    """When it ended, by the run's monotonic clock; what performs workloads sets it for them."""
+    now_s: float = 0.0
+    """For members of groups, whose lives go by the clock: the seconds of the run's own."""
 
 
 # --- roles ----------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class _Eras:
 
     def noted(self, completion: Completion) -> Completion:
         """Return the completion, whose end is the time from now on."""
-        self._now_s = completion.ended_s
+        self._now_s = completion.now_s
         if self._begun_s is None:
             self._begun_s = self._now_s
         return completion

@@ -212,7 +212,7 @@ def test_in_a_calm_time_members_stay_and_the_last_one_crashes_and_stays_away(pro
     while now_s - 1_000 < 2 * (RESTLESS_S + CALM_S):
         done.append((now_s - 1_000, operation))
         now_s += operation.seconds if isinstance(operation, Idle) else 0.05
-        operation = operations.send(replace(READ, ended_s=now_s))
+        operation = operations.send(replace(READ, now_s=now_s))
     ends = [(at, each) for at, each in done if isinstance(each, Leave | Crash)]
     settled_at = RESTLESS_S + SETTLED_S
     in_calm = [(at, each) for at, each in ends if settled_at < at < RESTLESS_S + CALM_S]
