@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from itertools import count
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from reference_impl.access import PLAINTEXT, Access, LoginRefused, login
 from reference_impl.client.calls import Call
@@ -27,6 +27,7 @@ from reference_impl.client.effects import (
 )
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
+from reference_impl.client.machine import Machine
 from reference_impl.wire import (
     ApiKey,
     ErrorCode,
@@ -38,13 +39,6 @@ from reference_impl.wire import (
 )
 
 log = logging.getLogger("reference_impl.client")
-
-
-class Machine(Protocol):
-    """A producer or a consumer."""
-
-    def step(self, event: Event) -> tuple[Effect, ...]:
-        """Let one thing happen."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -169,6 +163,7 @@ class ClientDriver:
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._connections: dict[Destination, ClientConnection] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._spawned: set[asyncio.Task[None]] = set()
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
             Ask: self._ask,
             CloseConnection: self._close_connection,
@@ -184,11 +179,22 @@ class ClientDriver:
         future: asyncio.Future[Any] = self._loop.create_future()
         self._calls[call_id] = future
         future.add_done_callback(lambda done: self._call_is_over(call_id, done))
+        # Whoever lets go of the future does not want to hear (asyncio would complain loudly).
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._step(Called(*clocks(), call_id, call))
         return future
 
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine beside the caller, until it ends or the driver is closed."""
+        task = self._loop.create_task(work)
+        self._spawned.add(task)
+        task.add_done_callback(self._spawned.discard)
+
     def close(self) -> None:
-        """Drop the connections and the timer; the machine must have been closed before."""
+        """Drop the connections, the timer, and what was spawned."""
+        current = asyncio.current_task(self._loop) if self._loop.is_running() else None
+        for task in self._spawned - {current}:
+            task.cancel()
         for connection in self._connections.values():
             connection.abandon()
         self._connections.clear()

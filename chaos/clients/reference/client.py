@@ -1,19 +1,18 @@
 """The reference clients: the second client of every workload, so that a broker's error can be told
 from a client's. Unlike librdkafka, this one reports how often it has tried: the outcome of a
 request that was sent only once is more certain (FIRST_ATTEMPT in chaos.record.outcomes), and one
-that was never sent has certainly failed. Each client has an event loop of its own, which turns only
-while it performs an operation."""
+that was never sent has certainly failed. The same text runs over TCP and in virtual time
+(`machines.py`)."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 from chaos.clients import payload, whole_partitions
 from chaos.clients.kafka_config import consumer_config, producer_config
+from chaos.clients.reference.machines import machines_of
 from chaos.clients.reference.member import ReferenceMember, member_config
 from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.whole_partitions import Readings, together
@@ -38,14 +37,17 @@ from chaos.values.protocols import (
     Subscribe,
 )
 from chaos.world import World
+from reference_impl.client.awaited.consumer import Consumer
+from reference_impl.client.awaited.producer import Producer
+from reference_impl.client.consumer import Consumer as ConsumerMachine
 from reference_impl.client.errors import ClientError, SendError
+from reference_impl.client.producer import Producer as ProducerMachine
 from reference_impl.client.values import (
     ConsumerRecord,
     RecordMetadata,
     TimestampType,
     TopicPartition,
 )
-from reference_impl.host.clients import Consumer, Producer
 
 INIT_TIMEOUT_S = 8.0
 END_TIMEOUT_MS = 20_000
@@ -75,7 +77,7 @@ class ReferenceClient:
         self._bootstrap = bootstrap
         self._settings = settings
         self._nonce = nonce
-        self._loop = asyncio.new_event_loop()
+        self._machines = machines_of(world)
         self._producer: Producer | None = None
         self._consumer: Consumer | None = None
         self._member = ReferenceMember(world, settings.group, self._open_member, self._record)
@@ -100,39 +102,41 @@ class ReferenceClient:
     async def perform(self, operation: Operation) -> Completion:
         if isinstance(operation, ReadAll):
             return await self._read_all(operation)
-        return self._loop.run_until_complete(self._performers[type(operation)](operation))
+        return await self._machines.perform(self._performers[type(operation)](operation))
 
     # --- producing ------------------------------------------------------------------------------
 
     def _open_producer(self) -> Producer:
         if self._producer is None:
-            self._producer = Producer(self._bootstrap, own_producer_config(self._settings))
+            config = self._config(own_producer_config(self._settings))
+            machine = ProducerMachine(config, self._machines.chance)
+            self._producer = Producer(machine, self._machines.drive(self._bootstrap))
         return self._producer
 
     async def _send(self, send: Send) -> Completion:
         producer = self._open_producer()
         carried = [payload.record_for(send, i, self._nonce) for i in range(len(send.values))]
 
-        async def one(index: int, value: int) -> tuple[Record, bool]:
-            data, key, headers = carried[index]
-            time_ms = send.timestamps[index] if send.timestamps else None
+        times = send.timestamps or (None,) * len(carried)
+        under_way = [
+            producer.send_soon(
+                send.topic,
+                data,
+                key=key,
+                partition=send.partition,
+                timestamp_ms=time_ms,
+                headers=headers,
+            )
+            for (data, key, headers), time_ms in zip(carried, times, strict=True)
+        ]
+        records, broken = [], False
+        for value, acknowledged in zip(send.values, under_way, strict=True):
             try:
-                sent = await producer.send(
-                    send.topic,
-                    data,
-                    key=key,
-                    partition=send.partition,
-                    timestamp_ms=time_ms,
-                    headers=headers,
-                )
-            except ClientError as error:
-                return self._failed(send, value, error), error.fatal
-            return self._delivered(send, value, sent), False
-
-        settled = await asyncio.gather(*map(one, count(), send.values))
-        records = [record for record, _ in settled]
+                records.append(self._delivered(send, value, await acknowledged))
+            except ClientError as refused:
+                records.append(self._failed(send, value, refused))
+                broken = broken or refused.fatal
         error = next((record.error for record in records if record.error), None)
-        broken = any(is_fatal for _, is_fatal in settled)
         checksums = payload.checksums_of(carried)
         return Completion(together(records), records, error, None, broken, checksums)
 
@@ -159,7 +163,7 @@ class ReferenceClient:
         told: tuple[Mapping[str, Any], ...] = ()
         try:
             if not self._initialised:
-                await asyncio.wait_for(producer.init_transactions(), INIT_TIMEOUT_S)
+                await self._machines.within(INIT_TIMEOUT_S, producer.init_transactions())
                 self._initialised = True
                 told = (
                     init_producer_row(
@@ -194,14 +198,21 @@ class ReferenceClient:
     def _open_consumer(self) -> Consumer:
         if self._consumer is None:
             config = consumer_config(self._settings.isolation.value, self._settings.fetch_bytes)
-            self._consumer = Consumer(self._bootstrap, config)
+            self._consumer = self._new_consumer(config)
         return self._consumer
 
     def _open_member(self) -> Consumer:
         """Open a consumer of the group, for one membership."""
         assert self._settings.group is not None
         config = consumer_config(self._settings.isolation.value)
-        return Consumer(self._bootstrap, config | member_config(self._settings.group))
+        return self._new_consumer(config | member_config(self._settings.group))
+
+    def _new_consumer(self, config: Mapping[str, Any]) -> Consumer:
+        machine = ConsumerMachine(self._config(config), self._machines.chance)
+        return Consumer(machine, self._machines.drive(self._bootstrap))
+
+    def _config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        return {"bootstrap.servers": self._bootstrap, **config}
 
     async def _assign(self, assign: Assign) -> Completion:
         consumer = self._open_consumer()
@@ -253,16 +264,14 @@ class ReferenceClient:
 
     async def _read_all(self, operation: ReadAll) -> Completion:
         async def attempt(readings: Readings, deadline: float) -> str | None:
-            return self._loop.run_until_complete(self._read(operation, readings, deadline))
+            return await self._machines.perform(self._read(operation, readings, deadline))
 
         return await whole_partitions.read_all(
             self._world, operation, self._bootstrap, attempt, ClientError
         )
 
     async def _read(self, operation: ReadAll, readings: Readings, deadline: float) -> str | None:
-        async with Consumer(
-            self._bootstrap, consumer_config(operation.isolation.value)
-        ) as consumer:
+        async with self._new_consumer(consumer_config(operation.isolation.value)) as consumer:
             await consumer.assign([TopicPartition(*each) for each in readings])
             for each, reading in readings.items():
                 await consumer.seek(TopicPartition(*each), reading.log_start)
@@ -280,13 +289,15 @@ class ReferenceClient:
 
     async def close(self) -> None:
         """Give up what is in progress, which the caller has recorded as unknown."""
-        self._loop.run_until_complete(self._member.crash(Crash()))
+        await self._machines.perform(self._end_all())
+        await self._machines.close()
+
+    async def _end_all(self) -> None:
+        await self._member.crash(Crash())
         for client in (self._producer, self._consumer):
             if client is not None:
-                self._loop.run_until_complete(client.close(CLOSE_TIMEOUT_MS))
+                await client.close(CLOSE_TIMEOUT_MS)
         self._producer = self._consumer = None
-        self._loop.run_until_complete(asyncio.sleep(0))  # aborted transports say good-bye
-        self._loop.close()
 
 
 class ReferenceFactory:

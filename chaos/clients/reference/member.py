@@ -28,9 +28,9 @@ from chaos.values.protocols import (
     Subscribe,
 )
 from chaos.world import World
+from reference_impl.client.awaited.consumer import Consumer
 from reference_impl.client.errors import ClientError
 from reference_impl.client.values import ConsumerRecord, OffsetAndMetadata, TopicPartition
-from reference_impl.host.clients import Consumer
 
 COMMIT_TIMEOUT_MS = 15_000
 LEAVE_TIMEOUT_MS = 5_000

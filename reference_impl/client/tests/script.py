@@ -18,7 +18,7 @@ from reference_impl.client.effects import (
 )
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Answered, Called, ConnectionLost, Event, Woken
-from reference_impl.host.client_driver import Machine
+from reference_impl.client.machine import Machine
 from reference_impl.wire import ApiKey, RecordBatch, response_definition, valid_versions
 
 START_MS = 1_700_000_000_000

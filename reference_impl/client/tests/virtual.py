@@ -27,6 +27,7 @@ from reference_impl.client.effects import (
 )
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Answered, Called, ConnectionLost, Event, Woken
+from reference_impl.client.machine import Machine
 from reference_impl.core import effects as broker_effects
 from reference_impl.core import events as broker_events
 from reference_impl.core.configs.broker import BrokerConfig
@@ -34,7 +35,6 @@ from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
-from reference_impl.host.client_driver import Machine
 from reference_impl.wire import decode_request, decode_response, encode_request, encode_response
 
 HOST, PORT = "broker", 9092

@@ -1,0 +1,207 @@
+"""The consumer as an application awaits it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Collection, Iterable, Mapping
+from typing import Protocol, Self
+
+from reference_impl.client import calls
+from reference_impl.client.awaited.driver import Drive
+from reference_impl.client.consumer import Consumer as ConsumerMachine
+from reference_impl.client.effects import Change, PartitionsChanged
+from reference_impl.client.group.subscription import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from reference_impl.client.values import (
+    ConsumerGroupMetadata,
+    ConsumerRecord,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    TopicPartition,
+)
+
+
+class RebalanceListener(Protocol):
+    """The callbacks of an application for changes of its partitions
+    (ConsumerRebalanceListener.java).
+
+    The consumer waits until the coroutine is done: in `on_revoked`, offsets can still be committed.
+    """
+
+    async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """Handle partitions that are read from now on."""
+
+    async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """Handle partitions that are about to be given up."""
+
+    async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """Handle partitions that are gone already."""
+
+
+class Consumer:
+    """A consumer that is awaited. Close it."""
+
+    def __init__(self, machine: ConsumerMachine, drive: Drive) -> None:
+        self.machine = machine
+        self._driver = drive(machine, self._changed)
+        self._listener: RebalanceListener | None = None
+        self._has_crashed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def assignment(self) -> tuple[TopicPartition, ...]:
+        """The partitions that are read now."""
+        return self.machine.assignment
+
+    @property
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Our identity in the group, for `send_offsets_to_transaction`."""
+        return self.machine.group_metadata
+
+    # --- what is read -------------------------------------------------------------------------
+
+    async def subscribe(
+        self, topics: Iterable[str], listener: RebalanceListener | None = None
+    ) -> None:
+        """Become a member of the group and read what it assigns."""
+        self._listener = listener
+        await self._driver.call(calls.Subscribe(frozenset(topics), listener is not None))
+
+    async def subscribe_pattern(
+        self, pattern: str, listener: RebalanceListener | None = None
+    ) -> None:
+        """Subscribe to all topics whose names match the pattern; needs
+        `group.protocol=consumer`."""
+        self._listener = listener
+        await self._driver.call(calls.SubscribePattern(pattern, listener is not None))
+
+    async def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions, without a group."""
+        await self._driver.call(calls.Assign(frozenset(partitions)))
+
+    async def unsubscribe(self) -> None:
+        """Leave the group, or the assigned partitions."""
+        await self._driver.call(calls.Unsubscribe())
+
+    def _changed(self, effect: PartitionsChanged) -> None:
+        if self._listener is not None:
+            self._driver.spawn(self._handle(self._listener, effect))
+
+    async def _handle(self, listener: RebalanceListener, effect: PartitionsChanged) -> None:
+        handlers = {
+            Change.ASSIGNED: listener.on_assigned,
+            Change.REVOKED: listener.on_revoked,
+            Change.LOST: listener.on_lost,
+        }
+        try:
+            await handlers[effect.change](effect.partitions)
+        finally:
+            if not self._has_crashed:
+                await self._driver.call(calls.ChangeHandled())
+
+    # --- reading ------------------------------------------------------------------------------
+
+    async def poll(
+        self, timeout_ms: int = 1_000, max_records: int | None = None
+    ) -> list[ConsumerRecord]:
+        """Return the next records, or none after the timeout, and keep the membership alive."""
+        records: list[ConsumerRecord] = await self._driver.call(calls.Poll(timeout_ms, max_records))
+        return records
+
+    async def pause(self, partitions: Collection[TopicPartition]) -> None:
+        """Fetch nothing from these until they are resumed."""
+        await self._driver.call(calls.Pause(frozenset(partitions)))
+
+    async def resume(self, partitions: Collection[TopicPartition]) -> None:
+        """Undo `pause`."""
+        await self._driver.call(calls.Resume(frozenset(partitions)))
+
+    async def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read on from this offset."""
+        await self._driver.call(calls.Seek(partition, offset))
+
+    async def seek_to_beginning(self, partitions: Collection[TopicPartition] = ()) -> None:
+        """Read from the start of these (of all)."""
+        await self._driver.call(calls.SeekToBeginning(frozenset(partitions)))
+
+    async def seek_to_end(self, partitions: Collection[TopicPartition] = ()) -> None:
+        """Read what comes after the end of these (of all)."""
+        await self._driver.call(calls.SeekToEnd(frozenset(partitions)))
+
+    # --- offsets ------------------------------------------------------------------------------
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
+    ) -> None:
+        """Commit these offsets, or the positions, and wait until it is done."""
+        await self._driver.call(calls.Commit(offsets))
+
+    def commit_soon(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
+    ) -> Awaitable[dict[TopicPartition, OffsetAndMetadata]]:
+        """Commit without waiting. What is returned is done when the offsets are committed or have
+        failed."""
+        return self._driver.call(calls.Commit(offsets))
+
+    async def committed(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the group's committed offsets of these partitions."""
+        offsets: dict[TopicPartition, OffsetAndMetadata] = await self._driver.call(
+            calls.Committed(frozenset(partitions))
+        )
+        return offsets
+
+    async def position(self, partition: TopicPartition) -> int:
+        """Return the offset of the next record."""
+        offset: int = await self._driver.call(calls.Position(partition))
+        return offset
+
+    def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the next offsets of all partitions whose position is known."""
+        return self.machine.positions
+
+    async def offsets_for_times(
+        self, times: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return the first record at or after each timestamp."""
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._driver.call(
+            calls.OffsetsForTimes(times)
+        )
+        return found
+
+    async def beginning_offsets(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Return the log start offsets."""
+        return await self._offsets_at(partitions, EARLIEST_TIMESTAMP)
+
+    async def end_offsets(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Return the high watermarks or, under read_committed, the last stable offsets."""
+        return await self._offsets_at(partitions, LATEST_TIMESTAMP)
+
+    async def _offsets_at(
+        self, partitions: Collection[TopicPartition], timestamp_ms: int
+    ) -> dict[TopicPartition, int]:
+        found = await self.offsets_for_times(dict.fromkeys(partitions, timestamp_ms))
+        return {each: offset.offset for each, offset in found.items() if offset is not None}
+
+    async def partitions_for(self, topic: str) -> list[int]:
+        """Return the partitions of a topic."""
+        partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
+        return partitions
+
+    async def close(self, timeout_ms: int = 30_000) -> None:
+        """Commit (`enable.auto.commit`) and leave the group, within this time."""
+        await self._driver.call(calls.Close(timeout_ms))
+        self._driver.close()
+
+    def crash(self) -> None:
+        """Be gone without a word: no commit, and the group learns of it by silence."""
+        self._has_crashed = True
+        self._driver.close()

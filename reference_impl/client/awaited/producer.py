@@ -1,0 +1,113 @@
+"""The producer as an application awaits it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Self
+
+from reference_impl.client import calls
+from reference_impl.client.awaited.driver import Drive
+from reference_impl.client.effects import PartitionsChanged
+from reference_impl.client.producer import Producer as ProducerMachine
+from reference_impl.client.values import (
+    ConsumerGroupMetadata,
+    Header,
+    OffsetAndMetadata,
+    ProducerRecord,
+    RecordMetadata,
+    TopicPartition,
+)
+
+
+class Producer:
+    """A producer that is awaited. Close it."""
+
+    def __init__(self, machine: ProducerMachine, drive: Drive) -> None:
+        self.machine = machine
+        self._driver = drive(machine, _ignore)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def send_soon(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Sequence[Header] = (),
+    ) -> Awaitable[RecordMetadata]:
+        """Hand a record over. What is returned is done when the record is acknowledged or has
+        failed."""
+        record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
+        return self._driver.call(calls.Send(record))
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Sequence[Header] = (),
+    ) -> RecordMetadata:
+        """Send a record and wait until it is acknowledged."""
+        return await self.send_soon(
+            topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
+        )
+
+    async def flush(self) -> None:
+        """Wait until everything sent so far is settled, without lingering."""
+        await self._driver.call(calls.Flush())
+
+    async def partitions_for(self, topic: str) -> list[int]:
+        """Return the partitions of a topic."""
+        partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
+        return partitions
+
+    async def init_transactions(self) -> None:
+        """Fence predecessors with the same transactional.id."""
+        await self._driver.call(calls.InitTransactions())
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Return the producer's id and epoch as InitProducerId answered, or -1 before it did."""
+        writer = self.machine.identity
+        return writer.producer_id, writer.epoch
+
+    async def begin_transaction(self) -> None:
+        """Begin a transaction, which includes every record sent from here on."""
+        await self._driver.call(calls.BeginTransaction())
+
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
+    ) -> None:
+        """Commit a consumer's offsets together with the transaction."""
+        await self._driver.call(calls.SendOffsetsToTransaction(offsets, group))
+
+    async def commit_transaction(self) -> None:
+        """Send what waits, and commit."""
+        await self._driver.call(calls.CommitTransaction())
+
+    async def abort_transaction(self) -> None:
+        """Drop what waits, and abort."""
+        await self._driver.call(calls.AbortTransaction())
+
+    async def close(self, timeout_ms: int = 30_000) -> None:
+        """Send waiting records within this time; abort an open transaction."""
+        await self._driver.call(calls.Close(timeout_ms))
+        self._driver.close()
+
+    def crash(self) -> None:
+        """Be gone without a word: what is open, the coordinator or a successor must end."""
+        self._driver.close()
+
+
+def _ignore(_: PartitionsChanged) -> None:
+    """Do nothing: a producer has no partitions."""
