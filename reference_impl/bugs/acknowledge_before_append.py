@@ -68,7 +68,6 @@ class AcknowledgeBeforeAppend(Rules):
         for partition, batch, now_ms in late.values():
             if broker.replicas.get(partition.topic, partition.index) is partition:
                 super().append(partition, batch, now_ms)
-                broker.purgatory.note_change(partition.topic, partition.index)
 
 
 class LateNode(Node):

@@ -58,6 +58,14 @@ class Bug:
 
 WITHOUT_BUG = {
     "check_enough_replicas": "the reference is one node, whose ISR is always whole",
+    "check_replicas_remain": (
+        "the reference is one node, whose ISR is always whole; core/tests/test_replicated_writes.py"
+        " gives it a follower, and shows what a leader without this rule does"
+    ),
+    "high_watermark": (
+        "the reference is one node, whose ISR is its own log; core/tests/test_replicated_writes.py"
+        " gives it a follower, and shows what a leader does that counts itself alone"
+    ),
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so that no kill"
         " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"

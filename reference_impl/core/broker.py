@@ -38,7 +38,7 @@ from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.fetch_sessions import FetchSessions
 from reference_impl.core.partitions.keyed_topic import KeyedTopic
-from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.partition import Holder, Partition
 from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog
@@ -98,9 +98,14 @@ class Broker:
         )
         self._is_built, self._delta = False, MetadataDelta(self.image)
         self._catch_up(storage, directory)
-        self.replicas = Replicas(self.logs, self.config.topic_defaults, lambda: self.now_ms)
         self.purgatory = Purgatory()
         self.outbox = Outbox()
+        self.replicas = Replicas(
+            self.logs,
+            self.config.topic_defaults,
+            lambda: self.now_ms,
+            Holder(self.node_id, rules.high_watermark, self.purgatory.note_change),
+        )
         self.tokens = Tokens(self.image.delegation_tokens, self.moment, config)
         self.authentication = Authentication(
             self.image.scram_users, self.tokens, self.principals, self.moment
@@ -115,19 +120,12 @@ class Broker:
         for key in self.replicas.unopened():
             self.replicas.open(key)
         self.groups = self.read_groups()
-        self.markers = MarkerWriter(rules, self.moment, self.replicas, self.purgatory, self.groups)
+        self.markers = MarkerWriter(rules, self.moment, self.replicas, self.groups)
         self.producer_ids = ProducerIds(
             partial(allocate_block, self.controller, self.node_id),
             lambda offset: self.image.end_offset >= offset,
         )
-        self.transactions = TransactionCoordinator(
-            TransactionLog(self._keyed_topic(TRANSACTIONS_TOPIC)),
-            self.markers,
-            self.moment,
-            rules,
-            self._now_in_force,
-            self.producer_ids,
-        )
+        self.transactions = self._read_transactions()
 
     def _catch_up(self, storage: Storage, directory: str) -> None:
         """Learn what the metadata log says, and let the controller begin."""
@@ -147,8 +145,19 @@ class Broker:
         settings = GroupSettings(self._now_in_force, self.image)
         return GroupCoordinator(log, self.image, self.moment, self.rules, settings, self.access)
 
+    def _read_transactions(self) -> TransactionCoordinator:
+        """Return the coordinator of the transactions that `__transaction_state` tells of."""
+        return TransactionCoordinator(
+            TransactionLog(self._keyed_topic(TRANSACTIONS_TOPIC)),
+            self.markers,
+            self.moment,
+            self.rules,
+            self._now_in_force,
+            self.producer_ids,
+        )
+
     def _keyed_topic(self, name: str) -> KeyedTopic:
-        return KeyedTopic(name, self.image, self.replicas, self.purgatory, self.moment)
+        return KeyedTopic(name, self.image, self.replicas, self.moment)
 
     def _now_in_force(self) -> BrokerConfig:
         """Return the configuration, which changes while the broker runs."""
@@ -224,9 +233,7 @@ class Broker:
 
     def _serve_partitions(self, delta: MetadataDelta) -> None:
         for topic_id, indexes in delta.partitions.items():
-            topic = self.image.topics_by_id[topic_id]
-            own = [i for i in indexes if self.node_id in topic.partitions[i].replicas]
-            self.replicas.serve(topic, own)
+            self.replicas.serve(self.image.topics_by_id[topic_id], indexes)
 
     def _note_new_topics(self, delta: MetadataDelta) -> None:
         if delta.new_topics:

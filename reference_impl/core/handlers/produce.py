@@ -5,6 +5,7 @@ KIP-516 (topic ids since v13), KIP-890 (transactions), KIP-951 (leader in the an
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.image.topic_names import is_internal
@@ -20,6 +21,7 @@ from reference_impl.core.partitions.batch_validation import SurveyedBatch, is_la
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import PartitionKey, answered
 from reference_impl.core.refused import Refused
+from reference_impl.core.rules import ACKS_ALL
 from reference_impl.core.security.authorization.permissions import (
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,
@@ -72,8 +74,9 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
                 pending.refused = pending.refused or refused
             else:
                 answers.append(acceptance(wanted.index, appended))
-                pending.appended.append((partition, appended.last_offset))
-                broker.purgatory.note_change(partition.topic, partition.index)
+                pending.appended.append(
+                    Appended(partition, partition.leader_epoch, appended.last_offset, answers[-1])
+                )
             yield from pauses
     # RESPOND: never (acks=0), now, or when the ISR of every partition has its last record.
     throttle_ms = broker.throttles.produced.spend(request, request.size_bytes, broker.monotonic_ms)
@@ -236,12 +239,22 @@ def check_transaction(
         raise
 
 
+@dataclass(slots=True)
+class Appended:
+    """A batch in the log, the leadership in which it was written, and its row in the answer."""
+
+    partition: Partition
+    leader_epoch: int
+    last_offset: int
+    row: Struct
+
+
 class PendingProduce:
     """The answer under way, and the records that the ISR must have before it may be given."""
 
     def __init__(self, broker: Broker, request: Request) -> None:
         self.request = request
-        self.appended: list[tuple[Partition, int]] = []
+        self.appended: list[Appended] = []
         self.refused: Refused | None = None
         self._rules = broker.rules
         self._body = RESPONSE.new()
@@ -260,29 +273,40 @@ class PendingProduce:
 
     def watched(self) -> tuple[PartitionKey, ...]:
         """Return the partitions whose high watermark may complete the parked request."""
-        return tuple((partition.topic, partition.index) for partition, _ in self.appended)
+        return tuple((each.partition.topic, each.partition.index) for each in self.appended)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
         """Return the response once every record is replicated as `acks` asks, else None. After the
         timeout, answer REQUEST_TIMED_OUT, which leaves the outcome open: the records are in the log
         and may still be committed (DelayedProduce.java)."""
-        acks = self.request.body.acks
-        late = set()
-        for partition, last_offset in self.appended:
-            if not self._rules.may_acknowledge(partition, acks, last_offset):
-                late.add((partition.topic, partition.topic_id, partition.index))
+        late = []
+        for each in self.appended:
+            try:
+                if not self._is_replicated(each):
+                    late.append(each)
+            except Refused as refused:
+                each.row.error_code = refused.code
             yield from self.pauses
+        self.appended = late
         if not late:
             return self._body
         if not expired:
             return None
-        names = {(name, index) for name, _, index in late}
-        ids = {(topic_id, index) for _, topic_id, index in late}
-        for topic in self._body.responses:
-            for answer in topic.partition_responses:
-                if (topic.name, answer.index) in names or (topic.topic_id, answer.index) in ids:
-                    answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+        for each in late:
+            each.row.error_code = ErrorCode.REQUEST_TIMED_OUT
         return self._body
+
+    def _is_replicated(self, appended: Appended) -> bool:
+        """Return whether a record may be acknowledged. Raise Refused if that is not for this leader
+        to say any more, or if too few replicas have the record."""
+        partition, acks = appended.partition, self.request.body.acks
+        if acks != ACKS_ALL:
+            return self._rules.may_acknowledge(partition, acks, appended.last_offset)
+        partition.check_still_leads(appended.leader_epoch)
+        if not self._rules.may_acknowledge(partition, acks, appended.last_offset):
+            return False
+        self._rules.check_replicas_remain(partition)
+        return True
 
 
 def acceptance(index: int, appended: AppendResult) -> Struct:

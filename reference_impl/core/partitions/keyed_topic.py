@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
@@ -21,16 +20,8 @@ from reference_impl.wire import BatchHeader, ErrorCode, RecordBatch
 class KeyedTopic:
     """Finds the partition of a key, appends to it, and reads all of them back."""
 
-    def __init__(
-        self,
-        name: str,
-        image: MetadataImage,
-        replicas: Replicas,
-        purgatory: Purgatory,
-        moment: Moment,
-    ) -> None:
-        self.name, self._image, self._replicas = name, image, replicas
-        self._purgatory, self._moment = purgatory, moment
+    def __init__(self, name: str, image: MetadataImage, replicas: Replicas, moment: Moment) -> None:
+        self.name, self._image, self._replicas, self._moment = name, image, replicas, moment
 
     @property
     def now_ms(self) -> int:
@@ -38,24 +29,21 @@ class KeyedTopic:
         return self._moment.now_ms
 
     def partition_of(self, key: str) -> Partition:
-        """Return the partition that keeps a key, or raise Refused while it is not here."""
+        """Return the partition that keeps a key. Raise Refused unless this broker leads it."""
         topic = self._image.topics.get(self.name)
         if topic is None:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         partition = self._replicas.get(self.name, partition_for(key, len(topic.partitions)))
-        if partition is None:
+        if partition is None or not partition.leads:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         return partition
 
     def append(self, partition: Partition, data: bytearray, header: BatchHeader) -> int:
         """Append an encoded batch, and return its base offset. Raise Refused if it fails."""
         try:
-            appended = partition.log.append(data, header, partition.leader_epoch, self.now_ms)
+            return partition.append(data, header, self.now_ms).base_offset
         except StorageError as error:
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
-        partition.advance_high_watermark()
-        self._purgatory.note_change(partition.topic, partition.index)
-        return appended.base_offset
 
     def replay(self) -> Iterator[tuple[Partition, RecordBatch]]:
         """Yield every batch of every partition with its partition, in log order."""

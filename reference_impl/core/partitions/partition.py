@@ -1,28 +1,62 @@
-"""One partition as its leader sees it: a log, who leads, who follows, and what is committed."""
+"""One partition as its leader sees it: a log, who leads, who follows, and what is committed.
+
+Source: Partition.java (appendRecordsToLeader, maybeIncrementLeaderHW, updateFollowerFetchState).
+Everything that this broker writes as a leader goes through `Partition.append`: what producers send,
+what the coordinators keep, and markers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import AppendResult, PartitionLog
-from reference_impl.core.partitions.batch_validation import ValidatedBatch
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import BatchHeader, ErrorCode
+
+NO_LEADER = -1
+NEVER_FETCHED = -1
+"""The log end of a follower that this leader has not heard of yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The broker that holds a partition, as far as the partition needs it."""
+
+    node_id: int
+    high_watermark: Callable[[Partition], int]
+    """The rule that says how far the partition is committed."""
+    changed: Callable[[str, int], None]
+    """Told when the high watermark has moved, or the leader or the ISR has changed."""
 
 
 class Partition:
-    """A replica that leads. `state` is the controller's word on who leads and who is in sync."""
+    """A replica. `state` is the controller's word on who leads and who is in sync."""
 
     def __init__(
-        self, topic: str, index: int, topic_id: UUID, state: PartitionImage, log: PartitionLog
+        self,
+        topic: str,
+        index: int,
+        topic_id: UUID,
+        state: PartitionImage,
+        log: PartitionLog,
+        holder: Holder,
     ) -> None:
         self.topic = topic
         self.index = index
         self.topic_id = topic_id
         self.state = state
         self.log = log
+        self._holder = holder
+        self._follower_ends: dict[int, int] = {}
+
+    @property
+    def leads(self) -> bool:
+        """Whether this broker is the leader."""
+        return self.state.leader == self._holder.node_id
 
     @property
     def leader_epoch(self) -> int:
@@ -39,16 +73,61 @@ class Partition:
         """The first offset that is not committed; consumers see only records below it."""
         return self.log.high_watermark
 
-    def append(self, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """Write one batch at the end of the log, under the current leader epoch."""
-        result = self.log.append(batch.data, batch.header, self.leader_epoch, now_ms)
+    @property
+    def min_isr(self) -> int:
+        """The size below which the ISR is too small: of a partition with fewer replicas than
+        min.insync.replicas all replicas are enough (effectiveMinIsr)."""
+        return min(self.log.config.min_insync_replicas, len(self.state.replicas))
+
+    def ends_in_sync(self) -> Collection[int]:
+        """Return the log end of each replica in the ISR, as far as this leader knows."""
+        ends, own = self._follower_ends, self._holder.node_id
+        return [
+            self.log.log_end_offset if replica == own else ends.get(replica, NEVER_FETCHED)
+            for replica in self.state.isr
+        ]
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def append(
+        self, data: bytearray | memoryview, header: BatchHeader, now_ms: int
+    ) -> AppendResult:
+        """Write one batch at the end of the log, under the current leader epoch. Raise
+        StorageError."""
+        result = self.log.append(data, header, self.state.leader_epoch, now_ms)
         self.advance_high_watermark()
         return result
 
+    def follower_reached(self, replica: int, log_end_offset: int) -> None:
+        """Note how far the log of a follower reaches, and commit what every replica has now."""
+        self._follower_ends[replica] = log_end_offset
+        self.advance_high_watermark()
+
+    def take_state(self, state: PartitionImage) -> None:
+        """Put in force what the controller says of leader and ISR. Raise StorageError."""
+        if state.leader_epoch > self.leader_epoch:
+            self.log.leader_epochs.begin(state.leader_epoch, self.log.log_end_offset)
+            self._follower_ends.clear()
+        self.state = state
+        self.advance_high_watermark()
+        self._holder.changed(self.topic, self.index)
+
+    def resign(self) -> None:
+        """Lead no more: the partition is deleted."""
+        self.state = replace(self.state, leader=NO_LEADER)
+
     def advance_high_watermark(self) -> None:
-        """Set the high watermark to the log end: the smallest log end offset in the ISR, which is
-        ours alone."""
-        self.log.high_watermark = self.log.log_end_offset
+        """Move the high watermark as far as the records are committed, and tell whoever waits for
+        that. Nothing else moves it while this broker leads."""
+        if not self.leads:
+            return
+        before = self.log.high_watermark
+        committed = self._holder.high_watermark(self)
+        if committed != before:
+            self.log.high_watermark = committed
+            self._holder.changed(self.topic, self.index)
+
+    # --- leadership ---------------------------------------------------------------------------
 
     def check_leader_epoch(self, current: int) -> None:
         """Raise Refused unless the client's leader epoch is ours, or -1, unknown (KIP-320)."""
@@ -57,3 +136,9 @@ class Partition:
         if current < self.leader_epoch:
             raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
         raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    def check_still_leads(self, leader_epoch: int) -> None:
+        """Raise Refused(NOT_LEADER_OR_FOLLOWER) if the leadership is over in which a record was
+        written: whether it is still in the log is another leader's decision."""
+        if self.state.leader_epoch != leader_epoch or not self.leads:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -20,7 +20,7 @@ from reference_impl.core.controller.image.metadata_image import (
 )
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.partition import Holder, Partition
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
@@ -31,9 +31,14 @@ class Replicas:
     """Partition objects by (topic, index)."""
 
     def __init__(
-        self, directory: LogDirectory, topic_defaults: dict[str, str], now_ms: Callable[[], int]
+        self,
+        directory: LogDirectory,
+        topic_defaults: dict[str, str],
+        now_ms: Callable[[], int],
+        holder: Holder,
     ) -> None:
         self.directory = directory
+        self._holder = holder
         self.topic_defaults = topic_defaults
         self._now_ms = now_ms
         self._by_name: dict[PartitionKey, Partition] = {}
@@ -49,23 +54,22 @@ class Replicas:
         return LogConfig.from_configs({**self.topic_defaults, **topic.configs})
 
     def serve(self, topic: TopicImage, indexes: Iterable[int]) -> None:
-        """Note which of these partitions are to be opened, and let the open ones take their new
-        state."""
+        """Note which of these partitions this broker is to open, and let the open ones take their
+        new state, which may be that it holds them no more."""
         for index in sorted(indexes):
             partition = self._by_name.get((topic.name, index))
-            if partition is None:
+            state = topic.partitions[index]
+            if partition is not None:
+                self._take_state(partition, state)
+            elif self._holder.node_id in state.replicas:
                 self._unopened[topic.name, index] = topic
-            else:
-                self._take_state(partition, topic.partitions[index])
 
     def _take_state(self, partition: Partition, state: PartitionImage) -> None:
         try:
-            if state.leader_epoch > partition.leader_epoch:
-                partition.log.leader_epochs.begin(state.leader_epoch, partition.log.log_end_offset)
+            partition.take_state(state)
         except StorageError as error:
             self.directory.take_offline(partition.topic, partition.index, error)
             del self._by_name[partition.topic, partition.index]
-        partition.state = state
 
     def unopened(self) -> list[PartitionKey]:
         """Return the partitions that have not been opened yet."""
@@ -88,7 +92,7 @@ class Replicas:
         except StorageError as error:
             self.directory.take_offline(name, index, error)
             return None
-        partition = Partition(name, index, topic.topic_id, state, log)
+        partition = Partition(name, index, topic.topic_id, state, log, self._holder)
         partition.advance_high_watermark()
         self._by_name[key] = partition
         return partition
@@ -97,7 +101,8 @@ class Replicas:
         """Stop serving the partitions of a deleted topic; `remove` then removes their logs."""
         for index in sorted(topic.partitions):
             key = topic.name, index
-            self._by_name.pop(key, None)
+            if (partition := self._by_name.pop(key, None)) is not None:
+                partition.resign()
             if self._unopened.pop(key, None) is None:
                 self._leaving[key] = None
 
@@ -126,7 +131,12 @@ class Replicas:
         partition = self._by_name.get((name, index)) or self.open((name, index))
         if partition is None:
             self.check_online(name, index)
+            known = image.topics.get(name)
+            if known is not None and index in known.partitions:
+                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if not partition.leads:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition
 
     def check_online(self, topic: str, index: int) -> None:

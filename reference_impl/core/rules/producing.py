@@ -28,12 +28,11 @@ class Producing:
     def check_enough_replicas(self, partition: Partition, acks: int) -> None:
         """Raise Refused before an append with acks=all when the ISR is too small.
 
-        Of a partition with fewer replicas than min.insync.replicas all replicas are enough.
-        Source: Partition.java, appendRecordsToLeader and effectiveMinIsr.
+        Source: Partition.java, appendRecordsToLeader.
         """
         if acks != ACKS_ALL:
             return
-        needed = min(partition.config.min_insync_replicas, len(partition.state.replicas))
+        needed = partition.min_isr
         if len(partition.state.isr) < needed:
             raise Refused(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -83,10 +82,27 @@ class Producing:
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
         """Append the batch before its answer is made, so that what is acknowledged is in the log,
         and synced where `flush.messages` asks for it."""
-        return partition.append(batch, now_ms)
+        return partition.append(batch.data, batch.header, now_ms)
 
     def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:
         """Return whether a record may be acknowledged: with acks=all when the whole ISR has it
         (design#replication).
         """
         return acks != ACKS_ALL or partition.high_watermark > last_offset
+
+    def check_replicas_remain(self, partition: Partition) -> None:
+        """Raise Refused after an append with acks=all when the ISR has become too small meanwhile:
+        fewer replicas than the client asked for would survive (Partition.java,
+        checkEnoughReplicasReachOffset).
+        """
+        if len(partition.state.isr) < partition.min_isr:
+            raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+
+    def high_watermark(self, partition: Partition) -> int:
+        """Return the offset below which every replica in the ISR has the log. It never goes back,
+        and stands still while the ISR is too small (KIP-966; Partition.java,
+        maybeIncrementLeaderHW).
+        """
+        if len(partition.state.isr) < partition.min_isr:
+            return partition.high_watermark
+        return max(partition.high_watermark, min(partition.ends_in_sync()))

@@ -162,6 +162,11 @@ class World(Conversation):
         self.now_ms += ms
         self.monotonic_ms += ms
 
+    def settle(self) -> None:
+        """Let everything go on that waited for what the test has changed inside the node."""
+        for effect in self.node.answer_waiting():
+            self._perform(effect)
+
     # --- inside -------------------------------------------------------------------------------
 
     def _step(self, event: Event) -> None:

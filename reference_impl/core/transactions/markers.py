@@ -10,7 +10,6 @@ from reference_impl.core.groups import group_log
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.rules import Rules
 from reference_impl.core.transactions.transaction import Marker
@@ -21,15 +20,10 @@ class MarkerWriter:
     """Ends transactions in the partitions of this broker."""
 
     def __init__(
-        self,
-        rules: Rules,
-        moment: Moment,
-        replicas: Replicas,
-        purgatory: Purgatory,
-        groups: GroupCoordinator,
+        self, rules: Rules, moment: Moment, replicas: Replicas, groups: GroupCoordinator
     ) -> None:
         self._rules, self._moment = rules, moment
-        self._replicas, self._purgatory, self._groups = replicas, purgatory, groups
+        self._replicas, self._groups = replicas, groups
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """Return a partition that takes part, or None if its topic is deleted and needs no marker.
@@ -55,9 +49,7 @@ class MarkerWriter:
             timestamp_ms=now_ms,
         )
         data = bytearray(batch.encode())
-        partition.log.append(data, read_header(data), partition.leader_epoch, now_ms)
-        partition.advance_high_watermark()
+        partition.append(data, read_header(data), now_ms)
         if partition.topic == group_log.TOPIC:
             # Offsets that were committed in the transaction count from now on, or never.
             self._groups.transaction_ended(partition.index, marker.producer_id, marker.committed)
-        self._purgatory.note_change(partition.topic, partition.index)
