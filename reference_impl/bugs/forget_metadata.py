@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Offsets
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.rules import Rules
 
 

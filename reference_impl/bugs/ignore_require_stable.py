@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reference_impl.core.groups.offsets import TopicPartition
 from reference_impl.core.groups.pending_offsets import PendingOffsets
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.rules import Rules
 
 

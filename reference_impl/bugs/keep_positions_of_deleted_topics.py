@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Offsets
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.rules import Rules
 from reference_impl.wire.codec.primitives import ZERO_UUID
 

@@ -10,17 +10,21 @@ from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer import commits
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
-from reference_impl.core.groups.offsets import CommittedOffset, Committer, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Committer
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
 from reference_impl.wire import ErrorCode, Struct
 
-Wanted = tuple[TopicImage, Struct, Struct]
+WantedCommit = tuple[TopicImage, Struct, Struct]
 """The topic, the partition in the request, and its row in the answer."""
 
 
 def check_commit(
-    broker: Broker, group: ClassicGroup | ConsumerGroup, committer: Committer, wanted: list[Wanted]
+    broker: Broker,
+    group: ClassicGroup | ConsumerGroup,
+    committer: Committer,
+    wanted: list[WantedCommit],
 ) -> None:
     """Raise Refused if this member may not commit now."""
     if isinstance(group, ClassicGroup):
@@ -48,7 +52,7 @@ def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer
 
 
 def commits_of(
-    broker: Broker, wanted: list[Wanted], retention_ms: int = -1
+    broker: Broker, wanted: list[WantedCommit], retention_ms: int = -1
 ) -> list[tuple[TopicPartition, CommittedOffset]]:
     """Return the commits of a request, and give rows whose metadata is too long their error."""
     # Java's sum wraps around, so that "for ever" would expire at once.

@@ -23,10 +23,12 @@ from reference_impl.core.groups.classic.states import Move
 from reference_impl.core.groups.consumer.model import records
 from reference_impl.core.groups.consumer.model.draft import Draft
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
-from reference_impl.core.groups.group_log import GroupLog, KeyValue
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.consumer.model.records import KeyValue
+from reference_impl.core.groups.group_log import GroupLog
+from reference_impl.core.groups.offsets import CommittedOffset
 from reference_impl.core.groups.settings import GroupSettings
 from reference_impl.core.groups.state import Group, GroupState
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.log.replaying import replaying
 from reference_impl.core.moment import Moment
 from reference_impl.core.refused import Refused

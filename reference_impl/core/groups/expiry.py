@@ -15,7 +15,8 @@ from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.classic.timers import TIMER
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.coordinator import GroupCoordinator
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.refused import Refused
 
 EXPIRY = "expiry"

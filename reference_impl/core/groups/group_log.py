@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.classic.states import State
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.consumer.model.records import KeyValue
+from reference_impl.core.groups.offsets import CommittedOffset
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
@@ -33,7 +35,6 @@ VERSIONS = {"OffsetCommitKey": 4, "GroupMetadataKey": 4}
 """The versions of the values; those of consumer groups have version 0."""
 EXPIRING = 1
 """The version of the value of a commit with an expiry time (newOffsetCommitRecord)."""
-KeyValue = tuple[Struct, Struct | None]
 Entry = KeyValue | Record
 """A record of the log, encoded or not."""
 

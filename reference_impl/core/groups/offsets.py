@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.wire.codec.primitives import ZERO_UUID
 
 
@@ -23,9 +24,6 @@ class CommittedOffset:
     it."""
     expire_timestamp_ms: int = -1
     """When it ends, if its client said so (OffsetCommit v2-4), as all others (KIP-211) if not."""
-
-
-TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ transactional batch; the marker in the same partition applies or drops them.
 
 from __future__ import annotations
 
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 
 Commit = tuple[str, TopicPartition, CommittedOffset]
 """(group id, partition, offset)."""

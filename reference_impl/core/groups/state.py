@@ -10,8 +10,9 @@ from reference_impl.core.groups import group_log
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.consumer.model import records
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
-from reference_impl.core.groups.offsets import Offsets, TopicPartition
+from reference_impl.core.groups.offsets import Offsets
 from reference_impl.core.groups.pending_offsets import Commit, PendingOffsets
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.rules import Rules
 from reference_impl.wire import ControlRecordType, RecordBatch, Struct, control_type, decode_record
 

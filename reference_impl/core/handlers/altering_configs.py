@@ -22,12 +22,12 @@ from reference_impl.core.security.authorization.permissions import (
 )
 from reference_impl.wire import Definition, ErrorCode, Struct
 
-Wanted = Callable[[Configured, Struct], Mapping[str, str]]
+Overriding = Callable[[Configured, Struct], Mapping[str, str]]
 """A function from a row of the request to the resource's overrides afterwards. Raises Refused."""
 
 
 def alter_all(
-    controller: Controller, request: Request, response: Definition, wanted: Wanted
+    controller: Controller, request: Request, response: Definition, wanted: Overriding
 ) -> Generator[Effect, None, list[Struct]]:
     """Change each resource completely or not at all, and return the rows of the answer."""
     times = yield from counted(

@@ -12,7 +12,7 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic import timers
 from reference_impl.core.groups.classic.states import State
-from reference_impl.core.groups.committing import Wanted, check_commit, commits_of
+from reference_impl.core.groups.committing import WantedCommit, check_commit, commits_of
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.group_log import encoded_commit
 from reference_impl.core.groups.offsets import Committer
@@ -28,7 +28,7 @@ TOPIC_IDS_SINCE = 10
 def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
     """Remember how far a group has come."""
     answer = RESPONSE.new()
-    wanted: list[Wanted] = []
+    wanted: list[WantedCommit] = []
     for topic in request.body.topics:
         yield GiveWay(request)
         rows = RESPONSE.struct(
@@ -74,7 +74,7 @@ def existing(broker: Broker, request: Request, topic: Struct, index: int) -> Top
     return image
 
 
-def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[Effect]:
+def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iterator[Effect]:
     """Commit the offsets that may be committed. Raise Refused if none may."""
     body = request.body
     # [Modified in v5: KIP-211]

@@ -9,8 +9,8 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic.group import CONSUMER_PROTOCOL
 from reference_impl.core.groups.classic.states import State
-from reference_impl.core.groups.offsets import TopicPartition
 from reference_impl.core.groups.state import Group
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.authorization.permissions import DELETE_GROUP, READ_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition

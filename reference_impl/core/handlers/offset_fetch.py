@@ -13,7 +13,8 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer.commits import check_fetch
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.requests.repetitions import Repetitions

@@ -10,7 +10,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic.group import ClassicGroup
-from reference_impl.core.groups.committing import Wanted, check_commit, commits_of
+from reference_impl.core.groups.committing import WantedCommit, check_commit, commits_of
 from reference_impl.core.groups.group_log import encoded_commit
 from reference_impl.core.groups.offsets import Committer
 from reference_impl.core.groups.state import Group
@@ -30,7 +30,7 @@ RESPONSE = definition("TxnOffsetCommitResponse")
 def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
     """Note how far a group has come, if the transaction is committed."""
     answer = RESPONSE.new()
-    wanted: list[Wanted] = []
+    wanted: list[WantedCommit] = []
     denied = denial(broker, request)
     for topic in request.body.topics:
         yield GiveWay(request)
@@ -76,7 +76,7 @@ def denial(broker: Broker, request: Request) -> ErrorCode | None:
     return None
 
 
-def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[Effect]:
+def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iterator[Effect]:
     """Commit the offsets that may be committed. Raise Refused if none may."""
     body = request.body
     commits = commits_of(broker, wanted)

@@ -18,7 +18,8 @@ from reference_impl.core.groups.consumer.model.member import (
 from reference_impl.core.groups.consumer.model.states import MemberState
 from reference_impl.core.groups.consumer.timers import REVOCATION
 from reference_impl.core.groups.group_log import Entry, GroupLog
-from reference_impl.core.groups.offsets import CommittedOffset, Committer, Offsets, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Committer, Offsets
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset, Offsets
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.log.segments.segment import Slice, TimestampOffset
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.core.partitions.fetch_sessions import Wanted

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.offsets import CommittedOffset
 from reference_impl.core.groups.pending_offsets import PendingOffsets
+from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused

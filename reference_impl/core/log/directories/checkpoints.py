@@ -23,6 +23,7 @@ PARTITION_METADATA_FILE = "partition.metadata"
 _PARTITION_METADATA_BYTES = len("version: 0\ntopic_id: ") + 22
 
 TopicPartition = tuple[str, int]
+"""Topic name and partition index."""
 
 
 class BadCheckpoint(StorageError):
