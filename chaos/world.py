@@ -2,7 +2,7 @@
 
 What waits is a coroutine and awaits its World, so that one text runs over threads and in virtual
 time. `chaos.means.real_world` blocks inside each await, which is over at once: a thread runs its
-coroutine to the end in one go. A simulator suspends at each await, and resumes whom it chooses.
+coroutine to the end in one go. `chaos.sim.world` suspends there and resumes whose time has come.
 
     async def work(world: World, stop: Flag) -> None:
         while not await stop.wait(0.5):

@@ -107,8 +107,9 @@ class FakeClient:
     breaks_after: int | None = None
     raises = False
 
-    def __init__(self, cluster: FakeCluster) -> None:
+    def __init__(self, cluster: FakeCluster, world: World) -> None:
         self._cluster = cluster
+        self._world = world
         self._positions: dict[Partition, int] = {}
         self._performed = 0
 
@@ -118,9 +119,10 @@ class FakeClient:
             raise RuntimeError("out of paper")
         if self.breaks_after is not None and self._performed > self.breaks_after:
             return Completion(Outcome.INFO, (), "_FATAL", broken=True)
+        if isinstance(operation, Poll):
+            return await self._poll(operation)
         actions: dict[type[Operation], Callable[[Any], Completion]] = {
             Send: self._send,
-            Poll: self._poll,
             Assign: self._assign,
             ReadAll: self._read_all,
         }
@@ -140,16 +142,16 @@ class FakeClient:
         self._positions = dict.fromkeys(assign.partitions, 0)
         return Completion(Outcome.OK)
 
-    def _poll(self, poll: Poll) -> Completion:
+    async def _poll(self, poll: Poll) -> Completion:
         if self._cluster.down:
-            threading.Event().wait(DOWN_S)
+            await self._world.sleep(DOWN_S)
             return Completion(Outcome.FAIL, (), "_TRANSPORT")
         records: list[Record] = []
         for partition, position in self._positions.items():
             records += self._records(partition, position)
             self._positions[partition] += sum(1 for r in records if r.partition == partition[1])
         if not records:
-            threading.Event().wait(DOWN_S)  # as a real poll waits for the first record
+            await self._world.sleep(DOWN_S)  # as a real poll waits for the first record
         return Completion(Outcome.OK, records)
 
     def _read_all(self, operation: ReadAll) -> Completion:
@@ -200,14 +202,14 @@ class FakeAdmin:
 
 
 def tools_for(
-    cluster: FakeCluster, client: Callable[[FakeCluster], FakeClient] = FakeClient
+    cluster: FakeCluster, client: Callable[[FakeCluster, World], FakeClient] = FakeClient
 ) -> Tools:
     """Return the runner's tools, all on that cluster."""
 
-    def make(bootstrap: str, process: int, settings: ClientSettings) -> FakeClient:
-        return client(cluster)
-
     def factory(world: World, nonce: bytes) -> ClientFactory:
+        def make(bootstrap: str, process: int, settings: ClientSettings) -> FakeClient:
+            return client(cluster, world)
+
         return make
 
     return Tools(factory, factory, lambda world, bootstrap: FakeAdmin(cluster))
