@@ -67,7 +67,7 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
         return found
     told_ns = _told(history, [anomaly for some in proofs.values() for anomaly in some])
     names = ", ".join(dict.fromkeys(move.name for move in moves))
-    reason = f"clocks were moved ({names}), and brokers go by their own"
+    reason = f"a fault moved clocks ({names}), and each broker goes by its own clock"
     unproven = {
         name
         for name, anomalies in proofs.items()

@@ -46,7 +46,7 @@ def _opinion(results: Sequence[PartitionLogResult]) -> CheckerVerdict:
     ]
     anomalies = tuple(anomaly for r in refuted for anomaly in r.anomalies[:1])
     if not searched and not doubtful:
-        why = "no append whose place is known" if not results else "nothing was searched"
+        why = "no append with a known offset" if not results else "no partition was searched"
         return CheckerVerdict(NAME, Validity.NOT_APPLICABLE, 0, reason=why)
     if refuted:
         drawn = ", ".join(f"{DRAWINGS}/{r.html.name}" for r in refuted if r.html is not None)

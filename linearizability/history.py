@@ -287,7 +287,7 @@ def _check_columns(file: Path, found: pa.Schema) -> None:
     if unknown and missing:
         raise HistoryError(
             f"{file}: column {shown(unknown[0])} is not known, and {missing[0]!r} is missing; "
-            "give it its name, or leave out what is none of ours"
+            f"rename it to {missing[0]!r} if that is what it holds, or remove it"
         )
     for name in found.names:
         if name not in SCHEMA:

@@ -138,7 +138,7 @@ def disagreement(one: Verdict, other: Verdict) -> CheckerVerdict | None:
     ]
     if not said:
         return None
-    reason = f"the engines disagree, a defect of ours: {'; '.join(said)}"
+    reason = f"the engines disagree, which is a bug of Touchstone: {'; '.join(said)}"
     return CheckerVerdict(ENGINES_AGREE, Validity.UNKNOWN, 0, reason=reason)
 
 

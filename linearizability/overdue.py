@@ -61,7 +61,7 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
 the faults that excuse it."""
 UNTOUCHED = frozenset({"CutClients"})
 """Faults that keep no broker from acting: what is overdue is a broker's to do."""
-REASON = "faults kept a broker from acting in time"
+REASON = "a fault kept a broker from acting in time"
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:

@@ -89,7 +89,7 @@ def _opened(file: Path) -> Iterator[pq.ParquetFile]:
         why = (str(error) or type(error).__name__).splitlines()[0]
         raise HistoryError(
             f"{file}: not a complete Parquet file ({why:.200}); "
-            "a run that was killed keeps its parts beside it: record it again"
+            "if the run was killed while it recorded, run it again"
         ) from error
 
 

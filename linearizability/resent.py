@@ -26,7 +26,7 @@ STOPPING = frozenset(
     | {"diskreadonly", "failedsync", "failedwrite"}
 )
 """Faults after which a node starts again and restores its producers from snapshots."""
-REASON = "their producer sent them again in a new epoch after a node had been stopped"
+REASON = "the producer sent these records again, in a new epoch, after a fault had stopped a node"
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:

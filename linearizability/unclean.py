@@ -43,7 +43,7 @@ OF_DURABILITY = frozenset(
     }
 )
 """The rules that hold while no acknowledged record is given up."""
-REASON = "unclean.leader.election.enable gives acknowledged records up"
+REASON = "unclean.leader.election.enable permits the loss of acknowledged records"
 ELECTED_NS = 10 * 1_000_000_000
 """More than an election takes to follow the heal of a fault: the nodes come back one by one."""
 Place = tuple[str, int | None]

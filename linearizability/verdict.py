@@ -184,7 +184,7 @@ def merge(
         validity, reason = Validity.UNKNOWN, f"undecided: {', '.join(unfinished)}"
     elif idle:
         validity = Validity.UNKNOWN
-        reason = f"named by the workload but judged nothing: {', '.join(idle)}"
+        reason = f"the workload asks for checkers that judged nothing: {', '.join(idle)}"
     elif not any(c.checked for c in applicable):
         validity, reason = Validity.UNKNOWN, "no checker judged anything: the history is empty"
     else:

@@ -39,7 +39,8 @@ class AbortedReads(Checker):
             .join(writers, on=[*KEY, "value"], how="left")
         )
         message = pl.format(
-            "a read_committed reader received {} at offset {}, but its transaction{} aborted",
+            "a read_committed reader received record {} at offset {}, but its transaction{} "
+            "aborted",
             "value",
             "offset",
             pl.format(" {}", "txn").fill_null(""),

@@ -108,22 +108,24 @@ class CommittedOffsets(Checker):
         late = of_older_generations(events)
         again = of_replaced_owners(events)
         owners = pl.format(
-            "group {}, generation {}: one member committed, then another, then the first "
-            "again; one of them should have been fenced",
+            "group {}, generation {}: one member committed an offset, then another member did, "
+            "then the first one again; one of the two should have been fenced",
             "group",
             "generation",
         )
         hasty = pl.format(
-            "group {} was told an offset while transaction {} might still change it", "group", "txn"
+            "group {} fetched a committed offset while transaction {} could still change it",
+            "group",
+            "txn",
         )
         stuck = pl.format(
-            "group {} was told that transaction {} might still change its offset, although it had "
-            "ended",
+            "group {} was refused its committed offset because transaction {} might still change "
+            "it, although that transaction had ended",
             "group",
             "txn",
         )
         accepted = pl.format(
-            "a commit in generation {} of group {} was accepted after one in generation {}",
+            "an offset commit in generation {} of group {} was accepted after one in generation {}",
             "generation",
             "group",
             "newest",

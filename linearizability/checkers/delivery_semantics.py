@@ -56,8 +56,8 @@ class DeliverySemantics(Checker):
             given, left_on=[*KEY, "value", "proof"], right_on=[*KEY, "value", "read_op"], how="anti"
         )
         too_few = pl.format(
-            "{} must be delivered {} once and is stored at offset {}, but the complete read of "
-            "offsets {} to {} does not contain it",
+            "record {} must be delivered {} once and is stored at offset {}, but a complete read "
+            "of offsets {} to {} does not contain it",
             "value",
             _promise(),
             "offset",
@@ -66,7 +66,7 @@ class DeliverySemantics(Checker):
         )
         repeated = at_most_once(events, given).filter(pl.col("copies") > 1)
         too_often = pl.format(
-            "{} must be delivered {} once, but one complete read contains it {} times",
+            "record {} must be delivered {} once, but one complete read contains it {} times",
             "value",
             _promise(),
             "copies",

@@ -36,8 +36,8 @@ class DirtyReads(Checker):
             .agg(readers=pl.col("op_id").unique(), send_op=pl.col("send_op").first())
         )
         message = pl.format(
-            "a read_committed reader received {} at offset {} before its producer asked to commit "
-            "transaction {}",
+            "a read_committed reader received record {} at offset {} before its producer asked to "
+            "commit transaction {}",
             "value",
             "offset",
             "txn",

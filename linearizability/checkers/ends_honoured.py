@@ -30,16 +30,16 @@ SEEN = {
     COMMIT: "a COMMIT marker follows {}",
     ABORT: "an ABORT marker follows {}",
     DELIVERED: "a read_committed reader received {}",
-    IN_FORCE: "the group got {} as its position, which nothing else explains",
-    NOT_IN_FORCE: "the group got a position other than {}",
-    UNMARKED: "its marker is missing behind {}",
+    IN_FORCE: "its group fetched {} as committed, which no other commit explains",
+    NOT_IN_FORCE: "its group did not fetch {} as committed",
+    UNMARKED: "{} has no COMMIT or ABORT marker behind it",
     JOINED: "{} was appended after that",
 }
 ENDED = {
     TOLD_COMMIT: "its commit was acknowledged",
     TOLD_ABORT: "its abort was acknowledged and no commit was asked for",
     UNASKED: "no commit was ever asked for",
-    UNKNOWN: "its end is not known",
+    UNKNOWN: "whether it was committed or aborted is not known",
 }
 
 
@@ -76,7 +76,7 @@ class EndsHonoured(Checker):
             .unique(["txn", "anomaly"], keep="first", maintain_order=True)
         )
         position = pl.format("offset {}", "offset")
-        record = pl.format("{} at offset {}", "value", "offset")
+        record = pl.format("record {} at offset {}", "value", "offset")
         what = pl.when(pl.col("value").is_null()).then(position).otherwise(record)
         seen = pl.lit("")
         for kind, words in SEEN.items():

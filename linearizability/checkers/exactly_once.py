@@ -53,14 +53,15 @@ class ExactlyOnce(Checker):
             .filter(pl.col("transactions") > 1)
         )
         consumed = pl.format(
-            "{} at offset {} was consumed by {} committed transactions of group {}",
+            "record {} at offset {} was consumed by {} committed transactions of group {}",
             "value",
             "offset",
             "transactions",
             "group",
         )
         passed = pl.format(
-            "group {} moved past {} at offset {}, which only aborted transactions had consumed",
+            "group {} moved past record {} at offset {}, which only aborted transactions had "
+            "consumed",
             "group",
             "value",
             "offset",

@@ -106,12 +106,12 @@ def after_newer(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def _message() -> pl.Expr:
     epoch = pl.format("epoch {} of producer {}", "producer_epoch", "producer_id")
-    after = pl.format("was invoked after epoch {} was known", "newest")
+    after = pl.format("began after its newer epoch {} was known", "newest")
     return (
         pl.when(pl.col("kind") == BEHIND)
         .then(
             pl.format(
-                "offset {} holds a record of {}, behind one of its newer epoch {}",
+                "offset {} holds a record of {}, behind a record of its newer epoch {}",
                 "offset",
                 epoch,
                 "newest",
@@ -122,8 +122,8 @@ def _message() -> pl.Expr:
         .when(pl.col("kind") == OFFSETS)
         .then(pl.format("{} committed offset {} by a request that {}", epoch, "offset", after))
         .when(pl.col("kind") == REJOINED)
-        .then(pl.format("{} was accepted by InitProducerId, which {}", epoch, after))
+        .then(pl.format("InitProducerId accepted {} in a request that {}", epoch, after))
         .when(pl.col("kind") == ENDED)
         .then(pl.format("{} ended transaction {} by a request that {}", epoch, "txn", after))
-        .otherwise(pl.format("InitProducerId returned {}, but {}", epoch, after))
+        .otherwise(pl.format("InitProducerId returned {} to a request that {}", epoch, after))
     )

@@ -62,7 +62,8 @@ class GroupDelivery(Checker):
         )
         found = not_sought_over(found, events)
         message = pl.format(
-            "group {} received offsets {} and {}, but no member ever received {} at offset {}",
+            "group {} received offsets {} and {}, but no member ever received record {} at offset "
+            "{}",
             "group",
             "low",
             "high",

@@ -78,7 +78,7 @@ class HangingTransactions(Checker):
             "last_stable_offset",
             pl.when("is_acknowledged")
             .then(pl.lit("whose end was acknowledged more than a minute before"))
-            .otherwise(pl.lit("that has lasted longer than any transaction may")),
+            .otherwise(pl.lit("that is older than any producer's transaction.timeout.ms allows")),
         )
         operations = ["proof", "op_id"]
         return pl.concat(
@@ -90,7 +90,7 @@ class HangingTransactions(Checker):
                     KEY,
                     "committed-too-late",
                     ["send_op", "end_op"],
-                    pl.format("transaction {} was committed though it had timed out", "txn"),
+                    pl.format("transaction {} was committed although it had timed out", "txn"),
                     "broker",
                 ),
             ]

@@ -59,7 +59,7 @@ class HighWatermark(Checker):
             .filter(pl.col("level") < pl.col("highest"))
         )
         message = pl.format(
-            "the leader of epoch {} reported {}, after an earlier answer of this epoch had "
+            "the leader of epoch {} reported {}, although an earlier answer in that epoch had "
             "reached {} ({})",
             "leader_epoch",
             "level",

@@ -66,7 +66,11 @@ class Idempotence(Checker):
             "epoch_before",
         )
         refused = events.filter(IN_ORDER_REFUSED).unique([*KEY, "op_id"], maintain_order=True)
-        wrongly = pl.format("{} was refused as out of order, though it followed", "value")
+        wrongly = pl.format(
+            "record {} was refused as out of order, although its sequence follows that of the "
+            "producer's record before it",
+            "value",
+        )
         return pl.concat(
             [
                 describe(found, KEY, "sequence-does-not-follow", ["op_id"], message, "broker"),

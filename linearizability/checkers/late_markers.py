@@ -23,7 +23,9 @@ class LateMarkers(Checker):
     """
 
     name: ClassVar[str] = "late_markers"
-    title: ClassVar[str] = "no marker lies inside another transaction of its producer"
+    title: ClassVar[str] = (
+        "no COMMIT or ABORT marker lies between the records of another transaction of its producer"
+    )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.BATCH_HEADERS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS})

@@ -69,13 +69,13 @@ class LostWrites(Checker):
             .unique([*KEY, "value", "offset", "op_id"], keep="first", maintain_order=True)
         )
         message = pl.format(
-            "{} was acknowledged at offset {}, but no read up to offset {} contains it",
+            "record {} was acknowledged at offset {}, but no read up to offset {} contains it",
             "value",
             "offset",
             pl.col("reach") - 1,
         )
         gone = pl.format(
-            "{} was {} at offset {}, but a later read of the whole log does not contain it",
+            "record {} was {} at offset {}, but a later read of the whole log does not contain it",
             "value",
             pl.when("is_read").then(pl.lit("read")).otherwise(pl.lit("acknowledged")),
             "offset",

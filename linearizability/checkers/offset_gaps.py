@@ -54,7 +54,9 @@ class OffsetGaps(Checker):
         jump = [*KEY, "before", "offset"]
         seen = seen.join(passed, on=jump, how="anti")
         message = pl.format(
-            "offset {} directly follows offset {}: those between are missing", "offset", "before"
+            "offset {} directly follows offset {}: the offsets between them are missing",
+            "offset",
+            "before",
         )
         ended = self._kept(ended_early(events), events)
         short = pl.format(

@@ -96,7 +96,7 @@ def _described(matched: pl.LazyFrame) -> pl.LazyFrame:
     for condition, name, sentence in reversed(cases):
         kind = pl.when(condition).then(pl.lit(name)).otherwise(kind)
         what = pl.when(condition).then(pl.lit(sentence)).otherwise(what)
-    subject = pl.coalesce(pl.col("value").cast(pl.String), pl.lit("the record"))
+    subject = pl.format("record {}", "value").fill_null("the record")
     named = [pl.when(DIFFERS + name).then(pl.lit(name)) for name in SENT_FIELDS]
     told = pl.concat_str(named, separator=", ", ignore_nulls=True) + " than it was sent with"
     fields = pl.when(kind == "altered-record").then(told).otherwise(pl.lit(""))

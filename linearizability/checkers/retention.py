@@ -83,7 +83,7 @@ class Retention(Checker):
         message = pl.format(
             "{} was acknowledged at offset {}, but the log start moved past it to {} although "
             "neither retention nor DeleteRecords allowed that",
-            pl.col("value").cast(pl.String).fill_null("a record"),
+            pl.format("record {}", "value").fill_null("a record"),
             "offset",
             "log_start",
         )
@@ -99,15 +99,15 @@ class Retention(Checker):
             "log_start",
         )
         long = pl.format(
-            "{} was acknowledged at offset {}, and the log still began at {} when that was {} s "
-            "overdue",
-            pl.col("value").cast(pl.String).fill_null("a record"),
+            "{} was acknowledged at offset {}, but the log still began at {} when the record "
+            "should have been deleted {} s before",
+            pl.format("record {}", "value").fill_null("a record"),
             "offset",
             "log_start",
             ((pl.col("told_ms") - pl.col("due_ms")) / 1000).round(1),
         )
         few = pl.format(
-            "the log begins at {} and has {} bytes, of {} that stay",
+            "the log begins at {} and has {} bytes, although retention.bytes keeps {} bytes",
             "log_start",
             "size_bytes",
             "retention_bytes",

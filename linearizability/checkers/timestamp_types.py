@@ -30,7 +30,7 @@ class TimestampTypes(Checker):
     """
 
     name: ClassVar[str] = "timestamp_types"
-    title: ClassVar[str] = "a record's timestamp is of the type that its topic's settings name"
+    title: ClassVar[str] = "a record's timestamp has the type that message.timestamp.type names"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS, Needs.TOPIC_SETTINGS})
     counted_under: ClassVar[frozenset[Needs]] = needs

@@ -51,7 +51,7 @@ class TornTransactions(Checker):
             .unique("txn", keep="first", maintain_order=True)
         )
         message = pl.format(
-            "transaction {} is torn: {} {} {}, but {} {} {}",
+            "transaction {} is torn: record {} {} {}, but record {} {} {}",
             "txn",
             "value",
             _place(""),
@@ -82,7 +82,7 @@ def _seen(kind: str) -> pl.Expr:
             COMMIT: "is followed by a COMMIT marker",
             DELIVERED: "was received by a read_committed reader",
             ABORT: "is followed by an ABORT marker",
-            PASSED: "was skipped by such a reader",
+            PASSED: "was skipped by a read_committed reader",
             LACKING: "was never received by any reader",
         }
     )

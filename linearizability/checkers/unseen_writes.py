@@ -42,7 +42,8 @@ class UnseenWrites(Checker):
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         message = pl.format(
-            "{} was acknowledged{}, but no poll had delivered it when the final read ended{}",
+            "record {} was acknowledged{}, but no poll had delivered it when the final read "
+            "ended{}",
             "value",
             pl.format(" at offset {}", "offset").fill_null(""),
             pl.when("late").then(pl.lit(", although the log contains it")).otherwise(pl.lit("")),

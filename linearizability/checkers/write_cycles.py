@@ -101,14 +101,14 @@ def _row(
         if read is not None:
             op_ids |= {read["op_id"], read["later_op"]}
             words.append(
-                f"{second} was given {read['value']} of {first} "
+                f"{second} read record {read['value']} of {first} "
                 f"({read['topic']}-{read['partition']}, offset {read['offset']})"
             )
         else:
             op_ids |= {end_of[first]["later_op"], end_of[second]["op_id"]}
-            words.append(f"{first} was committed before the commit of {second} was asked for")
+            words.append(f"{first} was committed before {second} asked to commit")
     shown = [read_of[step] for step in steps if step in read_of]
     kind = "read-cycle" if len(shown) == len(steps) else "read-cycle-realtime"
     place = {column: shown[0][column] for column in ("topic", "topic_id", "partition")}
-    message = "transactions in a circle: " + ", ".join(words) + "; no order of commits allows it"
+    message = "transactions form a cycle: " + ", ".join(words) + "; no order of commits allows it"
     return place | {"kind": kind, "op_ids": sorted(op_ids), "message": message, "blame": "broker"}

@@ -110,7 +110,7 @@ def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterato
         if record.instead_send is not None:
             sent = record.instead_send["op_id"]
             is_send = (pl.col("op_id") == sent) & (pl.col("f") == F.SEND.value)
-            why[sent] = "wrote what stands there instead"
+            why[sent] = "wrote the record that stands there instead"
         yield Beside(history.filter(place & value & (at | is_send)).collect(), why)
 
 
@@ -140,10 +140,12 @@ def arrows_of(operations: Iterable[list[Row]]) -> Iterator[Arrow]:
         writer = sent.get((row["topic"], row["partition"], row["value"]))
         if row["f"] == F.POLL.value and writer is not None and writer["op_id"] != row["op_id"]:
             joined.add((writer["txn"], row["txn"]))
-            yield Arrow(writer["op_id"], row["op_id"], f"was given {row['value']}")
+            words = f"operation {row['op_id']} read record {row['value']}"
+            yield Arrow(writer["op_id"], row["op_id"], words)
     ends = [row for row in rows if row["f"] == F.COMMIT.value and row["t_complete_ns"] is not None]
     for first in ends:
         for second in ends:
             apart = (first["txn"], second["txn"])
             if first["t_complete_ns"] < second["t_invoke_ns"] and apart not in joined:
-                yield Arrow(first["op_id"], second["op_id"], "had been acknowledged before")
+                words = f"operation {first['op_id']} was acknowledged before the other began"
+                yield Arrow(first["op_id"], second["op_id"], words)

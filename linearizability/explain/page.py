@@ -33,10 +33,11 @@ STYLE = (
     "border:1px solid var(--line);margin:.6em 0}.muted{color:var(--muted)}"
 )
 READING = (
-    "Each by the fewest operations that still show it, to the checker that found it. Bars lie on "
-    "an axis of time, in seconds since the run began; bands are faults. Red: failed. Dashed: the "
-    "outcome is unknown, and the operation may take effect at any later time. A note in brackets "
-    "says what decided an unknown outcome, or what stands in the place of a lost record."
+    "Each anomaly is shown by the fewest operations from which its checker still finds it. Each "
+    "bar is an operation, on a time axis in seconds since the run began; shaded bands are faults. "
+    "Red: the operation failed. Dashed: its outcome is unknown, and it may take effect at any "
+    "later time. A note in brackets says which operation decided an unknown outcome, or which "
+    "record stands in the place of a lost one."
 )
 
 

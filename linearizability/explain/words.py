@@ -48,7 +48,7 @@ def in_words(operation: list[Row]) -> str:
     if first["f"] == F.NEMESIS.value:
         return f"{first['op_id']}: fault {_fault(first['detail'])}"
     if first["f"] == F.READ_ALL.value and first["process"] == END_OF_HISTORY:
-        return f"the end of the history: {first['topic']}-{first['partition']} is taken as read"
+        return f"the end of the history: {first['topic']}-{first['partition']} counts as read whole"
     told = groupby(operation[:RECORDS_MAX], key=_where)
     what = "; ".join(f"{where} {', '.join(map(_what, rows))}".rstrip() for where, rows in told)
     if len(operation) > RECORDS_MAX:

@@ -104,14 +104,18 @@ def _check_partition(rows: list[_Row]) -> None:
         if read.end > log_end and unplaced:
             raise _UndecidedError(_HOLE.format(log_end))
         if read.end > log_end:
-            raise _RefutedError("a read goes past the end of the log", log_end, read.number)
+            raise _RefutedError(
+                "a read returned records past the end of the log", log_end, read.number
+            )
         following = bisect_left(firsts, read.end)
         if following and read.ret < upper[following - 1].at:
             upper[following - 1] = _Bound(read.ret, read.number)
         if read.op.b != 1:
             continue
         if following and appends[following - 1].end != read.end:
-            raise _RefutedError("a read ends inside an append", read.end, read.number)
+            raise _RefutedError(
+                "a read to the end of the log ends in the middle of a batch", read.end, read.number
+            )
         if following < len(appends) and read.call > lower[following].at:
             lower[following] = _Bound(read.call, read.number)
     _compare(appends, lower, upper)

@@ -142,17 +142,18 @@ def _with_search(
             verdict=Validity.UNKNOWN,
             porcupine=Validity.INVALID,
             searched=searched,
-            reason="porcupine finds no order where the kernel finds none broken: a bug of ours",
+            reason="porcupine finds no valid order of the operations, but Touchstone's own search "
+            "found nothing broken: a bug of Touchstone",
         )
     if Validity.UNKNOWN in verdicts or len(judged) < asked:
         return replace(
             result,
             porcupine=Validity.UNKNOWN,
             searched=searched,
-            reason=f"not confirmed by a search: {reason}",
+            reason=f"porcupine could not confirm it: {reason}",
         )
     if not judged:
-        return replace(result, reason="left out of the search: the history is large")
+        return replace(result, reason="porcupine did not search it: the history is too large")
     return replace(result, porcupine=Validity.VALID, searched=searched)
 
 
@@ -167,7 +168,7 @@ def _confirm_broken(
     """Have porcupine search, and draw, the window around each broken partition's first anomaly."""
     for drawn, pid in enumerate(p for p, r in results.items() if r.verdict is Validity.INVALID):
         if drawn >= MOST_DRAWINGS:
-            results[pid] = replace(results[pid], reason="not drawn: many partitions are broken")
+            results[pid] = replace(results[pid], reason="not drawn: too many partitions are broken")
             continue
         first = found.filter(pl.col("pid") == pid).row(0, named=True)
         operations = window(logs, pid, first["offset"], first["op_ids"])
@@ -183,9 +184,10 @@ def _confirm_broken(
             None
             if answer.verdict is Validity.INVALID
             else (
-                f"not confirmed by a search: {answer.reason}"
+                f"porcupine could not confirm it: {answer.reason}"
                 if answer.reason
-                else "porcupine finds an order where the kernel says there is none: a bug of ours"
+                else "porcupine finds a valid order of the operations where Touchstone's own "
+                "search found none: a bug of Touchstone"
             )
         )
         results[pid] = replace(

@@ -46,7 +46,7 @@ def test_without_a_fault_meanwhile_it_is_invalid(faults: tuple[Row, ...]) -> Non
 def test_with_one_it_is_left_out_and_that_is_said(faults: tuple[Row, ...]) -> None:
     verdict = said(*faults, OVERDUE)
     assert (verdict.validity, verdict.excused, verdict.anomalies) == (Validity.VALID, 1, ())
-    assert verdict.reason == "1 left out: faults kept a broker from acting in time"
+    assert verdict.reason == "1 left out: a fault kept a broker from acting in time"
 
 
 @pytest.mark.parametrize("has_fault", [False, True])

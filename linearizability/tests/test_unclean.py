@@ -85,4 +85,4 @@ def test_what_no_election_explains_stays() -> None:
     later = [S(3, 2, **at(80)), S(4, 3, **at(81)), P(4, 3, **at(90))]
     opinion = said(UNCLEAN, *LOST, *KILLED, *later)
     assert (opinion.validity, opinion.anomaly_count, opinion.excused) == (Validity.INVALID, 1, 1)
-    assert opinion.anomalies[0].message.startswith("t-0: 3 was acknowledged")
+    assert opinion.anomalies[0].message.startswith("t-0: record 3 was acknowledged")

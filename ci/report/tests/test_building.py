@@ -251,7 +251,8 @@ def test_of_a_long_read_the_records_are_shown_that_the_sentence_names(tmp_path: 
     read = made.read_all(2.0, {offset: 10_000_000 + offset for offset in range(9000)})
     run = write_run(tmp_path / "run", made.rows)
     message = (
-        "t-0: 777777 was acknowledged at offset 5000, but no read up to offset 8999 contains it"
+        "t-0: record 777777 was acknowledged at offset 5000, but no read up to offset 8999 "
+        "contains it"
     )
     scope = {"topic": "appends", "partition": 0}
     _with_anomalies(run, Anomaly("lost-write", (sent, read), message, scope))

@@ -70,5 +70,5 @@ def test_an_anomaly_says_where_in_words_and_columns() -> None:
     (anomaly,) = judged("lost_writes", [S(11, 0), S(2, 1), P(2, 1)]).anomalies
     assert dict(anomaly.scope) == {"topic": "t", "partition": 0}
     assert anomaly.message == (
-        "t-0: 11 was acknowledged at offset 0, but no read up to offset 1 contains it"
+        "t-0: record 11 was acknowledged at offset 0, but no read up to offset 1 contains it"
     )

@@ -85,18 +85,19 @@ def test_a_circle_of_transactions_has_an_arrow_for_each_step() -> None:
         at(END("commit", 2), 6, 7, 5),
     ]
     operations = operations_of(frame(rows))
-    assert list(arrows_of(operations)) == [Arrow(1, 2, "was given 2"), Arrow(0, 3, "was given 1")]
+    second, third = "operation 2 read record 2", "operation 3 read record 1"
+    assert list(arrows_of(operations)) == [Arrow(1, 2, second), Arrow(0, 3, third)]
     svg = ElementTree.fromstring(
         timeline(operations, Around(0, arrows=tuple(arrows_of(operations))))
     )
     titles = [found.text for found in svg.iterfind(".//path/title")]
-    assert titles == ["1 before 2: was given 2", "0 before 3: was given 1"]
+    assert titles == [f"1 before 2: {second}", f"0 before 3: {third}"]
 
 
 def test_real_time_between_commits_is_an_arrow_where_no_read_says_the_same() -> None:
     rows = [at(END("commit", 1), 0, 1, 0), at(END("commit", 2), 2, 3, 1)]
     assert list(arrows_of(operations_of(frame(rows)))) == [
-        Arrow(0, 1, "had been acknowledged before")
+        Arrow(0, 1, "operation 0 was acknowledged before the other began")
     ]
 
 
@@ -114,7 +115,7 @@ def test_what_stands_in_the_place_of_a_lost_record_is_shown_with_its_writer(tmp_
     page = explain(file, check(file, engine="local"), tmp_path / "explained.html").read_text()
     lost = page[page.index("lost-write") :]
     assert "found this at offset 1 instead" in lost
-    assert "wrote what stands there instead" in lost
+    assert "wrote the record that stands there instead" in lost
     assert re.search(r">in the end<.*?>13<", lost, re.DOTALL)
     assert "Kill node 2" in lost
 

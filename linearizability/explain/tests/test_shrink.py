@@ -182,7 +182,8 @@ def test_the_page_tells_and_draws_each_anomaly(tmp_path: Path) -> None:
     write(file, frame([S(11, 0), S(2, 1), S(3, 2), P(2, 1), P(3, 2)]))
     verdict = check(file, engine="local")
     text = explain(file, verdict, tmp_path / "explained.html").read_text()
-    assert "t-0: 11 was acknowledged at offset 0, but no read up to offset 2 contains it" in text
+    sentence = "t-0: record 11 was acknowledged at offset 0, but no read up to offset 2 contains it"
+    assert sentence in text
     assert "2 operations show it" in text
     assert text.count("<svg") == 2
 
