@@ -1,6 +1,8 @@
-"""One attack and its judgement: run, judge by the engine asked for, let porcupine confirm, report.
+"""Run one attack and judge it: by the chosen engine, with porcupine's confirmation, and with a
+report.
 
-The run directory afterwards: run.json history.parquet verdict.json report.html summary.md nodes/.
+The run directory then holds run.json, history.parquet, verdict.json, report.html, summary.md and
+nodes/.
 """
 
 from __future__ import annotations
@@ -77,9 +79,10 @@ def attack(
     progress: bool = True,
     stale_after_s: float | None = None,
 ) -> Judged:
-    """Run one scenario, judge it and draw its report. stale_after_s: the bound of stale reads.
+    """Run one scenario, judge it and draw its report. stale_after_s: the bound of stale reads, in
+    seconds.
 
-    An interrupted run is judged by polars, at once: somebody is waiting for the prompt.
+    An interrupted run is judged by polars at once, since a user is waiting for the prompt.
     """
     from chaos.run.runner import run
     from ci.report import report_run
@@ -112,8 +115,8 @@ def _with_costs(judged: Judged, judged_s: float, reported_s: float) -> Mapping[s
 
 
 def attack_as_planned(scenario: Scenario, runs: Path, engine: str = "auto") -> Judged:
-    """Attack as the given scenario says. Raise KeyboardInterrupt after Ctrl-C, which ends a run in
-    good order and is meant for everything that was planned."""
+    """Run and judge the given scenario. After Ctrl-C, finish in good order and raise
+    KeyboardInterrupt, so that the caller stops, too."""
     judged = attack(scenario, runs, engine=engine)
     if judged.run.get("interrupted"):
         raise KeyboardInterrupt
@@ -129,7 +132,7 @@ def judge_foreign(
     profile: str = "touchstone",
     stale_after_s: float | None = None,
 ) -> Judged:
-    """Judge a foreign history (linearizability.importers); nothing is written beside it."""
+    """Judge a history of another tool (linearizability.importers); no file is written beside it."""
     known_profile(profile)
     with imported(path, history_format) as file:
         judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)
@@ -146,10 +149,10 @@ def judge(
     profile: str = "touchstone",
     stale_after_s: float | None = None,
 ) -> Judged:
-    """Judge a run directory (its verdict.json is written) or a lone history file.
+    """Judge a run directory (and write its verdict.json) or a single history file.
 
-    profile: by which rules (linearizability.profiles); verdict.json always follows ours. If a run
-    was killed, what it had written by then is judged: INVALID or UNKNOWN.
+    profile: which rules apply (linearizability.profiles); verdict.json always follows Touchstone's
+    own. If a run was killed, the part that it recorded is judged: INVALID or UNKNOWN.
     """
     known_profile(profile)
     if isdir(path / PARTS):
@@ -173,10 +176,10 @@ def judge_for_the_record(
     spark_master: str | None = None,
     first: Callable[[Judged], None] | None = None,
 ) -> Judged:
-    """Judge a run by polars, at once, and then by Spark, whose verdict is the one of record.
+    """Judge a run by polars at once, and then by Spark, whose verdict is stored.
 
-    first: called with polars' verdict before Spark starts. If the two differ, the verdict is
-    UNKNOWN at best, and names both. If Spark is unavailable or unwanted (engine: "local"), polars'
+    first: called with polars' verdict before Spark starts. If the two differ, the verdict is at
+    best UNKNOWN and names both. If Spark is unavailable or not wanted (engine: "local"), polars'
     verdict stands.
     """
     quick = judge(path, engine="local")
@@ -216,8 +219,9 @@ def _print_first(began: float, judged: Judged) -> None:
 
 
 def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:
-    """Write the fewest operations of each anomaly, into our run's directory (`touchstone report`
-    shows it there) or for other histories into the working directory; return the file."""
+    """Write a page with the fewest operations that show each anomaly, and return its path: in the
+    run directory for a run of Touchstone (`touchstone report` shows it), else in the working
+    directory."""
     path = judged.path
     is_run = path.is_dir() and chosen_format(path, history_format) == "touchstone"
     out = path / EXPLAINED if is_run else Path(f"{path.stem}.{EXPLAINED}")
@@ -234,8 +238,8 @@ def verdict_of(
     second_opinion: bool = True,
     bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:
-    """Return the verdict of the checkers by one engine, of porcupine if wanted, and of what kept
-    the run from its end."""
+    """Return the verdict: the checkers' opinions by one engine, porcupine's if wanted, and UNKNOWN
+    for whatever kept the run from completing."""
     named = tuple(run.get("judged_by", ()))
     verdict = check(
         path,
@@ -257,8 +261,8 @@ def verdict_of(
 
 
 def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bounds:
-    """Return the bounds that the run states beyond correctness. Raise UsageError if one is no
-    bound."""
+    """Return the bounds that the run states besides correctness. Raise UsageError if a bound is
+    unknown or invalid."""
     try:
         return Bounds.stated(run.get("bounds") or {}, stale_after_s=stale_after_s)
     except ValueError as error:
@@ -266,8 +270,8 @@ def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bou
 
 
 def run_facts(path: Path) -> Mapping[str, Any]:
-    """Return run.json of a run directory, or nothing for a lone history. Raise UsageError where it
-    is damaged."""
+    """Return run.json of a run directory, or {} for a single history. Raise UsageError if it is
+    damaged."""
     file = path / "run.json"
     if not isfile(file):
         return {}
@@ -286,8 +290,8 @@ def run_facts(path: Path) -> Mapping[str, Any]:
 
 
 def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
-    """Return what kept the run from its end (no recovery, a final read cut short) as UNKNOWN
-    opinions."""
+    """Return an UNKNOWN opinion for each problem that kept the run from completing (no recovery, a
+    final read cut short)."""
     problems = [str(problem) for problem in run.get("problems", ())]
     if run and not run.get("ended"):
         problems.append("the run was killed before its end")
@@ -297,9 +301,8 @@ def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
 
 
 def print_verdict(judged: Judged) -> None:
-    """Print the checkers that do not apply in one line, then the others, the gravest last, where
-    the eye is; then what went wrong, cause by cause, the verdict, and the commands that repeat and
-    explain it."""
+    """Print the checkers that do not apply in one line, then the other checkers, the worst last;
+    then the causes of anomalies, the verdict, and the commands that repeat and explain it."""
     verdict = judged.verdict
     checkers = verdict.checkers.items()
     idle = [name for name, checker in checkers if checker.validity is Validity.NOT_APPLICABLE]
@@ -351,7 +354,7 @@ def _print_checker(name: str, checker: CheckerVerdict) -> None:
 
 
 def _print_groups(verdict: Verdict) -> None:
-    """Print what went wrong: the first causes in full, some more in a line each."""
+    """Print the causes of the anomalies: the first few in full, some more in one line each."""
     if not verdict.groups:
         return
     print(f"\nwhat went wrong: {counted(verdict)}")

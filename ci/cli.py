@@ -26,7 +26,8 @@ from ci.plugins import load_and_tell
 
 
 class Group(TyperGroup):
-    """Gives every error its sentence and its documented exit status (ci.errors)."""
+    """The top command: it reports every error as one sentence with its documented exit status
+    (ci.errors)."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
@@ -98,7 +99,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run the command line; end the process with the documented exit status."""
+    """Run the command line and end the process with the documented exit status."""
     signal.signal(signal.SIGTERM, _interrupt)
     app()
 

@@ -1,4 +1,5 @@
-"""`touchstone conform`: the examination in a pytest process of its own, and its results."""
+"""`touchstone conform`: run the conformance cases in a separate pytest process and collect the
+results."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ and need no hook of `assert`."""
 
 
 def check_writable(option: str, path: Path | None) -> None:
-    """Raise UsageError if results cannot be written, before the examination."""
+    """Raise UsageError if the results cannot be written to `path`; call this before the run."""
     if path is not None and (why := why_unwritable(path)):
         raise UsageError(f"{option} {path}: {why}")
 
@@ -47,11 +48,10 @@ def examine(
 ) -> dict[str, Any]:
     """Run the cases with pytest options such as ("--target", "reference", "-k", "produce").
 
-    Return what conformance.reporting.results writes; out and junit are where it is kept. Without
-    them it is kept in a scratch directory, which an examination that
-    ended early leaves behind and names.
-    quiet: pytest's own output goes to stderr.
-    Raise UsageError if nothing could be examined, with pytest's own words.
+    Return the results as conformance.reporting.results writes them; `out` and `junit` are the files
+    that receive them. Without `out`, results go to a scratch directory, which is kept, and named in
+    the output, if the run ended early. quiet: pytest's own output goes to stderr. Raise UsageError,
+    with pytest's own words, if no case could be run.
     """
     scratch = Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
     results, as_junit = out or scratch / "results.json", junit or scratch / "junit.xml"
@@ -103,15 +103,15 @@ def examine(
 
 
 def _written_at(path: Path) -> int | None:
-    """Return when a file was written, or None: a file from before is no result of this
-    examination."""
+    """Return the modification time of a file in ns, or None if it does not exist. It tells results
+    of this run from older ones."""
     return path.stat().st_mtime_ns if path.exists() else None
 
 
 def _run(command: Sequence[str], *, quiet: bool) -> tuple[int, str]:
-    """Return pytest's exit status and what it said on stderr.
+    """Return pytest's exit status and its stderr.
 
-    It has a process group of its own: Ctrl-C and SIGTERM are passed on to it once, and it is
+    pytest gets its own process group: Ctrl-C and SIGTERM are passed on to it once, and then it is
     waited for, since it saves the results and stops the target.
     """
     child = subprocess.Popen(
@@ -136,8 +136,8 @@ def _run(command: Sequence[str], *, quiet: bool) -> tuple[int, str]:
 
 
 def exit_status(results: dict[str, Any]) -> int:
-    """Return 0 if all passed, 1 if a case failed, and 3 if nothing was judged, or not to the
-    end."""
+    """Return 0 if all cases passed, 1 if one failed, and 3 if none was judged or the run was
+    incomplete."""
     if results["failed"]:
         return 1
     return 0 if results["passed"] and results["ended"] is None else 3

@@ -1,8 +1,9 @@
-"""`make demo`: everything once, in short: examine, attack, judge twice, show that bugs are caught.
+"""`make demo`: run everything once: conformance, an attack, two judging engines, and planted bugs
+that must be caught.
 
-Doctor; P0 conformance, without groups and administration, on the reference and on Apache Kafka; an
-attack on three Apache nodes (else on the reference), judged by polars and by Spark, and by
-porcupine; the canaries; the report.
+The steps: doctor; P0 conformance cases, without groups and administration, on the reference and on
+Apache Kafka; an attack on three Apache nodes (else on the reference), judged by polars, by Spark
+and by porcupine; the canaries; the report.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ CANARY_SECONDS = 15.0
 
 @dataclass
 class Line:
-    """One line of the demo's end: what was judged, how it ended, whether that is as it must be."""
+    """One line of the demo's summary: what was judged, how it ended, and whether that is as
+    expected."""
 
     what: str
     result: str
@@ -51,7 +53,7 @@ class Demo:
     canaries: list[tuple[str, Judged]] = field(default_factory=list)
 
     def step(self, title: str, action: Callable[[], None]) -> None:
-        """Run one step. If it cannot run, the end says so, and the demo goes on."""
+        """Run one step. If it cannot run, note that in the summary and go on."""
         print(f"\n== {title}", flush=True)
         started = time.monotonic()
         try:
@@ -63,7 +65,7 @@ class Demo:
 
 
 def run_demo(seconds: float, out: Path) -> int:
-    """Run the whole demo; return 0 if everything is as it must be, else 1."""
+    """Run the whole demo; return 0 if everything is as expected, else 1."""
     demo = Demo(out, seconds)
     out.mkdir(parents=True, exist_ok=True)
     components = doctor.components()

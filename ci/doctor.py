@@ -1,8 +1,8 @@
-"""Report what this machine can do: each component, found or not, what is lost without it, and how
-to get it.
+"""Report what this machine can do: for each component whether it is found, what does not work
+without it, and how to install it.
 
-Probes look and leave nothing behind. `touchstone doctor` prints the table; the tests' marker
-`needs(...)` and the demo ask `found(name)`.
+The probes change nothing. `touchstone doctor` prints the table; the tests' marker `needs(...)` and
+the demo call `found(name)`.
 """
 
 import importlib.util
@@ -37,7 +37,7 @@ Probe = Callable[[], tuple[bool, str]]
 
 @dataclass(frozen=True)
 class Component:
-    """One line of the doctor's table."""
+    """One row of the doctor's table."""
 
     name: str
     found: bool
@@ -48,7 +48,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Check:
-    """How to look for a component. The sentences are shown only if they matter."""
+    """How to look for a component. The sentences are shown only if it is missing."""
 
     name: str
     probe: Probe
@@ -72,13 +72,14 @@ def succeeds(*command: str) -> bool:
 
 
 def missing_programs(*names: str) -> list[str]:
-    """Return those not on PATH, nor where administrators' tools are kept off a user's PATH."""
+    """Return those programs that are neither on PATH nor in the administrators' folders such as
+    /usr/sbin."""
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     return [name for name in names if shutil.which(name, path=path) is None]
 
 
 def java_program() -> str | None:
-    """Return the Java that the engine will take, or None."""
+    """Return the Java program that the Spark engine will use, or None."""
     program = find_java()
     return str(program) if program else None
 
@@ -168,7 +169,7 @@ def docker() -> tuple[bool, str]:
 
 
 def docker_tier() -> str:
-    """Return what nodes in containers can be subjected to here, and why not to more."""
+    """Return in words which faults Docker nodes can suffer on this machine, and why no others."""
     if (reason := disks.why_none()) is None:
         return "tier root: sidecars with NET_ADMIN, and disks on loop volumes"
     power = "the shim's faults (power, clocks, syncs)" if shim()[0] else "no loss of power"
@@ -192,7 +193,7 @@ def netns() -> tuple[bool, str]:
 
 
 def has_capability(bit: int) -> bool:
-    """Return whether this process holds a capability (CapEff, proc(5))."""
+    """Return whether this process holds a Linux capability (its bit in CapEff, proc(5))."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -324,12 +325,12 @@ def _looked_for() -> tuple[Component, ...]:
 
 
 def components() -> list[Component]:
-    """Look for every component, once per process and all at the same time."""
+    """Look for every component in parallel, once per process; return the table's rows."""
     return list(_looked_for())
 
 
 def component(name: str) -> Component:
-    """Return one component by its name; an unknown name is a mistake in the caller."""
+    """Return one component by its name. Raise KeyError for an unknown name."""
     for candidate in components():
         if candidate.name == name:
             return candidate
@@ -343,8 +344,8 @@ def found(name: str) -> bool:
 
 
 def render(all_components: Iterable[Component], width: int | None = None) -> str:
-    """Return the table for people: found or not, and for a missing component what is lost and how
-    to get it."""
+    """Return the table as text: found or not, and for a missing component what does not work and
+    how to install it."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -362,7 +363,7 @@ def render(all_components: Iterable[Component], width: int | None = None) -> str
 
 
 def of_plugins(plugins: Iterable[Plugin]) -> list[Component]:
-    """Return a line of the table for each plugin of another package."""
+    """Return one row for each plugin of another package."""
     return [
         Component(
             f"{plugin.kind} {plugin.name}",
@@ -379,7 +380,7 @@ MEND_LEFTOVERS = "touchstone doctor --mend"
 
 
 def left_behind(left: Sequence[str]) -> list[Component]:
-    """Return what killed commands left as one line of the table, or none if there is nothing."""
+    """Return one row for what killed commands left behind, or no row if there is nothing."""
     if not left:
         return []
     lost = "the ports, memory, disks and nodes that it holds"
@@ -387,8 +388,8 @@ def left_behind(left: Sequence[str]) -> list[Component]:
 
 
 def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
-    """Return text that names each thing that killed commands left, and the command that removes
-    it."""
+    """Return text that names each thing that killed commands left behind, and the command that
+    removes it."""
     if not left:
         return ""
     advice = (
@@ -402,5 +403,5 @@ def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
 
 
 def as_json(all_components: Iterable[Component]) -> str:
-    """Return JSON: a list of objects with Component's fields."""
+    """Return JSON: a list of objects with the fields of Component."""
     return json.dumps([asdict(each) for each in all_components], indent=2)

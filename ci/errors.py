@@ -12,7 +12,8 @@ from linearizability.errors import HistoryError
 
 
 class UsageError(Exception):
-    """A wrong option or environment: one sentence that names it and says what to do."""
+    """A wrong option or environment; the message is one sentence that names it and says what to
+    do."""
 
 
 EXPECTED = (UsageError, TargetError, HistoryError)
@@ -34,7 +35,7 @@ EXTRAS = {
 
 
 def explain(error: BaseException) -> int:
-    """Print what went wrong on stderr; return the exit status that belongs to it."""
+    """Print one sentence for the error on stderr and return the matching exit status."""
     if isinstance(error, KeyboardInterrupt):
         print("touchstone: interrupted; nothing was judged to the end", file=sys.stderr)
         return 3

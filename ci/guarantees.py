@@ -1,6 +1,8 @@
-"""`touchstone scenarios --table`: the guarantee tables, run cell by cell, with seed and verdict.
+"""Run `touchstone scenarios --table`: every cell of the guarantee tables, reported with seed and
+verdict.
 
-A "never" cell is green if its run shows none; a "may" cell only if some seed has shown it.
+A cell that says "never" is green if its run does not show the anomaly. A cell that says "may" is
+green only if the run of some seed has shown it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Shown:
-    """The result of one run. verdict: that of the judges."""
+    """The result of one run; `verdict` is what the checkers concluded."""
 
     scenario: Scenario
     effects: Effects
@@ -36,7 +38,8 @@ class Shown:
 
 @dataclass(frozen=True)
 class Answer:
-    """A cell and the run that settles it: the one that shows most, or the last one tried."""
+    """A cell of a table, with the run that decides it: the run that shows most, or else the last
+    run tried."""
 
     cell: Cell
     shown: Shown | None
@@ -67,7 +70,8 @@ class Answer:
 
 @dataclass
 class Tables:
-    """Runs what cells ask for, each scenario once. reuse: take runs that are there already."""
+    """Run the scenarios that cells need, each scenario once. reuse: accept the results of runs that
+    already exist."""
 
     runs: Path
     seeds: int = SEEDS
@@ -81,7 +85,8 @@ class Tables:
                 self._take(directory.parent)
 
     def answer(self, cell: Cell) -> Answer:
-        """Run the cell with other seeds as long as an allowed outcome has not been seen."""
+        """Return the answer for a cell: run it with further seeds until the outcome that it allows
+        has been seen."""
         if reason := why_not(cell.scenario):
             return Answer(cell, None, reason)
         answer = Answer(cell, None, "no seed was tried")
@@ -106,7 +111,7 @@ class Tables:
         return self.done[command]
 
     def _take(self, directory: Path) -> None:
-        """Take the result of an earlier run, if it came to its end."""
+        """Use the result of an earlier run, if that run was completed."""
         try:
             facts = run_directory.read(directory)
         except RunDirectoryError:
@@ -124,8 +129,8 @@ class Tables:
 
 
 def list_scenarios(targets: Sequence[str]) -> str:
-    """Return the regression list and the cells of the tables as text: the command, and the verdict
-    or promise expected."""
+    """Return the regression scenarios and the cells of the tables as text, each with its command
+    and the expected verdict or promise."""
     lines = []
     for target in targets:
         parse_target(target)
@@ -139,7 +144,7 @@ def list_scenarios(targets: Sequence[str]) -> str:
 
 
 def scenarios_as_json(targets: Sequence[str]) -> str:
-    """Return the same for machines."""
+    """Return the regression scenarios and the cells of the tables as JSON."""
     entries = []
     for target in targets:
         parse_target(target)
@@ -154,7 +159,7 @@ def scenarios_as_json(targets: Sequence[str]) -> str:
 
 
 def judge_written(directory: Path) -> str:
-    """Return the verdict that lies in a run directory."""
+    """Return the verdict that is stored in a run directory."""
     return str(json.loads((directory / VERDICT_FILE).read_text())["validity"])
 
 
@@ -165,8 +170,8 @@ def run_tables(
     reuse: bool = False,
     engine: str = "auto",
 ) -> tuple[str, int]:
-    """Run the tables and return (the tables as Markdown, the exit status): 1 if a promise was
-    broken, 3 if a cell is open."""
+    """Run the tables and return (the tables as Markdown, the exit status). The status is 1 if a run
+    broke a promise, 3 if a cell is undecided, else 0."""
     tables = Tables(runs, seeds, reuse, engine)
     answers = {target: [tables.answer(cell) for cell in cells(target)] for target in targets}
     holds = [answer.holds for each in answers.values() for answer in each]
@@ -175,7 +180,7 @@ def run_tables(
 
 
 def markdown(target: str, answers: Sequence[Answer]) -> str:
-    """Return the tables of one target."""
+    """Return the guarantee tables of one target as Markdown."""
     if not answers:
         return f"There are no guarantee tables for {target}; there are for apache and reference."
     tables = dict.fromkeys(answer.cell.table for answer in answers)

@@ -1,7 +1,8 @@
-"""Lanes: threads that work side by side, each with ports of its own, and how all of them end.
+"""Run attacks in parallel threads ("lanes"), each with its own ports, and shut all of them down
+together.
 
-A night and a hunt make several attacks at once. Ctrl-C reaches the main thread alone, which tells
-the lanes and waits until what they have under way has ended in good order.
+A night and a hunt make several attacks at once. Ctrl-C reaches only the main thread, which notifies
+the lanes and waits until their current attacks have ended in good order.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ END_TIMEOUT_S = 180.0
 
 
 class Lanes:
-    """Threads that share work until it is done."""
+    """Threads that share a queue of work until it is empty."""
 
     def __init__(self, jobs: int, work: Callable[[range], None], close: Callable[[], None]) -> None:
         """Prepare the lanes.
 
-        work: what each does, given its ports, until there is nothing more to do. close: called
-        where a lane fails and after Ctrl-C, so that nothing new is begun.
+        work: the function that each lane runs, given its ports, until no work is left. close:
+        called when a lane fails and after Ctrl-C, so that no further work is started.
         """
         self._jobs, self._work, self._close = jobs, work, close
         self._failure: BaseException | None = None
@@ -34,7 +35,8 @@ class Lanes:
         """Ctrl-C came: what is under way is to end."""
 
     def perform(self) -> None:
-        """Work until all lanes are done. Raise what ended a lane, or KeyboardInterrupt."""
+        """Work until all lanes are done. Raise the exception that ended a lane, or
+        KeyboardInterrupt."""
         threads = [
             threading.Thread(target=self._lane, args=(own_ports,), daemon=True)
             for own_ports in shares(self._jobs)
@@ -62,9 +64,10 @@ class Lanes:
 
 
 def shares(jobs: int) -> list[range]:
-    """Return a range of ports for each of so many lanes, so that a dead node's port stays its own.
+    """Return one range of ports per lane, so that no lane reuses the port of another lane's dead
+    node.
 
-    Raise TargetError where there are none.
+    Raise TargetError if there are not enough ports.
     """
     try:
         every = ports.allowed()
@@ -75,7 +78,7 @@ def shares(jobs: int) -> list[range]:
 
 
 def join(threads: Sequence[threading.Thread], deadline: float | None = None) -> None:
-    """Wait for all that were started; signals are taken meanwhile."""
+    """Wait for all started threads, at most until `deadline`; signals are handled meanwhile."""
     for thread in threads:
         while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
             thread.join(LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Name the places of the project: its tree, and the folder of everything that it generates."""
+"""The paths of the project: its source tree, and the folder of generated files."""
 
 from pathlib import Path
 
@@ -22,11 +22,11 @@ KAFKA_VERSION = "4.3.1"
 
 
 def kafka_versions() -> list[str]:
-    """Return every version of Apache Kafka that has a pom.xml here, newest first."""
+    """Return the versions of Apache Kafka for which the tree has a pom.xml, newest first."""
     versions = [folder.name for folder in KAFKA_POMS.iterdir() if (folder / "pom.xml").is_file()]
     return sorted(versions, key=lambda text: [int(part) for part in text.split(".")], reverse=True)
 
 
 def shown(path: Path) -> str:
-    """Return a path as a reader wants it: from the project's root where it lies below."""
+    """Return a path for messages: relative to the project's root if it lies below."""
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)

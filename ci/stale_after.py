@@ -1,4 +1,5 @@
-"""Refuse a `--stale-after` that would accuse a correct cluster: what a group's settings allow."""
+"""Refuse a `--stale-after` bound that would accuse a correct cluster, given the settings of a
+group."""
 
 from __future__ import annotations
 
@@ -17,23 +18,24 @@ SESSION, POLL = "session.timeout.ms", "max.poll.interval.ms"
 
 
 def check_for_workload(stale_after_s: float, workload: str) -> None:
-    """Raise UsageError where the groups of a workload may lawfully wait for longer."""
+    """Raise UsageError if a consumer group of the workload may lawfully wait longer than
+    stale_after_s."""
     known = workload_named(workload)
     groups = (known.settings(process).group for process in range(known.processes))
     _check(stale_after_s, (group_settings(group)["settings"] for group in groups if group))
 
 
 def check_for_history(stale_after_s: float, file: Path) -> None:
-    """Raise UsageError if the groups of a history may lawfully wait for longer, by their
-    settings."""
+    """Raise UsageError if a consumer group of the history may, by its settings, lawfully wait
+    longer than stale_after_s."""
     told = scan(file).filter(f=F.SUBSCRIBE.value).select(pl.col("settings").drop_nulls().unique())
     _check(stale_after_s, told.collect()["settings"])
 
 
 def _check(stale_after_s: float, settings: Iterable[str]) -> None:
-    """Raise UsageError for a bound that a group's settings exceed lawfully: a member that died
-    keeps its partitions for its session; then the others have the rebalance time-out to join again.
-    """
+    """Raise UsageError if a group's settings permit a longer wait than stale_after_s: a dead member
+    keeps its partitions for the session time-out, and then the others have the rebalance time-out
+    to rejoin."""
     for text in settings:
         told = json.loads(text)
         try:

@@ -1,1 +1,2 @@
-"""Docker where there is no daemon and no registry: a private daemon, and stand-ins for images."""
+"""Provide Docker on a machine without daemon or registry: a private daemon and locally built
+images."""

@@ -21,7 +21,7 @@ from ci.errors import UsageError, explain
 
 
 def up() -> str:
-    """Start the daemon with every image; return its address."""
+    """Start the daemon, make every image, and return the daemon's address."""
     import docker
 
     address = daemon.start()
@@ -35,7 +35,8 @@ def up() -> str:
 
 
 def run(command: list[str]) -> int:
-    """Run a command with the daemon up; return its exit status."""
+    """Start the daemon, run a command with its DOCKER_HOST, and return the command's exit
+    status."""
     if not command:
         raise UsageError("airgap run: name a command")
     with daemon_up() as address:
@@ -45,7 +46,7 @@ def run(command: list[str]) -> int:
 
 @contextmanager
 def daemon_up() -> Iterator[str]:
-    """Provide the daemon's address; stop the daemon at the end unless it was up before."""
+    """Yield the daemon's address; stop the daemon at the end unless it ran before."""
     was_up = daemon.is_up()
     try:
         yield up()

@@ -1,8 +1,8 @@
-"""A Docker daemon of our own: own socket, own data, own containerd; nothing of the machine changes.
+"""Run a private Docker daemon: its own socket, data and containerd, without changes to the machine.
 
-No rule of iptables, no bridge docker0, no forwarding: networks that a user makes get bridges of
-their own, and ports are published by docker-proxy. Its pid and start time are written down, so that
-only what was started here is ever stopped.
+It sets no iptables rule, no bridge docker0 and no forwarding; user-made networks get their own
+bridges, and docker-proxy publishes ports. The daemon's pid and start time are stored, so that only
+a daemon that was started here is ever stopped.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ STORAGE_DRIVERS = ("overlay2", "vfs")
 
 
 def run_directory() -> Path:
-    """Return a directory with a short path, since a socket's may have 107 characters; a different
-    one for each cache."""
+    """Return a directory with a short path, since a socket's path may have at most 107 characters.
+    Each .cache folder gets a different one."""
     name = hashlib.sha256(str(places.CACHE).encode()).hexdigest()[:8]
     return Path(tempfile.gettempdir()) / f"touchstone-dockerd-{name}"
 
@@ -48,7 +48,8 @@ def is_up() -> bool:
 
 
 def start() -> str:
-    """Start the daemon unless it runs, and return its address. Raise UsageError."""
+    """Start the daemon unless it runs, and return its address. Raise UsageError if it cannot
+    start."""
     if is_up():
         return url()
     program = shutil.which(PROGRAM, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
@@ -65,7 +66,8 @@ def start() -> str:
 
 
 def stop() -> bool:
-    """Stop what `start` started, and what runs in it; return whether there was anything."""
+    """Stop the daemon that `start` started, and its containers. Return whether there was anything
+    to stop."""
     pid = _living_pid()
     if pid is not None:
         os.kill(pid, signal.SIGTERM)
@@ -82,14 +84,14 @@ def stop() -> bool:
 
 
 def purge() -> None:
-    """Stop it and delete its data: images, and whatever else."""
+    """Stop the daemon and delete all its data, images included."""
     stop()
     shutil.rmtree(DATA, ignore_errors=True)
 
 
 def _try_to_start(program: str, driver: str) -> str:
-    """Start with that storage driver; return the last words of the daemon if it does not come
-    up."""
+    """Start the daemon with this storage driver. Return "", or the daemon's last log lines if it
+    does not come up."""
     directory = run_directory()
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o711)  # the socket is for the group docker, if there is one
@@ -168,8 +170,8 @@ def _wait_for_end(pid: int, timeout_s: float) -> None:
 
 
 def _orphans() -> list[int]:
-    """Return what a killed daemon leaves running: its containerd, and processes of containers,
-    which are in a control group of our name."""
+    """Return the pids of processes that a killed daemon left: its containerd, and processes of
+    containers, which are in a control group with this daemon's name."""
     here = str(run_directory()).encode()
     group = f"/{run_directory().name}/".encode()
     found = []
@@ -183,7 +185,7 @@ def _orphans() -> list[int]:
 
 
 def _mount_points() -> list[str]:
-    """Return what a killed daemon leaves mounted below its directories, innermost first."""
+    """Return the mount points that a killed daemon left below its directories, innermost first."""
     ours = (f"{DATA}/", f"{run_directory()}/")
     found = (where for where in mounts.mount_points() if f"{where}/".startswith(ours))
     return sorted(found, reverse=True)

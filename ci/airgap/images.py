@@ -1,9 +1,9 @@
-"""Build stand-ins for published images, under their names, from what this machine can get.
+"""Build stand-ins for published images, under the same names, from what this machine has.
 
-The base is a small Debian (debootstrap, so from the distribution's packages) with Java, Python and
-iptables; on it come the jars, libraries and programs that set-up has put into .cache. Every
-stand-in carries a label, so that nobody takes it for the published image: `touchstone doctor` says
-so. A published image that is there is never replaced.
+The base is a small Debian (made by debootstrap from the distribution's packages) with Java, Python
+and iptables; the layers above hold the jars, libraries and programs that the set-up has put into
+.cache. Every stand-in carries a label that distinguishes it from the published image, which
+`touchstone doctor` reports. A published image is never replaced.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Files = dict[str, Path]
 
 @dataclass(frozen=True)
 class StandIn:
-    """One image: its name, what it stands on, what is laid over that."""
+    """One image: its name, its base, and the files laid over the base."""
 
     name: str
     files: Files
@@ -69,7 +69,7 @@ class StandIn:
     """(path, where it leads)."""
 
     def key(self) -> str:
-        """Return a digest that changes when the image must be built again."""
+        """Return a digest that changes when the image must be rebuilt."""
         digest = hashlib.sha256(repr((self.base, self.instructions, self.links)).encode())
         for path, file in sorted(self.files.items()):
             status = file.stat()
@@ -77,7 +77,8 @@ class StandIn:
         return digest.hexdigest()[:16]
 
     def context(self) -> io.BytesIO:
-        """Return what Docker builds it from: no RUN, so no network and no shell is needed."""
+        """Return the Docker build context. It has no RUN instruction, so the build needs no network
+        and no shell."""
         lines = [f"FROM {self.base}", f"LABEL {STAND_IN}={self.key()}", *self.instructions]
         lines += ["COPY files/ /"] if self.files or self.links else []
         recipe = "\n".join([*lines, ""]).encode()
@@ -97,7 +98,7 @@ class StandIn:
 
 
 def stand_ins() -> list[StandIn]:
-    """Return all of the stand-ins whose ingredients are here."""
+    """Return the stand-ins for which all files are present."""
     found = [
         StandIn(SIDECAR_IMAGE, {}),
         StandIn(
@@ -115,7 +116,8 @@ def stand_ins() -> list[StandIn]:
 
 
 def make_missing(client: Any) -> Iterator[tuple[str, str]]:
-    """Make the missing images. Yield (image, what was done or found) for each. Raise UsageError."""
+    """Build the missing images. Yield (image, what was done or found) for each. Raise UsageError if
+    a build fails."""
     for one in stand_ins():
         labels = _labels(client, one.name)
         if labels is None or labels.get(STAND_IN, one.key()) != one.key():
@@ -132,7 +134,7 @@ def make_missing(client: Any) -> Iterator[tuple[str, str]]:
 
 
 def _labels(client: Any, name: str) -> dict[str, str] | None:
-    """Return the labels of an image, or None if it is not there."""
+    """Return the labels of an image, or None if the image does not exist."""
     import docker.errors
 
     with asking(f"look for {name}"):
@@ -157,12 +159,12 @@ def _import_base(client: Any) -> None:
 
 
 def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Filter out what no container needs; the folders themselves stay."""
+    """Return the tar entry, or None for content that no container needs; folders are kept."""
     return None if any(entry.name.startswith(f"{folder}/") for folder in UNWANTED) else entry
 
 
 def _make_root_files() -> None:
-    """Make a small Debian in .cache, once."""
+    """Make a small Debian file system in .cache, once."""
     done = ROOT_FILES / ".done"
     if done.exists():
         return
@@ -191,7 +193,8 @@ def _jars(version: str) -> list[Path]:
 
 
 def _libraries() -> Iterable[tuple[str, Path]]:
-    """Yield the files of the reference's libraries in .venv, which suit the same Python only."""
+    """Yield the files of the reference broker's libraries in .venv, which only suit the same Python
+    version."""
     for name in reference.LIBRARIES:
         for file in importlib.metadata.files(name) or ():
             source = Path(str(file.locate()))

@@ -1,7 +1,8 @@
-"""The entry of the stand-in for apache/kafka: KAFKA_… variables become server.properties.
+"""The entry point of the stand-in for the apache/kafka image: it turns KAFKA_… variables into
+server.properties.
 
-As the published image's documentation has it: `_` stands for a dot, `__` for an underscore, `___`
-for a dash. Standard library only; the broker takes this process's place, so signals reach it.
+As the published image documents it, `_` stands for a dot, `__` for an underscore, `___` for a dash.
+The broker replaces this process (exec), so that signals reach it. Standard library only.
 """
 
 import os
@@ -16,7 +17,7 @@ PROPERTIES = Path("/etc/kafka/docker/server.properties")
 
 
 def setting(variable: str) -> str:
-    """Return the setting's name: KAFKA_LOG_DIRS -> log.dirs."""
+    """Return the Kafka setting for an environment variable: KAFKA_LOG_DIRS -> log.dirs."""
     name = variable.removeprefix("KAFKA_").lower()
     name = name.replace("___", "\0").replace("__", "\1").replace("_", ".")
     return name.replace("\0", "-").replace("\1", "_")

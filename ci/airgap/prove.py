@@ -1,4 +1,5 @@
-"""Prove that nodes in containers work: tests, probes, three scenarios, the Compose file."""
+"""Prove that the Docker backend works: run its tests, probes, three scenarios and the Compose
+file."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ SECONDS = "20"
 
 @dataclass(frozen=True)
 class Show:
-    """One command that must end in 0."""
+    """One command that must exit with 0."""
 
     name: str
     command: Sequence[str]
 
 
 def shows() -> list[Show]:
-    """Return all of them, the quick ones first."""
+    """Return all commands, the quick ones first."""
     scenarios = [
         Show(
             f"{workload} under {nemesis}",
@@ -64,7 +65,7 @@ def shows() -> list[Show]:
 
 
 def perform(wanted: Sequence[Show], docker_host: str) -> int:
-    """Run each of them even after one fails; return the first status that is not 0."""
+    """Run every command even after one fails; return the first exit status other than 0, else 0."""
     environment: Mapping[str, str] = {**os.environ, "DOCKER_HOST": docker_host}
     statuses = []
     for show in wanted:

@@ -1,7 +1,8 @@
-"""`make bench`: speed and memory as ratios within one run, one file per benchmark, one table each.
+"""Measure speed and memory as ratios within one run, one file and one table per benchmark: `make
+bench`.
 
-A benchmark returns a Table; a row with a bound that is broken makes the command exit 1. Absolute
-times of a shared machine mean little: the bounds are on ratios.
+A benchmark returns a Table. The command exits with 1 if a row breaks its bound. The bounds are on
+ratios, since absolute times on a shared machine mean little.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ BENCHMARKS: dict[str, str] = {
 
 
 def run_bench(names: Sequence[str]) -> int:
-    """Run the named benchmarks (all if none is named; $BENCH names one). Return 1 if a bound is
-    broken, else 0."""
+    """Run the named benchmarks (all if none is named, or those that $BENCH names). Return 1 if a
+    bound is broken, else 0."""
     chosen = list(names) or os.environ.get("BENCH", "").split() or list(BENCHMARKS)
     for name in chosen:
         if name not in BENCHMARKS:

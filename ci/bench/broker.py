@@ -1,8 +1,9 @@
-"""Produce, consume and transactions: the reference beside Apache Kafka, in turn, both warm.
+"""Compare produce, consume and transactions on the reference and on Apache Kafka, in turn, both
+warmed up.
 
-Then what the reference alone needs to start and to stay (`broker_resources.py`). The bounds are
-those of a quiet machine. Apache needs more CPUs than the reference, so a busy machine flatters the
-reference: each row says how many CPUs other processes took meanwhile.
+Then measure what the reference alone needs to start and to run (`broker_resources.py`). The bounds
+hold for a quiet machine. Apache uses more CPUs than the reference, so a busy machine favours the
+reference: each row says how many CPUs other processes used meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ SMALL_BYTES = 1_000
 
 @dataclass(frozen=True)
 class Row:
-    """A load, and the bounds of its ratios: the rate at least, the median latency at most."""
+    """A load with the bounds of its two ratios, reference to Apache: the lowest rate and the
+    highest median latency."""
 
     load: Load
     rate: float = 1.0
@@ -81,7 +83,8 @@ def run() -> Table:
 
 
 def _compare(table: Table, name: str, row: Row, ours: Wire, theirs: Wire) -> None:
-    """Let the two take turns, and change who is first, so that noise strikes both alike."""
+    """Measure both brokers in turn, alternating which is first, so that noise affects both
+    alike."""
     for wire in (ours, theirs):
         row.load(wire, WARM_UP_S)
     others = family.Others()
@@ -109,7 +112,7 @@ def _median(slices: list[Measured]) -> Measured:
 
 @contextmanager
 def running(target: Target, directory: Path) -> Iterator[Wire]:
-    """Provide a raw client of a freshly started target."""
+    """Yield a raw client of a freshly started target."""
     cluster = target.start(directory)
     try:
         wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))

@@ -1,6 +1,6 @@
-"""The loads of the broker's benchmark, over raw connections, so that the broker is what is
-measured: requests are encoded once, and answers are not decoded where nothing is asked of them.
-"""
+"""The loads of the broker benchmark, over raw connections, so that the broker and not a client is
+measured: requests are encoded once, and responses are not decoded where their content does not
+matter."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ WARM_UP_REQUESTS, WARM_UP_S_MAX = 50_000, 15.0
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of one slice of time: operations per second, and the median wait for one
-    answer."""
+    """The result of one time slice: operations per second, and the median latency in ms."""
 
     rate: float
     p50_ms: float
@@ -40,7 +39,7 @@ Load = Callable[[Wire, float], Measured]
 
 
 def warm_up(wire: Wire) -> None:
-    """Ask for so much that a JVM has compiled what is hot: tens of thousands of each request."""
+    """Send tens of thousands of each request, so that a JVM has compiled its hot code."""
     topic = wire.create_topic()
     fetch = encode_request(
         api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, wire.fetch_request(topic, 0)
@@ -56,14 +55,14 @@ def warm_up(wire: Wire) -> None:
 
 
 def produce_frame(wire: Wire, topic: Topic, size: int, acks: int) -> bytes:
-    """Return a Produce of one batch of one record."""
+    """Return the encoded Produce request of one batch with one record."""
     body = wire.produce_request(topic, batch(b"x" * size).encode(), acks=acks)
     return encode_request(api_key("Produce"), PRODUCE_VERSION, 1, CLIENT_ID, body)
 
 
 def produce(size: int, acks: int) -> Load:
-    """Return a load of batches of one record of so many bytes: rate with DEPTH in flight, latency
-    with one."""
+    """Return a load of Produce requests with one record of `size` bytes: its rate with DEPTH
+    requests in flight, its latency with one."""
 
     def run(wire: Wire, seconds: float) -> Measured:
         frame = produce_frame(wire, wire.create_topic(), size, acks)
@@ -77,7 +76,7 @@ def produce(size: int, acks: int) -> Load:
 
 
 def pipelined(connection: Connection, frame: bytes, seconds: float) -> float:
-    """Return the requests a second with DEPTH of them in flight."""
+    """Return the requests per second with DEPTH of them in flight."""
     started = time.monotonic()
     sent = answered = 0
     while sent > answered or time.monotonic() < started + seconds:
@@ -91,7 +90,7 @@ def pipelined(connection: Connection, frame: bytes, seconds: float) -> float:
 
 
 def one_by_one(connection: Connection, frame: bytes, seconds: float) -> float:
-    """Return the median latency in ms of a request that finds the broker idle."""
+    """Return the median latency in ms of requests that are sent one at a time."""
     latencies: list[float] = []
     ends = time.monotonic() + seconds
     while not latencies or time.monotonic() < ends:
@@ -103,7 +102,8 @@ def one_by_one(connection: Connection, frame: bytes, seconds: float) -> float:
 
 
 def consume(megabytes: int = 64) -> Load:
-    """Read a partition of 1 KB records again and again (MB/s), and one batch of it (ms)."""
+    """Return a load that reads a partition of 1 KB records: MB per second for all of it, and ms for
+    one batch."""
     filled: dict[int, tuple[Topic, list[bytes]]] = {}
 
     def run(wire: Wire, seconds: float) -> Measured:
@@ -169,12 +169,12 @@ def _fill(buffer: memoryview, connection: Connection) -> int:
 
 
 def _batch_bytes(data: bytes) -> int:
-    """Return the size of the first batch, which is that of all others."""
+    """Return the size in bytes of the first batch; all others have the same."""
     return 12 + int.from_bytes(bytes(data[8:12]), "big")
 
 
 def transactions(wire: Wire, seconds: float) -> Measured:
-    """Measure transactions of TRANSACTION_BATCHES batches of ten 100-byte records; each is
+    """Measure transactions of TRANSACTION_BATCHES batches of ten 100-byte records, all
     committed."""
     topic = wire.create_topic()
     producer = Producer.ready(wire)

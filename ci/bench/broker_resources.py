@@ -1,7 +1,6 @@
-"""Measure what the reference broker needs: time to start, time to come back, memory. Each has a
-bound.
+"""Measure the reference broker's time to start, time to restart, and memory, each with a bound.
 
-The time of a start is the user's: from the command to the line `ready`.
+The time of a start is what the user waits: from the command to the line `ready`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ SMALL_LOG = (
 
 
 def add_rows(table: Table, scratch: Path) -> None:
-    """Add one row for each bound; they stand in the columns `reference` and `ratio`."""
+    """Add one row for each bound; its figures are in the columns `reference` and `ratio`."""
     # The best of them: whatever else runs on the machine can only add to it.
     started_s = min(_start(scratch / f"empty-{n}") for n in range(STARTS))
     _add(table, "start-up (s)", started_s, START_S_MAX)
@@ -57,7 +56,8 @@ def _start(data: Path) -> float:
 
 
 def _thousand_partitions(data: Path) -> tuple[float, float]:
-    """Return the seconds until it serves again, and its memory then, in MiB."""
+    """Return the seconds until a broker with 1,000 partitions serves again after a restart, and its
+    memory then, in MiB."""
     with _broker(data) as broker, RawClient(broker) as client:
         _create(client, [f"topic-{n}" for n in range(TOPICS)], PARTITIONS_OF_ONE)
         records = RecordBatch([Record(b"x" * 100)] * 10).encode()
@@ -70,8 +70,7 @@ def _thousand_partitions(data: Path) -> tuple[float, float]:
 
 
 def _growth(data: Path) -> float:
-    """Return how much memory the broker takes at most beyond what it had after its warm-up, in
-    MiB."""
+    """Return the broker's peak memory beyond its memory after the warm-up, in MiB."""
     records = RecordBatch([Record(os.urandom(1000))] * (BATCH_BYTES // 1010)).encode()
     per_batch = BATCH_BYTES // 1010
     samples: list[float] = []
@@ -115,6 +114,6 @@ def _produce(client: RawClient, topic: str, partitions: range | list[int], recor
 
 
 def _resident_mib(broker: BrokerProcess) -> float:
-    """Return the process's resident memory (proc(5), statm)."""
+    """Return the process's resident memory in MiB (proc(5), statm)."""
     pages = Path(f"/proc/{broker.process.pid}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -1,9 +1,9 @@
-"""Measure faults: the time to apply and heal each, beside its bound; and the cost of a minute's
-attack.
+"""Measure the time to apply and to heal each fault, beside its bound, and the cost of an attack of
+one minute.
 
-Each fault is struck ROUNDS times and the best counts, since other load on the machine can only add
-to it. The minute is one of `touchstone chaos run` as a user types it, on three nodes of Apache
-Kafka: cluster, attack, recovery, final reads, verdict, report.
+Each fault is applied ROUNDS times and the best time counts, since other load on the machine can
+only lengthen it. The attack is one of `touchstone chaos run` as a user types it, on three nodes of
+Apache Kafka, with start, recovery, final reads, verdict and report.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SCENARIO = ("--nodes", "3", "--workload", "appends", "--nemesis", "kill-leader",
 
 
 def run() -> Table:
-    """Measure one row for each probe, then the minute's."""
+    """Measure one row for each probe, then the row of the attack."""
     table = Table(("fault", "apply ms", "of its bound", "heal ms", "back after ms"))
     timed = [probe for probe in probes.chosen(nightly=True) if _is_timed(probe)]
     proofs = probes.perform([probe for probe in timed for _ in range(ROUNDS)], _tell)
@@ -43,7 +43,8 @@ def run() -> Table:
 
 
 def _is_timed(probe: Probe) -> bool:
-    """Return whether the probe's time is ours, not Docker's daemon's."""
+    """Return whether the probe's time is determined by Touchstone rather than by Docker's
+    daemon."""
     return probe.ground.backend is not Backend.DOCKER
 
 
@@ -52,7 +53,7 @@ def _tell(proof: Proof) -> None:
 
 
 def add_fault(table: Table, name: str, proofs: list[Proof]) -> None:
-    """Add one row: the best of the proofs, if none failed."""
+    """Add one row with the best of the proofs, if none of them failed."""
     shown = [proof for proof in proofs if proof.outcome is Outcome.PROVED]
     if all(proof.outcome is Outcome.NOT_HERE for proof in proofs):
         table.add(name, "not here", "", "", "")
@@ -68,8 +69,8 @@ def add_fault(table: Table, name: str, proofs: list[Proof]) -> None:
 
 
 def _add_minute(table: Table) -> None:
-    """Add the ratio of all seconds to those of the attack, and the most memory that harness or
-    broker held."""
+    """Add the ratio of the command's total time to the attack's, and the peak memory of Touchstone
+    and of the brokers."""
     target = f"apache:{KAFKA_VERSION}"
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         command = [

@@ -1,7 +1,7 @@
-"""Measure what this process and all its descendants took: Spark works in a JVM, and in Python
-beside it.
+"""Measure the CPU time and memory of this process and all its descendants, since Spark runs in a
+JVM and in further Python processes.
 
-Read from /proc; the time of children that have ended counts where they were waited for.
+The values come from /proc; the CPU time of ended children counts if they were waited for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IDLE, IO_WAIT, GUEST = 3, 4, 8
 
 
 def cpu_s() -> float:
-    """Return user and system time."""
+    """Return user plus system time of all of them, in seconds."""
     ticks = sum(
         int(stat[field])
         for stat in _family().values()
@@ -29,13 +29,13 @@ def cpu_s() -> float:
 
 
 class Others:
-    """The processes that are not of this family, from now on."""
+    """The processes outside this family, measured from the creation of this object."""
 
     def __init__(self) -> None:
         self._since_s, self._before_s = time.monotonic(), self._cpu_s()
 
     def cpus(self) -> float:
-        """Return how many CPUs they have taken on average."""
+        """Return how many CPUs they have used on average."""
         return (self._cpu_s() - self._before_s) / (time.monotonic() - self._since_s)
 
     @staticmethod
@@ -47,13 +47,13 @@ class Others:
 
 
 def peak_mib() -> float:
-    """Return the most memory that each process has held, added up: at least as much as all held at
-    one time."""
+    """Return the sum in MiB of each process's own peak memory, which is at least the peak of all
+    together."""
     return sum(_peak_kib(process) for process in _family()) / 1024
 
 
 def _family() -> dict[int, list[str]]:
-    """Return process -> its fields of /proc/PID/stat."""
+    """Return pid -> its fields of /proc/PID/stat, for this process and its descendants."""
     found = dict(_processes())
     family = {os.getpid()}
     while True:
@@ -82,7 +82,7 @@ def _peak_kib(process: int) -> int:
 
 
 def find(word: str) -> int:
-    """Return the pid of the descendant of this process that has this word in its command line."""
+    """Return the pid of the descendant whose command line contains this word."""
     for process in _family():
         words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
         if word.encode() in words:

@@ -1,9 +1,8 @@
-"""Measure hostile clients: how long another client in another process waits meanwhile, and what
-they leave behind.
+"""Measure how long hostile clients make another client wait, and what they leave behind.
 
-The reference beside Apache Kafka, both with an authorizer: one reference for all attacks, a fresh
-Apache for each. The bounds are the reference's; what Apache shows stands beside it. Waits are wall
-time, which a busy machine lengthens, so the load is reported.
+The reference is compared with Apache Kafka, both with an authorizer: one reference broker for all
+attacks, a fresh Apache broker for each. The bounds apply to the reference only. Waits are
+wall-clock times, which a busy machine lengthens, so the load is reported.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ LOOKED_AT_S = 3.0
 
 @dataclass(frozen=True)
 class Attack:
-    """The actions of hostile clients, and the effect that a well-behaved client may notice at
-    most."""
+    """What the hostile clients do, and the largest effect that a well-behaved client may notice."""
 
     run: Callable[[Address], float | None]
     """Returns how long the slowest answer took, where that is bounded."""
@@ -71,7 +69,7 @@ ATTACKS: Mapping[str, Attack] = {
 
 @dataclass(frozen=True)
 class Seen:
-    """One attack on one broker."""
+    """The measurements of one attack on one broker."""
 
     longest_s: float
     p99_s: float
@@ -84,13 +82,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class Target:
-    """A running broker, and its process."""
+    """A running broker and its process."""
 
     at: Place
     pid: int
 
     def attacked(self, attack: Attack, canary: str) -> Seen:
-        """Attack the broker; return what was seen of it before, meanwhile and afterwards."""
+        """Attack the broker. Return the measurements before, during and after the attack."""
         sockets, mib, cpu_s = self.sockets(), self.resident_mib(), self.cpu_s()
         with Witness(self.at, canary) as witness:
             time.sleep(1)
@@ -112,7 +110,7 @@ class Target:
         return Seen(longest_s, p99_s, cpu_s, cpu_after, left, mib_after, answer_s)
 
     def cpu_s(self) -> float:
-        """Return user and system time so far (proc(5), stat)."""
+        """Return the process's user plus system time so far, in seconds (proc(5), stat)."""
         stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -122,7 +120,7 @@ class Target:
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def sockets(self) -> int:
-        """Return how many sockets it has open."""
+        """Return how many sockets the process has open."""
         found = 0
         for link in Path(f"/proc/{self.pid}/fd").iterdir():
             try:
@@ -163,7 +161,8 @@ def _prepare(target: Target) -> None:
 
 
 def _add_apache(table: Table, attack: Attack, directory: Path) -> None:
-    """Measure a fresh Apache Kafka: some attacks leave one behind that answers nobody any more."""
+    """Measure a freshly started Apache Kafka, since some attacks leave a broker that no longer
+    answers."""
     with _apache(directory) as theirs:
         _prepare(theirs)
         try:

@@ -1,7 +1,8 @@
-"""Make a valid history of the shape that Jepsen's Kafka workload records, as JSON lines.
+"""Write a valid history in the form of Jepsen's Kafka workload, as JSON lines.
 
-Ten threads run transactions of one or two micro-operations, sends and polls, over eight partitions
-that all of them are assigned; each is invoked, takes effect when it completes, and is committed.
+Ten threads run transactions of one or two micro-operations (sends and polls) over eight partitions,
+all of which are assigned to every thread. Each transaction takes effect at its completion and is
+committed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Log = list[tuple[int, int]]
 
 
 def write(file: Path, operations: int, seed: int = 1) -> int:
-    """Write the history; return how many records were polled."""
+    """Write the history to a file; return how many records were polled."""
     made = _Cluster(random.Random(seed))
     with file.open("w") as out:
         for index, event in enumerate(made.events(operations)):
@@ -41,7 +42,7 @@ class _Cluster:
         self.next_value = 0
 
     def events(self, operations: int) -> Iterator[dict[str, Any]]:
-        """Yield invocations and completions in the order of time."""
+        """Yield invocations and completions in order of time."""
         keys = list(range(PARTITIONS))
         pending: list[tuple[int, int, list[Any] | None]] = []
         for thread in range(THREADS):
@@ -73,8 +74,8 @@ class _Cluster:
         return asked
 
     def _perform(self, thread: int, asked: list[Any]) -> list[Any]:
-        """Perform an operation: polls see what was committed before; the commit's markers take an
-        offset each."""
+        """Return the completed micro-operations: polls see what was committed before. The commit's
+        markers take one offset each."""
         done: list[Any] = []
         sends = [micro for micro in asked if micro[0] == "send"]
         for micro in asked:

@@ -1,12 +1,11 @@
-"""The judges: all checkers over large and small histories, by polars and by Spark; porcupine.
+"""Measure all checkers on large and small histories, by polars and by Spark, and porcupine.
 
 The bounds are absolute: they compare with Jepsen's own checker, which takes 63 to 71 CPU s and 5 GB
-for a history like the one of 500,000 operations here, on two cores. They are on CPU time (user and
-system), which holds on a busy machine as well: what two cores may do in 60 s are 120 CPU s. Of
-Spark it is that of the JVM and of all its workers, and so is the peak. What it takes to load the
-history is taken off the local engine's time. `TOUCHSTONE_BENCH_ROWS=50000000` measures Spark alone,
-on the smallest of its histories and one so large, which must still get by with the heap that the
-product gives it.
+on two cores for a history like the one of 500,000 operations here. They limit CPU time (user plus
+system), which is stable on a busy machine: 60 s on two cores are 120 CPU s. For Spark, CPU time and
+peak memory are those of the JVM and all its workers. The local engine's time excludes loading the
+history. `TOUCHSTONE_BENCH_ROWS=50000000` measures only Spark, on its smallest history and on one of
+that many rows, which must be judged with the heap size that `touchstone` uses.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ T = TypeVar("T")
 
 
 def run() -> Table:
-    """Measure one row per history and engine; each is judged in a process of its own."""
+    """Measure one row per history and engine; each history is judged in a separate process."""
     table = Table(("what", "size", "verdict", "wall s", "CPU s", "peak MiB", "bound"))
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         if LARGER in os.environ:
@@ -104,7 +103,7 @@ def _spark(table: Table, scratch: Path, sizes: Sequence[int]) -> None:
 
 
 def _porcupine(table: Table) -> None:
-    """Add what the binding adds to the time of porcupine itself."""
+    """Add the time that the Python binding adds to porcupine's own."""
     from linearizability.porcupy import OperationsBuilder, RegisterKind, check
 
     builder = OperationsBuilder()
@@ -145,7 +144,7 @@ def _add(table: Table, what: str, size: object, found: Figures, bound: object) -
 
 
 def write_history(file: Path, rows: int) -> int:
-    """Write a valid history of at least so many rows, block by block; return how many there are."""
+    """Write a valid history of at least `rows` rows, block by block; return the number of rows."""
     parts: list[Any] = []
     while sum(map(len, parts)) < min(rows, BLOCK_ROWS):
         parts.append(valid_rows(len(parts), TURNS))
@@ -158,7 +157,8 @@ def write_history(file: Path, rows: int) -> int:
 
 
 def _moved(block: pl.DataFrame, number: int) -> pl.DataFrame:
-    """Return the same history with operations, values, processes, groups and topics of its own."""
+    """Return a copy of the block whose operations, values, processes, groups and topics are
+    distinct from those of other blocks."""
     numbers = [
         pl.col(column) + number * BLOCK_APART for column in ("op_id", "value", "txn", "producer_id")
     ]
@@ -235,7 +235,7 @@ _TASKS: Mapping[str, Callable[..., Figures]] = {
 
 
 def _main(what: str, *files: str) -> None:
-    """Print the figures as JSON."""
+    """Print the measured figures as JSON."""
     import resource
 
     figures = _TASKS[what](*files)

@@ -1,5 +1,5 @@
-"""Measure what recording costs: one confluent producer at full speed, in turn with and without
-recorder."""
+"""Measure the cost of recording: one confluent producer at full speed, with and without the
+recorder in turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLICES = 20
 
 
 def run() -> Table:
-    """Measure the client's rate in operations a second, without and with the recorder."""
+    """Measure the client's operations per second, without and with the recorder."""
     table = Table(("client", "op/s without", "op/s with", "share that recording takes"))
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         cluster = parse_target("reference").start(Path(scratch) / "target")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Ratio:
-    """A figure with a bound: at_most or at_least."""
+    """A figure with a bound, which is a maximum (at_most) or a minimum (at_least)."""
 
     value: float
     at_most: float = math.inf
@@ -26,7 +26,7 @@ class Ratio:
 
 @dataclass
 class Table:
-    """Columns, and rows of text, numbers and ratios."""
+    """Columns, and rows whose cells are text, numbers or ratios."""
 
     columns: Sequence[str]
     rows: list[Sequence[object]] = field(default_factory=list)
@@ -36,11 +36,11 @@ class Table:
 
     @property
     def broken(self) -> list[Ratio]:
-        """Return the ratios beyond their bound."""
+        """Return the ratios that break their bound."""
         return [c for row in self.rows for c in row if isinstance(c, Ratio) and not c.holds]
 
     def render(self) -> str:
-        """Render aligned text; numbers have three figures."""
+        """Return the table as aligned text; numbers have three significant digits."""
         shown = [list(self.columns)] + [[_cell(c) for c in row] for row in self.rows]
         widths = [max(len(row[at]) for row in shown) for at in range(len(self.columns))]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in shown]

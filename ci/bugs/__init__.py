@@ -1,8 +1,9 @@
-"""`touchstone bugs`: every planted bug of the reference is run, and must be caught.
+"""Run every planted bug of the reference broker, and require a checker to catch it: `touchstone
+bugs`.
 
 A bug counts as caught when one of the checkers that it names finds it within a few runs, and the
-clean broker is VALID in the same run. Red if a bug goes by, if only an unrelated checker found
-something, or if the clean broker is accused.
+clean broker is VALID in the same run. The command fails if a bug is missed, if only a checker that
+the bug does not name found something, or if the clean broker is accused.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def run_bugs(
     jobs: int,
     form: str = "text",
 ) -> int:
-    """Hunt, and print what was found, also after Ctrl-C. Return the exit status.
+    """Run the bugs and print the findings, even after Ctrl-C. Return the exit status.
 
-    form: the form of the result on standard output: text, json or markdown; with the last two,
+    form: the form of the result on standard output: text, json or markdown. With json or markdown,
     progress goes to standard error.
     """
     output = sys.stdout if form == "text" else sys.stderr

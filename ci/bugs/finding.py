@@ -1,4 +1,4 @@
-"""The results for one planted bug: its runs, those of the clean broker, and the conclusion."""
+"""The results for one planted bug: its runs, the runs of the clean broker, and the conclusion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference_impl.bugs import Kind
 
 
 class Ending(StrEnum):
-    """One word for the summary."""
+    """How the attempts at one bug ended, in one word for the summary."""
 
     CAUGHT = "caught"
     MISSED = "missed"
@@ -26,7 +26,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run. `accusers`: the checkers that found it INVALID."""
+    """One run of a bug. `accusers`: the checkers whose opinion was INVALID."""
 
     seed: int
     validity: Validity | None
@@ -39,7 +39,7 @@ class Attempt:
 
     @classmethod
     def of(cls, seed: int, verdict: Verdict, run: str, command: str, seconds: float) -> Attempt:
-        """Return the attempt that a verdict tells of."""
+        """Return the attempt that this verdict describes."""
         accusers = tuple(
             name
             for name, checker in verdict.checkers.items()
@@ -50,7 +50,7 @@ class Attempt:
 
 @dataclass
 class Finding:
-    """The attempts at one bug, until one of its checkers has found it."""
+    """The attempts at one bug; they end when one of its checkers has found it."""
 
     name: str
     kind: Kind
@@ -63,7 +63,7 @@ class Finding:
     left_out: str = ""
 
     def add(self, attempt: Attempt) -> bool:
-        """Take an attempt into account. Return whether it has caught the bug."""
+        """Add an attempt. Return whether it has caught the bug."""
         self.attempts.append(attempt)
         if self.caught_by:
             self.command = attempt.command
@@ -71,13 +71,13 @@ class Finding:
 
     @property
     def caught_by(self) -> tuple[str, ...]:
-        """The checkers named by the bug that have found it, in the last run."""
+        """The checkers that the bug names and that found it in the last run."""
         last = self.attempts[-1].accusers if self.attempts else ()
         return tuple(name for name in last if name in self.expected_of)
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The checkers that have found something, but that the bug does not name."""
+        """The checkers that found something although the bug does not name them."""
         every = {name for attempt in self.attempts for name in attempt.accusers}
         return tuple(sorted(every - set(self.expected_of)))
 
@@ -87,7 +87,7 @@ class Finding:
 
     @property
     def seconds(self) -> float:
-        """How long all its runs took, including judging."""
+        """The total seconds of all runs, including judging."""
         return sum(attempt.seconds for attempt in self.attempts)
 
     @property
@@ -102,7 +102,7 @@ class Finding:
 
     @property
     def said(self) -> str:
-        """Return how it ended, in a few words."""
+        """Return the conclusion in a few words."""
         how = f"{self.runs} run{'s' * (self.runs != 1)}, {self.seconds:.0f} s"
         match self.ending:
             case Ending.CAUGHT:
@@ -138,8 +138,8 @@ class Finding:
 
 
 def exit_status(findings: Sequence[Finding]) -> int:
-    """Return 1 if a bug went by or the clean broker was accused, 3 if something was not judged (or
-    nothing was tried), else 0."""
+    """Return 1 if a bug was missed or the clean broker was accused, 3 if a run was not judged or
+    nothing was tried, else 0."""
     endings = {finding.ending for finding in findings}
     if endings & {Ending.MISSED, Ending.UNRELATED, Ending.ACCUSED}:
         return 1

@@ -1,6 +1,6 @@
-"""A hunt: run every planted bug until one of its checkers finds it, then the clean broker.
+"""Run every planted bug until one of its checkers finds it, then run the clean broker.
 
-Each run is a process of its own (ci.nightly.job) with ports of its own; so several run at once.
+Each run is a separate process (ci.nightly.job) with its own ports, so that several can run at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 
 def chosen(only: Sequence[str]) -> list[str]:
-    """Return the bugs that were named, or all if none was. Raise UsageError for an unknown name."""
+    """Return the given bugs, or all bugs if none is given. Raise UsageError for an unknown name."""
     names = [name for words in only for name in words.split(",") if name]
     if unknown := [name for name in names if name not in BUGS]:
         raise UsageError(
@@ -44,7 +44,7 @@ def chosen(only: Sequence[str]) -> list[str]:
 
 @dataclass
 class Hunt:
-    """The settings of a hunt, and what it has come to so far."""
+    """The settings of a hunt for planted bugs, and its findings so far."""
 
     names: Sequence[str]
     runs: Path
@@ -66,7 +66,8 @@ class Hunt:
         """By its command: bugs that show in the same run share the clean one."""
 
     def perform(self) -> None:
-        """Try every bug. Raise KeyboardInterrupt after Ctrl-C; `findings` has what was done."""
+        """Try every bug. After Ctrl-C, raise KeyboardInterrupt; `findings` holds what was done
+        until then."""
         try:
             self._lanes.perform()
         finally:
@@ -109,14 +110,16 @@ class Hunt:
                 return
 
     def _examine(self, finding: Finding, cases: str) -> None:
-        """Ask the conformance cases, which send what no client library does."""
+        """Run the conformance cases that the bug names; they send requests that no client library
+        sends."""
         with self._judging:
             finding.left_out = ""
             if finding.add(examined(cases, finding.name)):
                 finding.clean = examined(cases, None)
 
     def _clean_run(self, scenario: Scenario, own_ports: range) -> Attempt | None:
-        """Return the clean broker's run, made now or before, or None if we were interrupted."""
+        """Return a run of the clean broker, reusing an earlier one if there is one, or None if the
+        hunt was interrupted."""
         command = scenario.command()
         with self._lock:
             known = self._clean.get(command)
@@ -138,7 +141,7 @@ class Hunt:
         return attempt
 
     def _once(self, scenario: Scenario, own_ports: range, title: str) -> Attempt | None:
-        """Make a run and judge it. Return None where we were interrupted meanwhile."""
+        """Perform one run and judge it. Return None if the hunt was interrupted meanwhile."""
         began = time.monotonic()
         self.say(f"   {title}: {scenario.workload}, {scenario.nemesis}, {scenario.seconds:g} s")
         home = self.runs / "bugs" / str(own_ports.start)
@@ -161,7 +164,8 @@ class Hunt:
 
 
 def examined(cases: str, bug: str | None) -> Attempt:
-    """Return what conformance cases say of the reference."""
+    """Return the result of running conformance cases against the reference broker with the given
+    bug."""
     options = ["--target", TARGET, *(["--bug", bug] if bug else []), "-k", cases]
     command = shlex.join(["touchstone", "conform", *options])
     began = time.monotonic()

@@ -23,7 +23,7 @@ def render_bugs() -> str:
 
 
 def bugs_as_json() -> str:
-    """Return the same for machines."""
+    """Return the list of planted bugs as JSON."""
     entries = [
         {
             "name": name,
@@ -39,7 +39,8 @@ def bugs_as_json() -> str:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Return a line for each bug, the command to reproduce it, and the counts."""
+    """Return, as text, one line for each bug with the command that reproduces it, and then the
+    counts."""
     lines = ["\n== summary"]
     for each in findings:
         lines.append(f"{each.ending.value:<12} {each.name}: {each.said}")
@@ -48,7 +49,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def counts(findings: Sequence[Finding]) -> list[str]:
-    """Return how many bugs of each kind were caught, and how all ended."""
+    """Return one phrase for each kind of ending, with its number of bugs, such as "3 caught"."""
     lines = []
     for kind in Kind:
         of_kind = [each for each in findings if each.kind is kind]
@@ -66,7 +67,7 @@ def counts(findings: Sequence[Finding]) -> list[str]:
 
 
 def markdown(findings: Sequence[Finding]) -> str:
-    """Return a hunt as a table."""
+    """Return the results of a hunt as a Markdown table."""
     lines = [
         "| planted bug | kind | caught by | runs | seconds | reproduce |",
         "|---|---|---|---|---|---|",
@@ -81,5 +82,5 @@ def markdown(findings: Sequence[Finding]) -> str:
 
 
 def as_json(findings: Sequence[Finding]) -> str:
-    """Return a hunt for machines."""
+    """Return the results of a hunt as JSON."""
     return json.dumps([each.as_dict() for each in findings], indent=2)

@@ -1,4 +1,5 @@
-"""The run in which each planted bug shows: for `touchstone bugs`, and the canaries of a night."""
+"""The scenario that reveals each planted bug, for `touchstone bugs` and for the nightly
+canaries."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ TARGET = "reference"
 
 
 def scenario_of(name: str, seconds: float, seed: int) -> Scenario:
-    """Return the run in which a planted bug shows, longer where the bug needs it."""
+    """Return the scenario that reveals a planted bug; it lasts `seconds`, or longer if the bug
+    needs more time."""
     bug = BUGS[name]
     seconds = max(seconds, bug.seconds_min)
     return Scenario(

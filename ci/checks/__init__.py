@@ -1,7 +1,8 @@
-"""The house rules that a program can hold us to: `python -m ci.checks`, run by `make check`.
+"""The rules of the project that a program can check: `python -m ci.checks`, run by `make check`.
 
-Each check is one file with one function from the root of a tree to sentences, a sentence for every
-violation, so that a test can plant one in a small tree and see it named.
+Each check is one file with one function that takes the root of a source tree and returns one
+sentence per violation, so that a test can plant a violation in a small tree and expect its
+sentence.
 """
 
 from collections.abc import Callable

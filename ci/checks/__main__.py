@@ -12,7 +12,8 @@ from ci.checks.sizes import size_advice
 
 
 def main() -> int:
-    """Run every check even after one fails, so that one run shows all there is to fix."""
+    """Run every check, even after one fails, so that one run shows everything to fix. Return the
+    exit status."""
     if "--draw" in sys.argv[1:]:
         draw_diagrams(places.ROOT)
         draw_guarantees(places.ROOT)

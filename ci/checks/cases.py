@@ -1,6 +1,6 @@
-"""The functions that share a case id are parts of one case: of one priority, in one folder.
+"""Require functions that share a conformance case id to have one priority and lie in one folder.
 
-A case of two priorities would be examined by half, and counted as whole.
+A selection by priority or folder would otherwise run half of such a case and count it as whole.
 """
 
 import ast
@@ -18,7 +18,7 @@ USUAL_PRIORITY = "P0"
 
 @dataclass(frozen=True)
 class Part:
-    """One function of a case, and where it stands."""
+    """One function of a conformance case, and its location."""
 
     id: str
     priority: str
@@ -31,7 +31,8 @@ class Part:
 
 
 def case_violations(root: Path) -> list[str]:
-    """Return a sentence for every function of a case that does not go with the others."""
+    """Return a sentence for every function whose priority or folder differs from others with its
+    case id."""
     by_id: dict[str, list[Part]] = defaultdict(list)
     for path in python_files(root):
         if path.relative_to(root).as_posix().startswith(CASES):

@@ -1,7 +1,7 @@
-"""No module needs another that needs it in turn: imports for types alone count as well.
+"""Forbid circular imports, including imports for type checking only.
 
-A circle is read all at once or not at all. What two modules need of each other belongs to a third
-below both, or the lower one says by a Protocol what it needs.
+Modules in a circle can only be understood all together. Move what two modules need from each other
+into a third one below both, or let the lower one declare its need as a Protocol.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,8 @@ LEFT = frozenset({"linearizability.history", "linearizability.sound_rows"})
 
 
 def circle_violations(root: Path) -> list[str]:
-    """Return a sentence for every circle of modules, and for what the list need not name."""
+    """Return a sentence for every circle of modules, and for every exception in the list that is
+    not needed."""
     graph = graph_of(root)
     found = list(circles(graph))
     inside = {module for circle in found for module in circle}
@@ -34,7 +35,7 @@ def circle_violations(root: Path) -> list[str]:
 
 
 def graph_of(root: Path) -> Graph:
-    """Return which modules each module imports, wherever in it and for whatever."""
+    """Return module -> the modules that it imports anywhere in its code, for any purpose."""
     files = {
         module_name(root, path): path for path in python_files(root) if not is_test(path, root)
     }
@@ -45,7 +46,8 @@ def graph_of(root: Path) -> Graph:
 
 
 def circles(graph: Graph) -> Iterator[set[str]]:
-    """Yield the largest sets of modules of which each leads to all others."""
+    """Yield each strongly connected set of modules: those from which every other one in the set is
+    reachable."""
     left = set(graph)
     while left:
         start = min(left)
@@ -57,7 +59,7 @@ def circles(graph: Graph) -> Iterator[set[str]]:
 
 
 def reached(graph: Graph, start: str) -> set[str]:
-    """Return the modules that this one leads to."""
+    """Return the modules that can be reached from this one."""
     found: set[str] = set()
     ahead = [start]
     while ahead:
@@ -68,7 +70,7 @@ def reached(graph: Graph, start: str) -> set[str]:
 
 
 def path_around(graph: Graph, circle: set[str]) -> list[str]:
-    """Return a way from one of these modules back to it."""
+    """Return a path of imports from one module of a circle back to itself."""
     start = min(circle)
     paths, seen = [[start]], {start}
     for path in paths:

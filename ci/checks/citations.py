@@ -1,10 +1,9 @@
-"""Require one form for citing a change between versions, so that a program can list them and a
-reader trust them.
+"""Require one form for citing a change between versions, so that a program can list the citations.
 
-The form begins the comment above the branch it explains, or the docstring of a rule; outside of an
-API's own handler it names the API, and a reason may follow:
+The citation begins the comment above the branch it explains, or the docstring of a rule. Outside
+the handler of its API it names that API. A reason may follow:
 
-    # [New in v8: KIP-467]
+# [New in v8: KIP-467]
     # [Modified in EndTxn v5: KIP-890] Every transaction ends with a new epoch.
 """
 
@@ -21,8 +20,7 @@ MEANT = re.compile(r"\[\s*(?:new|modified|added|changed|removed)\s+(?:in|since)\
 
 
 def citation_violations(root: Path) -> list[str]:
-    """Return a sentence for every line that looks like a citation but does not have the form of
-    one."""
+    """Return a sentence for every line that looks like a citation but is not in this form."""
     sentences = []
     for path in python_files(root):
         name = path.relative_to(root)

@@ -1,6 +1,8 @@
-"""requirements.in asks for every package that the code imports, and for none that nobody uses.
+"""Require requirements.in to list every package that the code imports, and no package that nothing
+uses.
 
-What merely happens to be installed beside it is missing on the next machine.
+A package that happens to be installed as a dependency of another may be missing on the next
+machine.
 """
 
 import re
@@ -27,7 +29,7 @@ NOT_IMPORTED = {
 
 
 def requirements(root: Path) -> set[str]:
-    """Return the distributions of requirements.in, in the index's normal form."""
+    """Return the distributions that requirements.in lists, with normalised names."""
     path = root / "requirements.in"
     text = path.read_text() if path.is_file() else ""
     return {normal(name) for name in re.findall(r"^([\w.-]+)", text, re.MULTILINE)}
@@ -38,8 +40,8 @@ def normal(distribution: str) -> str:
 
 
 def dependency_violations(root: Path) -> list[str]:
-    """Return a sentence for every import that nothing in requirements.in brings, and for every
-    requirement that nothing uses."""
+    """Return a sentence for every import that no distribution in requirements.in provides, and for
+    every requirement that nothing uses."""
     asked_for, brings = requirements(root), packages_distributions()
     own = sys.stdlib_module_names | OWN | NEWER_STANDARD
     unused = asked_for - NOT_IMPORTED.keys()

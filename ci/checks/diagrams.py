@@ -1,4 +1,4 @@
-"""The state diagrams of the READMEs are drawn from the tables of transitions that the code obeys.
+"""Draw the state diagrams of the READMEs from the transition tables that the code uses.
 
 `python -m ci.checks --draw` draws them again.
 """
@@ -48,8 +48,8 @@ MARKS = "<!-- diagram: {} (python -m ci.checks --draw) -->", "<!-- end of diagra
 
 
 def drawn(table: Table) -> str:
-    """Return a Mermaid state diagram: one arrow for each pair of states, with all moves that lead
-    so."""
+    """Return a Mermaid state diagram: one arrow for each pair of states, labelled with all
+    transitions between them."""
     lines = ["```mermaid", "stateDiagram-v2"]
     for start, moves in table.items():
         causes: dict[Enum, list[str]] = {}
@@ -63,8 +63,8 @@ def drawn(table: Table) -> str:
 
 
 def with_diagrams(text: str, diagrams: Iterable[tuple[str, str]]) -> str:
-    """Return the text of a README with each diagram between its marks. Raise ValueError without the
-    marks."""
+    """Return the text of a README with each diagram between its marks. Raise ValueError if the
+    marks are missing."""
     for name, diagram in diagrams:
         begin, end = MARKS[0].format(name), MARKS[1]
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
@@ -75,7 +75,7 @@ def with_diagrams(text: str, diagrams: Iterable[tuple[str, str]]) -> str:
 
 
 def readmes() -> dict[str, list[tuple[str, str]]]:
-    """Return README -> its diagrams, by name."""
+    """Return README path -> its diagrams, each as (name, Mermaid text)."""
     found: dict[str, list[tuple[str, str]]] = {}
     for name, (readme, place) in DIAGRAMS.items():
         module, _, variable = place.partition(":")
@@ -85,7 +85,7 @@ def readmes() -> dict[str, list[tuple[str, str]]]:
 
 
 def diagram_violations(root: Path) -> list[str]:
-    """Return the READMEs whose diagrams are not what the tables say."""
+    """Return a sentence for each README whose diagrams differ from the transition tables."""
     problems = []
     for readme, diagrams in readmes().items():
         file = root / readme

@@ -1,6 +1,6 @@
-"""The formatter decides how code looks: no file switches it off, for a line or for more.
+"""Forbid comments that switch the formatter off for a line or a block.
 
-A layout of one's own is written as data that the formatter keeps, or its parts get names.
+Where a special layout seems needed, write the content as data, or give its parts names.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""docs/guarantees.md: the prose is written by hand, its pictures, claims and table are made here.
+"""Generate the pictures, claims and tables of docs/guarantees.md; its prose is written by hand.
 
-A picture is the project's own drawing of a hand-written history that the checker accuses, so it
-shows a real anomaly, found again each time. `python -m ci.checks --draw` makes all of it again.
+Each picture draws a hand-written history in which the checker finds its anomaly, so it shows a real
+anomaly that every generation finds again. `python -m ci.checks --draw` generates all of it.
 """
 
 from collections.abc import Iterator
@@ -99,8 +99,7 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def drawn(name: str) -> tuple[str, str]:
-    """Return, for a broken guarantee, its picture as SVG and the Markdown that shows the
-    picture."""
+    """Return the picture of a broken guarantee as SVG, and the Markdown that shows it."""
     title, claims = SHOWN[name]
     rows, _ = INVALID[name][title]
     anomaly = judged(name, rows).anomalies[0]
@@ -120,7 +119,7 @@ def drawn(name: str) -> tuple[str, str]:
 
 
 def table() -> str:
-    """Return all guarantees, each with a link to its section."""
+    """Return a Markdown table of all guarantees, each with a link to its section."""
     lines = ["| guarantee | must hold | looked at by | claims |", "|---|---|---|---|"]
     for name, checker in CHECKERS.items():
         link = f"[`{name}`](#{name})"
@@ -130,7 +129,7 @@ def table() -> str:
 
 
 def made() -> Iterator[tuple[str, str, str]]:
-    """Yield (name of the marks, text between them, picture) of everything that is generated."""
+    """Yield (name of the block, its text, its picture) for everything that is generated."""
     yield TABLE, table(), ""
     yield CLAUSES_TABLE, markdown_table(), ""
     for name in CHECKERS:
@@ -139,7 +138,8 @@ def made() -> Iterator[tuple[str, str, str]]:
 
 
 def with_block(text: str, name: str, block: str) -> str:
-    """Return the page with a block between its marks. Raise ValueError without them."""
+    """Return the page with this block between its marks. Raise ValueError if the marks are
+    missing."""
     before, begin, rest = text.partition(BEGIN.format(name))
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -148,7 +148,8 @@ def with_block(text: str, name: str, block: str) -> str:
 
 
 def guarantee_violations(root: Path) -> list[str]:
-    """Return what on the page or in its pictures does not match the checkers and histories."""
+    """Return a sentence for everything on the page or in its pictures that differs from the
+    checkers and histories."""
     page = root / PAGE
     if not page.is_file():
         return []
@@ -167,7 +168,7 @@ def guarantee_violations(root: Path) -> list[str]:
 
 
 def draw_guarantees(root: Path) -> None:
-    """Make all generated parts of the page again."""
+    """Generate all generated parts of the page."""
     page = root / PAGE
     text = page.read_text(encoding="utf-8")
     (root / FOLDER).mkdir(exist_ok=True)

@@ -1,6 +1,7 @@
-"""A table of allowed imports: the simulator meets no socket, a judge no cluster. A row names a part
-of the project (a module or package, the longest prefix wins) and what it may import besides itself.
-Tests may import anything but ci; ci, the composition root, anything but tests."""
+"""Enforce a table of allowed imports; the simulator may not import sockets, for example, nor a
+checker the cluster. A row names a part of the project (a module or package; the longest prefix
+wins) and what it may import besides itself. Tests may import anything but ci; ci, the composition
+root, may import anything but tests."""
 
 import ast
 from pathlib import Path
@@ -153,7 +154,7 @@ CHANCE = {"random"}
 
 
 def part_of(module: str) -> str | None:
-    """Return the row a module belongs to."""
+    """Return the table row that a module belongs to, or None."""
     rows = [row for row in MAY_IMPORT if covers(row, module)]
     longest = max(rows, key=len, default=None)
     return None if longest in DIVIDED and module != longest else longest
@@ -164,7 +165,7 @@ def covers(prefix: str, module: str) -> bool:
 
 
 def imported_modules(root: Path, path: Path) -> list[tuple[int, str]]:
-    """Return (line, module) for every import in a file, relative ones resolved."""
+    """Return (line, module) for every import in a file, with relative imports resolved."""
     found: list[tuple[int, str]] = []
     package = module_name(root, path).split(".")
     if path.name != "__init__.py":
@@ -183,7 +184,7 @@ def imported_modules(root: Path, path: Path) -> list[tuple[int, str]]:
 
 
 def violation(module: str, imported: str, in_test: bool) -> str | None:
-    """Return why this import is not allowed, or None."""
+    """Return a sentence that says why this import is not allowed, or None if it is."""
     if in_test and not covers("ci", module):
         return f"nobody imports ci, yet {module} does" if part_of(imported) == "ci" else None
     if ".tests" in imported and not in_test:

@@ -1,4 +1,5 @@
-"""Nothing of the machine a file was written on: no absolute private paths, no package index.
+"""Forbid traces of the machine on which a file was written: absolute private paths and package
+index hosts.
 
 The patterns are spelled so that this file does not match itself.
 """
@@ -21,7 +22,7 @@ INDEX_OPTION = re.compile(r"\s*(?:-i|--index-url|--extra-index-url|-f|--find-lin
 
 
 def leak_violations(root: Path) -> list[str]:
-    """Return a sentence for every line that names a place which only the author has."""
+    """Return a sentence for every line that names a private path or a package index."""
     sentences = []
     for path in project_files(root):
         name = path.relative_to(root)

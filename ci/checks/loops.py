@@ -1,6 +1,7 @@
-"""A conformance case that compares inside a loop over an answer's rows says that there are some.
+"""Require a conformance case that compares inside a loop over an answer's rows to demand at least
+one row.
 
-A loop over an empty list compares nothing and passes: `for row in each(answer.topics):` fails then.
+A loop over an empty list compares nothing and passes; `for row in each(answer.topics):` fails then.
 """
 
 import ast
@@ -13,7 +14,7 @@ COMPARES = "expect"
 
 
 def loop_violations(root: Path) -> list[str]:
-    """Return a sentence for every loop in a case that may run over no rows and so compare
+    """Return a sentence for every loop in a case that may run zero times and then compare
     nothing."""
     found: list[str] = []
     for path in python_files(root):
@@ -55,8 +56,8 @@ def _compares(body: list[ast.stmt]) -> bool:
 
 
 def _are_of_an_answer(rows: ast.expr) -> bool:
-    """Return whether the expression is `answer.topics`, alone, sliced, or gone through by a
-    comprehension."""
+    """Return whether the loop's expression takes rows from an answer, such as `answer.topics`, a
+    slice of it, or a comprehension over it."""
     if isinstance(rows, ast.Subscript):
         return _are_of_an_answer(rows.value)
     if isinstance(rows, (ast.ListComp, ast.GeneratorExp)):

@@ -1,4 +1,4 @@
-"""The root of a package, and each room of the reference, has at most ten loose files."""
+"""Limit the root of each package, and each subpackage of the reference, to ten files."""
 
 from collections import Counter
 from pathlib import Path
@@ -17,7 +17,7 @@ OVER = {"linearizability": 41}
 
 
 def loose_file_violations(root: Path) -> list[str]:
-    """Return a sentence for every root with too many loose files."""
+    """Return a sentence for every counted folder with too many files."""
     paths = [path.relative_to(root) for path in python_files(root)]
     roots = Counter(
         path.parent.as_posix() for path in paths if is_root(path) and path.name not in NO_MODULES
@@ -31,7 +31,7 @@ def loose_file_violations(root: Path) -> list[str]:
 
 
 def is_root(path: Path) -> bool:
-    """Return whether the file lies at the root of a package, or in a room that is counted."""
+    """Return whether the file lies directly in a folder whose files are counted."""
     folder = path.parent
     is_room = folder.parts[0] == DIVIDED and "tests" not in folder.parts
     return folder.as_posix() not in REGISTRIES and (folder.as_posix() in PACKAGES or is_room)

@@ -1,4 +1,5 @@
-"""Functions that take few values: what belongs together travels as one."""
+"""Limit the number of parameters of public functions: values that belong together are passed as one
+object."""
 
 import ast
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, Function]]:
-    """Yield the functions and methods of a body that others may call, with their names."""
+    """Yield (qualified name, node) for each public function and method in a body."""
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from public_functions(node.body, f"{node.name}.")
@@ -49,15 +50,15 @@ def public_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[s
 
 
 def parameters_of(function: Function) -> int:
-    """Return how many values its callers give."""
+    """Return how many parameters a caller may pass."""
     arguments = function.args
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
 def parameter_violations(root: Path) -> list[str]:
-    """Return a sentence for every public function that takes more values than it may, and for every
-    exception that allows more than is taken."""
+    """Return a sentence for every public function with too many parameters, and for every exception
+    in the list that is larger than needed."""
     sentences = []
     most: dict[str, int] = {}
     for path in python_files(root):

@@ -26,7 +26,7 @@ UNUSUAL = re.compile(r"\b(?:anew|the same goes|what is none)\b", re.IGNORECASE)
 
 
 def prose_violations(root: Path) -> list[str]:
-    """Return a sentence for every docstring that its reader would have to decipher."""
+    """Return a sentence for every docstring that breaks one of these rules."""
     return [
         f"{path.relative_to(root)}:{node.body[0].lineno}: {problem}"
         for path in python_files(root)
@@ -37,7 +37,7 @@ def prose_violations(root: Path) -> list[str]:
 
 
 def problems_of(node: Documented, text: str) -> Iterator[str]:
-    """Yield what is wrong with the docstring of this node."""
+    """Yield each problem in the docstring of this node, in words."""
     opening = HEADLESS.match(text) or (is_called(node) and CLAUSE.match(text))
     if opening:
         yield f"begins with {opening.group()!r}: begin with a verb (Return, Raise), or name it"
@@ -48,7 +48,8 @@ def problems_of(node: Documented, text: str) -> Iterator[str]:
 
 
 def is_called(node: Documented) -> bool:
-    """Return whether it is a function that does something, not a property, a test or a case."""
+    """Return whether the node is a plain function or method: not a property, a test or a
+    conformance case."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     decorators = [ast.unparse(decorator) for decorator in node.decorator_list]

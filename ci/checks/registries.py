@@ -1,7 +1,7 @@
-"""Every file of a registry's folder stands in the folder's table: nothing is found by magic.
+"""Require every module of a registry folder to appear in the table in that folder's `__init__.py`.
 
-The table is any assignment to a capital name in the folder's __init__.py, such as
-`NEMESES = {n.name: n for n in (KillLeader, DiskStall)}`.
+The table is any assignment to an upper-case name, such as `NEMESES = {n.name: n for n in
+(KillLeader, DiskStall)}`.
 """
 
 import ast
@@ -23,7 +23,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
 
 
 def registered_modules(init: Path) -> set[str]:
-    """Return the sibling modules of which at least one name stands in a table."""
+    """Return the sibling modules from which at least one name appears in a table."""
     tree = parsed(init)
     origin: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -43,7 +43,7 @@ def registered_modules(init: Path) -> set[str]:
 
 
 def registry_violations(root: Path) -> list[str]:
-    """Return a sentence for every file that its folder's table forgot."""
+    """Return a sentence for every module that is missing from its folder's table."""
     files = project_files(root)
     sentences = []
     for folder, helpers in REGISTRIES.items():

@@ -1,7 +1,9 @@
-"""Each rule of the broker decides something, and a planted bug breaks it.
+"""Require that each rule of the reference broker decides something, and that a planted bug
+overrides it.
 
-A rule that reads none of its arguments, or returns its only one, is a switch in correct code: only
-a bug takes the branch that asks it. A step of the algorithm that the rules supply is replaced.
+A rule that reads none of its arguments, or always returns the same value, is a switch in correct
+code: only a bug would take the other branch. Where a bug must change a step of the algorithm, the
+rules supply that step as a function, and the bug replaces it.
 """
 
 import ast
@@ -19,7 +21,7 @@ Methods = dict[str, tuple[str, ast.FunctionDef]]
 
 def rule_violations(root: Path) -> list[str]:
     """Return a sentence for every rule that decides nothing or has no bug, and for every bug that
-    overrides what is no rule."""
+    overrides something other than a rule."""
     chapters = [node for path in files_of(root, RULES) for node in classes(path)]
     rules = methods(chapters, RULES)
     planted = methods(list(broken_rules(root)), BUGS)
@@ -46,13 +48,13 @@ def rule_violations(root: Path) -> list[str]:
 
 
 def files_of(root: Path, folder: str) -> list[Path]:
-    """Return the Python files that lie in the folder itself."""
+    """Return the Python files directly in the folder."""
     paths = project_files(root)
     return [path for path in paths if path.parent == root / folder and path.suffix == ".py"]
 
 
 def classes(path: Path) -> list[tuple[str, ast.ClassDef]]:
-    """Return (file name, class) for each class at the top of a file."""
+    """Return (file name, class) for each top-level class of a file."""
     return [(path.name, node) for node in parsed(path).body if isinstance(node, ast.ClassDef)]
 
 
@@ -67,7 +69,8 @@ def methods(found: list[tuple[str, ast.ClassDef]], folder: str) -> Methods:
 
 
 def broken_rules(root: Path) -> Iterator[tuple[str, ast.ClassDef]]:
-    """Yield the classes of the folder of bugs that are Rules, directly or through another bug."""
+    """Yield (file name, class) for each planted bug: the subclasses of Rules, direct or through
+    another bug."""
     known, left = {BASE}, [each for path in files_of(root, BUGS) for each in classes(path)]
     while found := [each for each in left if known & {ast.unparse(b) for b in each[1].bases}]:
         yield from found
@@ -76,7 +79,7 @@ def broken_rules(root: Path) -> Iterator[tuple[str, ast.ClassDef]]:
 
 
 def excused_rules(root: Path) -> set[str]:
-    """Return the names of rules that have a reason why no bug overrides them."""
+    """Return the names of rules for which a reason is recorded why no bug overrides them."""
     rows = [
         node.value
         for node in parsed(root / BUGS / "bug.py").body
@@ -87,7 +90,8 @@ def excused_rules(root: Path) -> set[str]:
 
 
 def decides_nothing(node: ast.FunctionDef) -> bool:
-    """Return whether the outcome is the same whatever the arguments are, or is the only one."""
+    """Return whether a function's result does not depend on its arguments or can have only one
+    value."""
     given = [arg.arg for arg in (*node.args.args[1:], *node.args.kwonlyargs)]
     body = node.body[1:] if ast.get_docstring(node) else node.body
     if len(given) == 1 and [ast.unparse(part) for part in body] == [f"return {given[0]}"]:

@@ -1,4 +1,4 @@
-"""Functions and files that fit a head: 50 and 400 lines are the aim, 70 and 600 the limit."""
+"""Limit the lines of functions (aim 50, limit 70) and files (aim 400, limit 600)."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ FILE_LINES_AIM, FILE_LINES_MAX = 400, 600
 
 
 def measured(root: Path) -> Iterator[tuple[str, str, int]]:
-    """Yield (where, kind, lines) of every function and file."""
+    """Yield (location, kind, number of lines) of every function and file."""
     for path in python_files(root):
         name = path.relative_to(root)
         yield f"{name}", "file", len(path.read_text().splitlines())
@@ -32,7 +32,8 @@ def size_violations(root: Path) -> list[str]:
 
 
 def size_advice(root: Path) -> list[str]:
-    """Return what is above the aim but within the limit, which is printed, not refused."""
+    """Return a sentence for everything above the aim but within the limit; these are printed, not
+    refused."""
     aims = {"file": FILE_LINES_AIM, "function": FUNCTION_LINES_AIM}
     limits = {"file": FILE_LINES_MAX, "function": FUNCTION_LINES_MAX}
     return [

@@ -1,4 +1,4 @@
-"""The files of the project: those that git tracks or would track, or without git all files."""
+"""List the files of the project: those that git tracks or would track, or without git all files."""
 
 import ast
 import subprocess
@@ -33,8 +33,8 @@ def python_files(root: Path) -> list[Path]:
 
 
 def parsed(path: Path) -> ast.Module:
-    """Return a file's tree, or an empty one if it does not parse, which the linter reports
-    better."""
+    """Return a file's syntax tree, or an empty one if it does not parse; the linter reports that
+    error."""
     try:
         return ast.parse(path.read_text(), str(path))
     except SyntaxError:

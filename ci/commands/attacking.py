@@ -34,7 +34,7 @@ chaos_app = typer.Typer(help="Attack a target and judge the history that its cli
 
 @dataclass(frozen=True)
 class ScenarioOptions:
-    """The options that say which run is made."""
+    """The command-line options that describe a run."""
 
     workload: Annotated[
         str, typer.Option(help="The workload of the clients (touchstone chaos list).")
@@ -62,7 +62,7 @@ class ScenarioOptions:
     config_file: ConfigFileOption = None
 
     def scenario(self) -> Scenario:
-        """Return the run that the options say. Raise UsageError."""
+        """Return the scenario that the options describe. Raise UsageError if they are wrong."""
         if self.network not in ("proxy", "netns"):
             raise UsageError(f"--network {self.network}: say proxy or netns")
         check_above_zero(nodes=self.nodes, seconds=self.seconds, rate=self.rate)

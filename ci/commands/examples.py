@@ -1,4 +1,4 @@
-"""Examples that `--help` of each command ends with. A test parses every one."""
+"""The examples that the `--help` of each command ends with. A test parses every one."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 
 def epilog(command: str) -> str | None:
-    """Return the end of a command's help. A blank line keeps typer from joining two lines."""
+    """Return the examples that end a command's help, or None. A blank line keeps typer from joining
+    two lines."""
     examples = EXAMPLES.get(command)
     return "\n\n".join(("Examples:", *examples)) if examples else None

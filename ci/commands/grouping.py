@@ -1,4 +1,4 @@
-"""Let a command take its options as a few values, each of which is a dataclass of options."""
+"""Let a command declare its options as fields of a few dataclasses."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command as typer must see it: with the fields of a dataclass in place of each
-    parameter that has a dataclass for a type."""
+    """Return the command with the signature that typer needs: each parameter whose type is a
+    dataclass is replaced by the fields of that dataclass."""
     types: dict[str, Any] = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
 

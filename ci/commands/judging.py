@@ -107,7 +107,7 @@ def ui(
 
 def _self_test(path: Path | None, seeds: range) -> int:
     """Return exit status 0 if there was no false alarm and every planted anomaly was caught, 1 if
-    not, 3 if no history had room for some anomaly."""
+    not, 3 if an anomaly could not be planted in any history."""
     from linearizability.self_test.runner import run_self_test
     from linearizability.verdict import EXIT_STATUS
 
@@ -120,8 +120,8 @@ def _self_test(path: Path | None, seeds: range) -> int:
 
 
 def _fuzz(path: Path | None, seeds: range) -> int:
-    """Return exit status 0 if each file was refused in a sentence or judged whole, 1 if not, 3 if
-    nothing was refused or nothing judged."""
+    """Return exit status 0 if each file was either refused with a sentence or judged completely, 1
+    if not, 3 if no file was refused or none was judged."""
     from linearizability.fuzz.runner import run_fuzz
     from linearizability.verdict import EXIT_STATUS
 
@@ -136,8 +136,8 @@ def _fuzz(path: Path | None, seeds: range) -> int:
 def _seeds_done(
     seeds: int, clock: Callable[[], float] = time.monotonic, what: str = "self-test"
 ) -> Callable[[int], None]:
-    """Return what says how many seeds are done: on a terminal in one line, else in one line for
-    each twentieth of them, a minute at least."""
+    """Return a function that prints how many seeds are done: on a terminal by updating one line,
+    else by a new line for each twentieth of them, at least a minute apart."""
     told, told_at = 0, clock()
 
     def say(done: int) -> None:

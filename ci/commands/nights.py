@@ -103,7 +103,8 @@ def findings(
 
 
 def targets_named(*words: list[str] | None) -> tuple[str, ...]:
-    """Return the named targets, by default ours. Raise UsageError for words without a name."""
+    """Return the named targets, or the default ones if none is named. Raise UsageError if the words
+    contain no name."""
     from ci.nightly import targets_of
 
     given = [word for each in words for word in each or ()]

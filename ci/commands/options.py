@@ -61,8 +61,8 @@ SPARK_MASTERS = ("local", "spark://", "sc://")
 
 
 def chosen_target(target: str | None, cluster: Path | None) -> str:
-    """Return the one target that the options name, or the touchstone.toml of the working folder or
-    of one above it. Raise UsageError."""
+    """Return the one target that the options name, or else the touchstone.toml in the working
+    directory or its nearest parent. Raise UsageError if there is none or more than one."""
     from chaos.targets.foreign.target import SUFFIX, USUAL_FILE, usual_file
 
     if target and cluster:
@@ -95,7 +95,8 @@ def pairs(config: list[str] | None) -> dict[str, str]:
 
 
 def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
-    """Return the file's settings, overridden by those of --config. Raise UsageError."""
+    """Return the settings in the file, overridden by those of --config. Raise UsageError if one is
+    malformed."""
     from reference_impl.core.configs.keys import BadConfig
     from reference_impl.host import properties
 
@@ -107,7 +108,8 @@ def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
 
 
 def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
-    """Return the words that give the settings again, if a file has some of them."""
+    """Return the command-line words that give the same settings again, if a file contributed to
+    them."""
     if file is None:
         return ()
     pairs_typed = [word for pair in config or [] for word in ("--config", pair)]
@@ -115,14 +117,16 @@ def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
 
 
 def check_above_zero(**options: float | None) -> None:
-    """Raise UsageError naming an option that is not a number above zero; None was not given."""
+    """Raise UsageError, which names the option, if a given number is not above zero. None means
+    that the option was not given."""
     for name, value in options.items():
         if value is not None and not 0 < value < math.inf:
             raise UsageError(f"--{name.replace('_', '-')} {value:g}: say a number above zero")
 
 
 def check_judges(engine: str, spark_master: str | None = None) -> None:
-    """Raise UsageError for unknown judges, before an attack is made."""
+    """Raise UsageError for an unknown engine or a wrong Spark master; call this before an
+    attack."""
     from linearizability.judging import ENGINES
 
     if engine not in ENGINES:
@@ -138,8 +142,8 @@ def check_judges(engine: str, spark_master: str | None = None) -> None:
 
 
 def check_directory(option: str, path: Path) -> None:
-    """Raise UsageError if a file stands where a directory is needed, or nothing can be written
-    there, before hours of runs."""
+    """Raise UsageError if the path is a file, or a directory that cannot be written; call this
+    before long runs."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{option} {path}: a file is there, not a directory; name another")
     nearest = next(each for each in (path, *path.absolute().parents) if each.exists())

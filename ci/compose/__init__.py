@@ -1,1 +1,1 @@
-"""docker-compose.yml shown to work: brought up, seen healthy, attacked, taken down again."""
+"""Prove that docker-compose.yml works: start it, wait until it is healthy, attack it, stop it."""

@@ -1,6 +1,8 @@
-"""`python -m ci.compose`: docker-compose.yml up, healthy, attacked by `touchstone chaos run`, down.
+"""Start docker-compose.yml, wait until it is healthy, attack it with `touchstone chaos run`, and
+stop it: `python -m ci.compose`.
 
-With the Docker daemon that DOCKER_HOST names, or the usual one. Exit status: that of the attack.
+It uses the Docker daemon that DOCKER_HOST names, or the default one. The exit status is that of the
+attack.
 """
 
 from __future__ import annotations
@@ -41,14 +43,14 @@ ADDRESSES = tuple(("127.0.0.1", port) for port in (19092, 19093, 19094, 29092, 2
 
 
 def compose_command() -> list[str]:
-    """Return the words that call Compose here. Raise UsageError."""
+    """Return the command words that run Docker Compose here. Raise UsageError if there is none."""
     if (words := compose.found()) is None:
         raise UsageError("compose: there is no `docker compose`; install Docker Compose")
     return words.split()
 
 
 def perform(command: Sequence[str], *verb: str) -> None:
-    """Run one verb of Compose on our project. Raise UsageError."""
+    """Run a Compose command on the project of this proof. Raise UsageError if it fails."""
     whole = [*command, "-f", str(FILE), "-p", PROJECT, *verb]
     done = subprocess.run(
         whole,
@@ -64,7 +66,8 @@ def perform(command: Sequence[str], *verb: str) -> None:
 
 
 def stand_ins(client: Any) -> dict[str, str]:
-    """Return the environment for images that are stand-ins: no digest."""
+    """Return the environment that makes Compose use locally built stand-in images, which have no
+    digest."""
     import docker.errors
 
     found: dict[str, str] = {}
@@ -75,7 +78,7 @@ def stand_ins(client: Any) -> dict[str, str]:
 
 
 def healths(client: Any) -> Mapping[str, str]:
-    """Return service -> its health, or its state where nobody asks for its health."""
+    """Return service -> its health, or its state if it has no health check."""
     label = "com.docker.compose"
     with asking("list the services"):
         found = client.containers.list(all=True, filters={"label": f"{label}.project={PROJECT}"})
@@ -87,7 +90,8 @@ def healths(client: Any) -> Mapping[str, str]:
 
 
 def wait_healthy(client: Any) -> Mapping[str, str]:
-    """Wait until every service is healthy, and a Kafka answers at every address."""
+    """Wait until every service is healthy and a broker answers at every address; return service ->
+    health. Raise UsageError after the time limit."""
     deadline = time.monotonic() + HEALTHY_TIMEOUT_S
     while True:
         seen = healths(client)
@@ -105,8 +109,8 @@ def wait_healthy(client: Any) -> Mapping[str, str]:
 
 
 def describe() -> Path:
-    """Describe the cluster as a target: as users have it, but for the project. It stays under one
-    name, so that a run's own words on how to repeat it hold."""
+    """Write the target file that describes this cluster and return its path. The path does not
+    change, so that the command that a run prints for repeating it works."""
     described = CLUSTER.read_text("utf-8").replace(
         'file = "../../docker-compose.yml"',
         f'file = {json.dumps(str(FILE))}\nproject = "{PROJECT}"',
@@ -117,7 +121,7 @@ def describe() -> Path:
 
 
 def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
-    """Attack the composition as a user does; return the exit status."""
+    """Attack the cluster as a user would; return the exit status."""
     target = os.path.relpath(describe(), places.ROOT)
     arguments = [
         "chaos",
@@ -142,7 +146,8 @@ def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
 
 
 def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
-    """Start the composition, attack it once it is healthy, and stop it in any case."""
+    """Start the cluster, attack it once it is healthy, and stop it in any case. Return the attack's
+    exit status."""
     import docker
 
     command = compose_command()

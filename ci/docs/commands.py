@@ -1,7 +1,9 @@
-"""The commands in the documents: each can be parsed, and each block of a guide says who runs it.
+"""Check the commands in the documents: each must parse, and each block of a guide must say whether
+a test runs it.
 
-`<!-- run -->` above a block: a test types it. `<!-- run nightly: exit status 1 -->`: the long tests
-do, and so it must end. `<!-- not run: why -->`: its options are checked and nothing is started.
+`<!-- run -->` above a block: a test runs it. `<!-- run nightly: exit status 1 -->`: the long tests
+run it and expect this exit status. `<!-- not run: why -->`: its options are parsed, but nothing is
+started.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ PROGRAM = "touchstone"
 
 @dataclass(frozen=True)
 class Block:
-    """The commands of one block. mark: who runs it; "" if the document does not say."""
+    """The commands of one block of code. mark: the mark above it, or "" if the document has
+    none."""
 
     source: str
     line: int
@@ -52,19 +55,19 @@ class Block:
 
     @property
     def exit_status(self) -> int:
-        """Return the status in which its last command must end."""
+        """Return the expected exit status of its last command."""
         found = STATUS.search(self.mark)
         return int(found[1]) if found else 0
 
 
 def documents() -> list[Path]:
-    """Return every document that a reader may copy a command from."""
+    """Return every document from which a reader may copy a command."""
     inside = [places.ROOT / f"{folder}/README.md" for folder in ("chaos", "conformance")]
     return [places.ROOT / "README.md", *inside, *sorted(DOCS.rglob("*.md"))]
 
 
 def blocks(file: Path) -> Iterator[Block]:
-    """Yield each block of a document that has a command of ours."""
+    """Yield each block of a document that contains a `touchstone` command."""
     text = file.read_text(encoding="utf-8")
     for found in BLOCK.finditer(text):
         if found["kind"] in ("", "sh", "bash", "console"):
@@ -79,7 +82,7 @@ def blocks(file: Path) -> Iterator[Block]:
 
 
 def every_command(file: Path) -> Iterator[str]:
-    """Yield each command of ours in a document, those in the text included."""
+    """Yield each `touchstone` command in a document, including those in running text."""
     for block in blocks(file):
         yield from (line for line in block.commands if line.startswith(PROGRAM))
     text = re.sub(
@@ -89,7 +92,8 @@ def every_command(file: Path) -> Iterator[str]:
 
 
 def problem_of(command: str) -> str:
-    """Return what the command line would say against a command, or nothing. It is not run."""
+    """Return the error message with which the command line would refuse a command, or "". The
+    command is not run."""
     line = command.partition(" | ")[0].partition(";")[0].replace("[--", "--").replace("]", "")
     try:
         words = [word for word in shlex.split(line)[1:] if word not in ("…", "...")]

@@ -1,4 +1,4 @@
-"""The pages of the reference, written from the code: commands, files, checkers, cases, faults."""
+"""Write the reference pages of the site from the code: commands, files, checkers, cases, faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITTEN = "*Written from the code; `python -m ci.docs` writes it again.*\n"
 
 
 def pages() -> dict[str, str]:
-    """Return path in the site -> Markdown."""
+    """Return path in the site -> Markdown of the page."""
     return {
         "reference/commands.md": commands(),
         "reference/cluster.md": cluster_file(),
@@ -39,7 +39,7 @@ def pages() -> dict[str, str]:
 
 
 def commands() -> str:
-    """Return every command with its options."""
+    """Return the page of all commands and their options."""
     root = get_command(app)
     parts = [
         "# Commands",
@@ -56,7 +56,7 @@ def commands() -> str:
 
 
 def _walked(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each command that a person can type."""
+    """Yield (full name, command) for each command that a user can type."""
     if isinstance(command, TyperGroup):
         if command.invoke_without_command:
             yield name, command
@@ -67,7 +67,7 @@ def _walked(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _options(command: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield the words of each option or argument, its meaning and its default."""
+    """Yield (words, meaning, default) of each option or argument of a command."""
     for each in command.params:
         kind = each.metavar or str(each.name).upper()
         if isinstance(each, TyperOption):
@@ -83,7 +83,7 @@ def _options(command: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def cluster_file() -> str:
-    """Return the keys of touchstone.toml."""
+    """Return the page of the keys of touchstone.toml."""
     node = ((f"`{key}`", kind.__name__) for key, kind in NODE_KEYS.items())
     undone = (
         (f"`{key}`", f"`{undo}`", ", ".join(f"`{word}`" for word in needed))
@@ -106,7 +106,7 @@ def cluster_file() -> str:
 
 
 def files() -> str:
-    """Return what stands in the files of a run directory."""
+    """Return the page that describes the files of a run directory."""
     columns = ((f"`{name}`", f"`{kind}`", meaning) for name, (kind, meaning) in COLUMNS.items())
     return "\n\n".join(
         (
@@ -134,7 +134,7 @@ def _record(kind: type[Any], *, with_name: bool = True) -> str:
 
 
 def checkers() -> str:
-    """Return every checker with its rule."""
+    """Return the page of all checkers with their guarantees."""
     parts = [
         "# Checkers",
         WRITTEN,
@@ -147,7 +147,8 @@ def checkers() -> str:
 
 
 def faults() -> str:
-    """Return every fault, and which workload, nemesis and target go together."""
+    """Return the page of all faults, and of the combinations of workload, nemesis and target that
+    can run."""
     rows = ((f"`{name}`", _doc(fault).replace("\n", " ")) for name, fault in FAULTS.items())
     return "\n\n".join(
         (
@@ -164,7 +165,7 @@ def _doc(thing: type[Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a docstring as Markdown: `<` and `*` are meant as they stand."""
+    """Return a docstring as Markdown in which `<` and `*` are literal."""
     return re.sub(r"([<*])", r"\\\1", inspect.cleandoc(text))
 
 

@@ -1,7 +1,7 @@
-"""The sources of the site, put together: docs/, the READMEs of the packages, and the reference.
+"""Assemble the sources of the site: docs/, the READMEs of the packages, and the reference pages.
 
-A link that leads to a page of the site is bent to where that page stands there; a link to any other
-file of the project becomes its name, since a reader of the site has no checkout.
+A link to a page of the site is rewritten to that page's place there. A link to any other file of
+the project becomes plain text, since a reader of the site has no checkout.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ELSEWHERE = ("http://", "https://", "mailto:")
 
 
 def sources() -> dict[str, str]:
-    """Return file of the project -> its page in the site, for every Markdown page."""
+    """Return file of the project -> its page in the site, for every Markdown file."""
     found = {}
     for file in sorted(DOCS.rglob("*.md")):
         path = file.relative_to(DOCS)
@@ -58,7 +58,8 @@ def stage(out: Path) -> None:
 
 
 def bent(text: str, source: str, page: str, where: dict[str, str]) -> str:
-    """Return a page with its links as they lead inside the site; examples stay as they are."""
+    """Return a page with its links rewritten for the site; links in code examples are not
+    changed."""
 
     def turned(found: re.Match[str]) -> str:
         is_picture, words, link = found.groups()
@@ -82,7 +83,7 @@ def bent(text: str, source: str, page: str, where: dict[str, str]) -> str:
 
 
 def dead_links() -> Iterator[str]:
-    """Yield a sentence for each link of the documents that leads nowhere, anchors included."""
+    """Yield a sentence for each link in the documents whose target, or anchor, does not exist."""
     generated = pages()
     known = {page: _anchors(text) for page, text in generated.items()}
     for source in ("README.md", *sources()):
@@ -107,7 +108,7 @@ def dead_links() -> Iterator[str]:
 
 
 def _anchors(text: str) -> set[str]:
-    """Return the anchors of a page's headings, as MkDocs makes them."""
+    """Return the anchors of a page's headings, as MkDocs generates them."""
     found = set()
     for heading in HEADING.findall(FENCE.sub("", text)):
         plain = re.sub(r"[^\w\s-]", "", LINK.sub(r"\2", heading).replace("`", "")).strip().lower()

@@ -1,6 +1,6 @@
-"""`touchstone findings RUNS…`: what runs have shown about claims, as one page with pictures. It
-only uses run directories: each finding has its scenario, seed, verdict, counts, picture and the
-command that makes the run again."""
+"""Write one page with pictures on what runs have shown about published claims: `touchstone findings
+RUNS…`. It reads run directories only. Each finding shows its scenario, seed, verdict, counts,
+picture, and the command that repeats the run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ a millisecond would acknowledge what no node without power could.
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, and the run that speaks of it."""
+    """A published claim, and the run that supports or contradicts it."""
 
     claim: Claim
     run: Path
@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def meaning(self) -> str:
-        """The meaning of the outcome for the claim."""
+        """What the outcome means for the claim."""
         if self.noted or (self.effects.lost and not self.claim.broken_by):
             return self.claim.lost
         if self.validity == Validity.VALID.value:
@@ -58,21 +58,22 @@ class Finding:
 
     @property
     def noted(self) -> tuple[str, ...]:
-        """The notes of the run that contradict the claim."""
+        """The notes of a run that contradicts the claim."""
         broken_by = self.claim.broken_by
         notes = map(str, self.facts.get("notes") or ())
         return tuple(note for note in notes if broken_by and broken_by in note)
 
     @property
     def slug(self) -> str:
-        """The name of its picture."""
+        """The file name of its picture, without the extension."""
         words = [self.facts["target"], self.claim.id, self.claim.nemesis, self.claim.workload]
         words += [value for pair in sorted(self.claim.config.items()) for value in pair]
         return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
 
 
 def run_directories(paths: Sequence[Path]) -> list[Path]:
-    """Return the run directories named, or directly below what is named. Raise UsageError."""
+    """Return the given run directories and those directly below the given folders. Raise UsageError
+    if there is none."""
     found: list[Path] = []
     for path in paths:
         here = [path] if (path / RUN_JSON).is_file() else sorted(path.glob(f"*/{RUN_JSON}"))
@@ -83,8 +84,8 @@ def run_directories(paths: Sequence[Path]) -> list[Path]:
 
 
 def findings_of(paths: Sequence[Path]) -> list[Finding]:
-    """Return the findings of runs, in the order of the claims; of several runs of one claim the
-    last."""
+    """Return the findings of runs, in the order of the claims. If several runs concern one claim,
+    the last counts."""
     newest: dict[tuple[int, str], Finding] = {}
     for run in sorted(run_directories(paths), key=lambda path: path.name):
         finding = _finding(run)
@@ -95,7 +96,7 @@ def findings_of(paths: Sequence[Path]) -> list[Finding]:
 
 def _finding(run: Path) -> Finding | None:
     """Return the run's finding, or None if the run concerns no claim, was not judged, or cannot
-    tell."""
+    decide it."""
     try:
         facts = run_directory.read(run)
     except RunDirectoryError:
@@ -111,7 +112,8 @@ def _finding(run: Path) -> Finding | None:
 
 
 def write_findings(paths: Sequence[Path], out: Path) -> list[Finding]:
-    """Write the page to `out` and its pictures beside it, in a folder of the same name."""
+    """Write the page to `out`, and its pictures into a folder of the same name beside it; return
+    the findings."""
     findings = findings_of(paths)
     if not findings:
         raise UsageError(

@@ -13,7 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim. lost, kept: what it means that acknowledged records are gone, or all there."""
+    """A published claim. lost: what it means if acknowledged records are lost; kept: what it means
+    if none is."""
 
     id: str
     title: str

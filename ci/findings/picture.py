@@ -1,4 +1,4 @@
-"""The picture of a finding: acknowledged records second by second, those that are gone in red."""
+"""Draw a finding: acknowledged records per second, with lost ones in red."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ text { font: 12px system-ui, sans-serif; fill: #59636e } .ground { fill: #fff }
 
 
 def draw(run: Path, out: Path) -> Path:
-    """Write the picture of a run to `out`."""
+    """Draw the picture of a run and write it to `out`."""
     recorded = load(run)
     seconds = per_second(recorded)
     end_s = float(seconds["second"].max() or 0) + 1 if seconds.height else 1.0  # type: ignore[arg-type]

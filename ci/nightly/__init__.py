@@ -1,10 +1,9 @@
-"""`touchstone nightly`: canaries, regressions and the matrix, until the time is up.
+"""`touchstone nightly`: canaries, regressions and the matrix of scenarios, until the time is up.
 
-Every run is made by a process of its own (ci.nightly.attacker), several at once with --jobs, and
-judged by Spark (where Java is found) in one process with one session. Its history is
-kept by date and target; nightly.json says how each scenario ended, and the trend report shows
-every scenario over the nights. A night is red if a verdict differs
-from the scenario's expected one.
+Every run is a separate process (ci.nightly.attacker), several at once with --jobs. All of them are
+judged by Spark (where Java is found) in one process with one session. Each history is stored by
+date and target; nightly.json says how each scenario ended, and the trend report shows every
+scenario in each night. A night fails if a verdict differs from the one that the scenario expects.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ KEEP_GIB = 20.0
 
 
 def targets_of(words: Sequence[str]) -> tuple[str, ...]:
-    """Return ["apache:4.3.1,reference", "kfake"] as all three, or both of ours if none is named."""
+    """Return ["apache:4.3.1,reference", "kfake"] as a tuple of three targets, or both default
+    targets if none is given."""
     named = [name for word in words for name in word.split(",") if name]
     return tuple(dict.fromkeys(named)) or TARGETS
 
@@ -42,7 +42,8 @@ def run_nightly(
 def plan_text(
     minutes: float, targets: Sequence[str], seed: int, seconds: float | None = None, jobs: int = 1
 ) -> str:
-    """Return what `run_nightly` would begin in that time, without running it."""
+    """Return, as text, the scenarios that `run_nightly` would start in that time, without running
+    them."""
     check_targets(targets)
     plan = Plan(tuple(targets), seed, seconds)
     rest_s = minutes * 60

@@ -1,8 +1,8 @@
-"""Choose the scenario that is begun next when several run at once.
+"""Choose the scenario to start next when several run at once.
 
-A cluster of Apache Kafka is three JVMs: one alone keeps two cores busy while it starts, and two
-that start together would each be late (ci/workflows/README.md has the measurement). So of those
-one at a time, whatever `jobs` is; reference brokers take the places beside it.
+A cluster of Apache Kafka consists of three JVMs. One such cluster keeps two cores busy while it
+starts, and two that start together would both be late (measured in ci/workflows/README.md). So only
+one runs at a time, whatever `jobs` is; reference brokers use the other places.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ LOOK_AHEAD = 1_000
 
 
 class Agenda:
-    """Scenarios in order, except that one which must wait for its place is overtaken.
+    """The queue of scenarios. A scenario that must wait for a free place is overtaken by those that
+    need not.
 
     Its methods may be called from several threads.
     """
@@ -36,7 +37,8 @@ class Agenda:
         self._closed = False
 
     def choose(self) -> Expectation | None:
-        """Choose the next one that may begin now, or None if all must wait or none are left."""
+        """Return the next scenario that may start now, or None if all of them must wait or none is
+        left."""
         with self._changed:
             for place, one in enumerate(self._in_order()):
                 if is_cheap(one) or not self._large:
@@ -52,21 +54,22 @@ class Agenda:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Begin nothing any more."""
+        """Start no further scenario."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until a place was freed, at most so long. Return False if nothing is left to
-        begin."""
+        """Wait until a place becomes free, but at most `seconds`. Return False if no scenario is
+        left to start."""
         with self._changed:
             if not self._closed and self._large:
                 self._changed.wait(seconds)
             return not self._closed and not (self._exhausted and not self._waiting)
 
     def _in_order(self) -> Iterator[Expectation]:
-        """Yield those that wait, then those to come; each that is looked at waits from then on."""
+        """Yield the waiting scenarios, then the upcoming ones; each upcoming one that is yielded
+        becomes a waiting one."""
         yield from tuple(self._waiting)
         while len(self._waiting) < LOOK_AHEAD and not self._closed:
             one = next(self._coming, None)
@@ -78,7 +81,7 @@ class Agenda:
 
 
 def is_cheap(one: Expectation) -> bool:
-    """Return whether the scenario may run beside others."""
+    """Return whether the scenario may run at the same time as others."""
     return family_of(one.scenario.target) in CHEAP
 
 
@@ -88,7 +91,8 @@ def begun_within(
     jobs: int,
     cost_s: Callable[[Expectation], float],
 ) -> list[Expectation]:
-    """Return what `jobs` at once would begin in so many seconds, if each took its expected cost."""
+    """Return the scenarios that `jobs` parallel lanes would start within `seconds`, if each
+    scenario took its expected cost."""
     agenda, chosen, now = Agenda(scenarios), list[Expectation](), 0.0
     running: list[tuple[float, int, Expectation]] = []
     numbers = count()

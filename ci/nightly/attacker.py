@@ -1,7 +1,8 @@
-"""One attack, and nothing else: `python -m ci.nightly.attacker SCENARIO.json RUNS RESULT.json`.
+"""Perform one attack, without judging it: `python -m ci.nightly.attacker SCENARIO.json RUNS
+RESULT.json`.
 
-What `touchstone nightly` starts for each scenario (ci.nightly.job). It judges nothing, and ends in
-good order (nodes stopped, links and disks removed) as soon as its standard input does.
+`touchstone nightly` starts this process for each scenario (ci.nightly.job). It shuts down in good
+order (nodes stopped, links and disks removed) as soon as its standard input closes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ci import plugins
 
 
 def main(asked: str, runs: str, result: str) -> None:
-    """Run the process: make the run, and write where it is."""
+    """Make the run, and write its directory or its error to the file `result`."""
     plugins.load()
     threading.Thread(target=_end_with_input, daemon=True).start()
     told = attacked(Scenario(**json.loads(Path(asked).read_text())), Path(runs))
@@ -31,9 +32,10 @@ def main(asked: str, runs: str, result: str) -> None:
 
 
 def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
-    """Make a run. Return directory: of the run; error: why there is none to be judged, or "".
+    """Make a run. Return {"directory": its path, "error": ""}, or an error that says why there is
+    nothing to judge.
 
-    A defect of ours costs one scenario, not the night.
+    A bug of Touchstone itself fails one scenario, not the night.
     """
     try:
         made = run(scenario, runs, argv=sys.argv[1:])
@@ -50,7 +52,7 @@ def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
 
 
 def _end_with_input() -> None:
-    """Interrupt the run when our parent closes our input, or has died."""
+    """Interrupt the run when the parent process closes our standard input or dies."""
     while os.read(sys.stdin.fileno(), 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

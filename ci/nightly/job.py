@@ -1,8 +1,9 @@
-"""Run one attack in a process of its own (ci.nightly.attacker), so that nothing in it ends
-another attack, or the night.
+"""Run one attack in a separate process (ci.nightly.attacker), so that a crash there ends neither
+another attack nor the night.
 
-Its standard input is ours: it ends in good order when that does, because it is interrupted, or
-because the night itself was killed. Its output goes to a file, which outlives the reader.
+The process holds a pipe from this one as its standard input. It shuts down in good order when that
+pipe closes, even because this process was killed, or when it is interrupted. Its output goes to a
+file, which stays readable when the process has died.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Job:
 
     @classmethod
     def start(cls, scenario: Scenario, runs: Path, home: Path, own_ports: range) -> Self:
-        """Start the process. home: a directory for its files. own_ports: which no other job chooses
-        from."""
+        """Start the process. home: the directory for its files. own_ports: ports that no other job
+        uses."""
         home.mkdir(parents=True, exist_ok=True)
         asked, result, log = (home / name for name in ("scenario.json", "result.json", "job.log"))
         asked.write_text(json.dumps(asdict(scenario) | {"config": dict(scenario.config)}))
@@ -70,8 +71,8 @@ class Job:
         return cls(result, log, process)
 
     def wait(self, interrupted: threading.Event, say: Callable[[str], None]) -> None:
-        """Wait until it has ended, repeating its output. End it in good order if interrupted, or if
-        its output cannot be repeated: it never outlives this call."""
+        """Wait until the process has ended, and pass its output to `say`. Shut it down in good
+        order if `interrupted` is set or `say` raises: the process never outlives this call."""
         try:
             while self.process.poll() is None and not interrupted.is_set():
                 with suppress(subprocess.TimeoutExpired):
@@ -82,7 +83,7 @@ class Job:
         self._repeat(say)
 
     def _end(self) -> None:
-        """End it in good order, if it has not ended by itself."""
+        """Shut the process down in good order, if it has not ended by itself."""
         self._close_input()
         try:
             self.process.wait(END_TIMEOUT_S)
@@ -117,7 +118,8 @@ class Job:
                 self.process.stdin.close()
 
     def _repeat(self, say: Callable[[str], None]) -> None:
-        """Repeat whole lines of its output; an unfinished one comes with the next look."""
+        """Pass the complete lines of its output to `say`; an incomplete last line waits for the
+        next call."""
         with self.log.open("rb") as log:
             log.seek(self._said)
             whole, newline, _ = log.read().rpartition(b"\n")

@@ -1,7 +1,8 @@
-"""Run one night: scenario after scenario until the time is up, each on record as it ends.
+"""Run the scenarios of one night until the time is up, and store each result as soon as it is
+known.
 
-Each attack is a process of its own (ci.nightly.attacker), `jobs` of them at once; judges
-work one at a time here, in one session of Spark, whichever attack has just ended.
+Each attack is a separate process (ci.nightly.attacker), `jobs` of them at once. The runs are judged
+here, one at a time, in one Spark session.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Nightly:
-    """The settings of a night, and what it has come to so far."""
+    """The settings of a night, and its results so far."""
 
     minutes: float
     plan: Plan
@@ -69,8 +70,8 @@ class Nightly:
         self._interrupted = self._lanes.interrupted
 
     def perform(self) -> int:
-        """Run the whole night and return the exit status. Everything done by then is on record
-        whatever happens."""
+        """Run the whole night and return the exit status. Each result is stored as soon as it is
+        known, so that it survives a failure."""
         self._deadline = time.monotonic() + self.minutes * 60
         try:
             if "reference" in self.plan.targets:
@@ -85,7 +86,7 @@ class Nightly:
     # --- lanes ----------------------------------------------------------------------------------
 
     def _perform_in_turn(self, own_ports: range) -> None:
-        """Run scenarios until the time is up, or there are no more."""
+        """Run scenarios one after another until the time is up or none is left."""
         while not self._interrupted.is_set() and time.monotonic() < self._deadline:
             one = self._agenda.choose()
             if one is None:
@@ -98,7 +99,7 @@ class Nightly:
                 self._agenda.done(one)
 
     def _perform(self, one: Expectation, own_ports: range) -> None:
-        """Run a scenario, and repeat it if it did not end as it must, to see whether it is
+        """Run a scenario. If it does not end as expected, run it again to see whether it is
         flaky."""
         with self._writing:
             self._begun += 1
@@ -129,7 +130,8 @@ class Nightly:
     def _once(
         self, one: Expectation, before: list[Validity], own_ports: range, say: Say
     ) -> Outcome | None:
-        """Run it once, or return None if the night was interrupted meanwhile."""
+        """Run the scenario once. Return its outcome, or None if the night was interrupted
+        meanwhile."""
         began = time.monotonic()
         try:
             judged = self._attack(one.scenario, own_ports, say)
@@ -157,7 +159,8 @@ class Nightly:
         )
 
     def _attack(self, scenario: Scenario, own_ports: range, say: Say) -> Judged:
-        """Make the run in its own process; judge and draw it here, one at a time."""
+        """Make the run in a separate process, then judge it and draw its report here, one run at a
+        time."""
         home = self._jobs_home / str(own_ports.start)
         job = Job.start(scenario, self.runs, home, own_ports)
         job.wait(self._interrupted, say)
@@ -170,7 +173,7 @@ class Nightly:
 
     @property
     def _jobs_home(self) -> Path:
-        """The folder of the attacks' files while the night goes on."""
+        """The folder of the attack processes' files while the night runs."""
         return self.night.file.parent / "jobs"
 
     # --- records --------------------------------------------------------------------------------
@@ -196,7 +199,7 @@ class Nightly:
 
 
 def is_unrelated(one: Expectation, verdict: Verdict) -> bool:
-    """Return whether a run is INVALID, but not by a checker that must find it."""
+    """Return whether a run is INVALID, but none of the checkers that must find the bug says so."""
     if verdict.validity is not Validity.INVALID or not one.by:
         return False
     return not any(
@@ -219,7 +222,7 @@ def explained(verdict: Verdict) -> str:
 
 
 def summary(night: Night) -> str:
-    """Return a line for each scenario, and the command if it did not end as it must."""
+    """Return one line for each scenario, with its command if it did not end as expected."""
     lines = ["\n== summary"]
     for said, good in night.robustness.items():
         lines.append(f"{(Ending.AS_EXPECTED if good else Ending.RED).value:<16} {said}")

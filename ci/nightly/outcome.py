@@ -1,4 +1,4 @@
-"""How a scenario ended, compared with how it must end; and the result of a whole night."""
+"""Compare how a scenario ended with how it must end, and compute the result of a whole night."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linearizability.verdict import Validity
 
 
 class Ending(StrEnum):
-    """One word for the summary."""
+    """How a scenario ended compared with what is expected, in one word for the summary."""
 
     AS_EXPECTED = "as expected"
     RED = "not as expected"
@@ -24,7 +24,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A scenario of one night. verdicts: one for each time it was run; none if it could not be."""
+    """The result of one scenario in one night. verdicts: one for each time it was run; empty if it
+    could not be run."""
 
     name: str
     command: str

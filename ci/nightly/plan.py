@@ -1,5 +1,5 @@
-"""Choose the scenarios of a night, their order, and the expected cost of each. First come those of
-every night: some canaries and the regression list. Then the exploration, until the time is up. A
+"""Choose the scenarios of a night, their order, and the expected cost of each. Every night first
+runs some canaries and the regression list, and then explores the matrix until the time is up. A
 scenario that this machine cannot run is left out, and the output says so."""
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ CANARIES_A_NIGHT = 7
 
 @dataclass(frozen=True)
 class Plan:
-    """seconds: the length of every attack, where it is given."""
+    """The choice of scenarios for a night. seconds: the length of every attack, or None for each
+    scenario's own length."""
 
     targets: tuple[str, ...]
     seed: int
     seconds: float | None = None
 
     def always(self) -> list[Expectation]:
-        """Return canaries and regressions that can be run here, the targets taking turns."""
+        """Return the canaries and regressions that can run here, alternating between the
+        targets."""
         return [one for one in self._candidates() if why_not(one.scenario) is None]
 
     def left_out(self) -> list[tuple[Expectation, str]]:
-        """Return those that cannot run here, each with the reason."""
+        """Return the scenarios that cannot run here, each with the reason."""
         reasons = ((one, why_not(one.scenario)) for one in self._candidates())
         return [(one, reason) for one, reason in reasons if reason is not None]
 
     def scenarios(self) -> Iterator[Expectation]:
-        """Yield every scenario, in order. Raise UsageError if there is nothing to run at all."""
+        """Yield every scenario, in order. Raise UsageError if there is none."""
         everything = chain(self.always(), map(self._timed, exploration(self.targets, self.seed)))
         first = next(everything, None)
         if first is None:
@@ -56,7 +58,7 @@ class Plan:
         yield from everything
 
     def within(self, seconds: float, jobs: int = 1) -> list[Expectation]:
-        """Return what is expected to begin within this many seconds."""
+        """Return the scenarios that are expected to start within this many seconds."""
         return begun_within(islice(self.scenarios(), PLANNED_MAX), seconds, jobs, cost_s)
 
     def _candidates(self) -> Iterator[Expectation]:
@@ -73,7 +75,8 @@ class Plan:
 
 
 def canaries() -> list[Expectation]:
-    """Return every planted bug where it must be caught; a night in which one is missed is red."""
+    """Return one scenario for every planted bug in which a checker must catch it; a night that
+    misses one fails."""
     return [
         Expectation(
             scenario_of(name, CANARY_SECONDS, CANARY_SEED),
@@ -87,15 +90,16 @@ def canaries() -> list[Expectation]:
 
 
 def canaries_of_night(seed: int) -> list[Expectation]:
-    """Return a few canaries, so that the night is not theirs alone: the next seed takes the next
-    ones, and a few nights take all."""
+    """Return a few canaries, so that they do not fill the night. The next seed takes the next ones,
+    so that a few nights run all of them."""
     every = canaries()
     first = seed * CANARIES_A_NIGHT
     return [every[(first + number) % len(every)] for number in range(CANARIES_A_NIGHT)]
 
 
 def cost_s(one: Expectation) -> float:
-    """Return how long a scenario is expected to take in all."""
+    """Return how many seconds a scenario is expected to take, including start, recovery and
+    judging."""
     fixed = FIXED_COST_S.get(family_of(one.scenario.target), FIXED_COST_ELSEWHERE_S)
     return one.scenario.seconds + fixed
 

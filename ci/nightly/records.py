@@ -1,9 +1,10 @@
-"""The records of a night: nightly.json, the histories by date and target, and no more than asked.
+"""Store the results of nights: nightly.json, and the histories sorted by date and target, within a
+size limit.
 
 RUNS/<run>/                                       run directories, as chaos run makes them
 RUNS/nightly/nights/<utc>/nightly.json            what was run, and how it ended
-RUNS/nightly/histories/date=…/target=…/<run>.parquet   the same histories, hard links, partitioned
-RUNS/nightly/trend.html                           every scenario over the nights
+RUNS/nightly/histories/date=…/target=…/<run>.parquet   hard links to the histories, partitioned
+RUNS/nightly/trend.html                           the results of every scenario in each night
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ GIB = 1 << 30
 
 @dataclass
 class Night:
-    """One night, written after each scenario, so that an interrupted night keeps its results."""
+    """The results of one night, written to disk after each scenario, so that an interrupted night
+    keeps its results."""
 
     file: Path
     settings: Mapping[str, Any]
@@ -59,7 +61,8 @@ class Night:
 
     @classmethod
     def read(cls, file: Path) -> Night:
-        """Read a night. Raise UsageError naming the file if `write` did not write it."""
+        """Return the night that `write` stored in a file. Raise UsageError, which names the file,
+        for any other content."""
         try:
             facts = json.loads(file.read_text())
             return cls(
@@ -81,7 +84,7 @@ class Night:
 
 @dataclass(frozen=True)
 class Store:
-    """Everything of all nights below one directory of runs."""
+    """The stored nights, histories and runs below one directory of runs."""
 
     runs: Path
 
@@ -93,11 +96,12 @@ class Store:
         return self.home / "nights" / re.sub(r"[:+]", "", started) / FILE
 
     def nights(self) -> list[Night]:
-        """Return all nights on record, the oldest first."""
+        """Return all stored nights, the oldest first."""
         return [Night.read(file) for file in sorted(self.home.glob(f"nights/*/{FILE}"))]
 
     def keep_history(self, run: Path, target: str, started: str) -> Path | None:
-        """Store a copy of a run's history where Spark finds it by date and target."""
+        """Link a run's history into the folder of its date and target, where Spark reads it. Return
+        the new path, or None if the run has no history."""
         source = history_file(run)
         if not source.is_file():
             return None
@@ -112,8 +116,9 @@ class Store:
         return kept
 
     def prune(self, keep_gib: float) -> list[str]:
-        """Delete runs of nights until the rest fits, the oldest green ones first; return their
-        names. Runs that nights did not make are not counted and never touched."""
+        """Delete runs that nights have made until the rest fits into keep_gib GiB: passed runs
+        first, the oldest of them first. Return the names of the deleted runs. Other runs are
+        neither counted nor deleted."""
         kept = [run for run in self._by_worth() if run and (self.runs / run).is_dir()]
         sizes = {run: self._size(run) for run in kept}
         total, gone = sum(sizes.values()), []
@@ -128,7 +133,7 @@ class Store:
         return gone
 
     def _by_worth(self) -> Iterator[str]:
-        """Yield runs in the order in which they may be deleted."""
+        """Yield the runs in the order in which they may be deleted."""
         outcomes = [outcome for night in self.nights() for outcome in night.outcomes]
         for green in (True, False):
             for outcome in outcomes:
@@ -145,8 +150,8 @@ def _plain(target: str) -> str:
 
 
 def flaky_commands(nights: Sequence[Night]) -> set[str]:
-    """Return the commands, seed included, whose verdicts differ although the project is the same:
-    in one night, or in several of one commit, if nothing was changed that is not in it."""
+    """Return the commands (with their seed) whose verdicts differ between runs of the same code:
+    within one night, or between nights of one commit that had no uncommitted changes."""
     seen: dict[tuple[str, str], set[str]] = {}
     for night in nights:
         commit = str(night.settings.get("commit"))

@@ -1,4 +1,5 @@
-"""The night's other share: fuzz and `kill -9` of the reference broker, and fuzz of histories."""
+"""Run the robustness tests of a night: fuzz and `kill -9` of the reference broker, and fuzz of the
+history readers."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ FILES_A_MINUTE = 100
 
 
 def robustness(minutes: float, seed: int) -> dict[str, bool]:
-    """Run fuzz and kills of the reference, and fuzz of the history readers; return whether each is
-    good."""
+    """Run fuzz and kills of the reference broker, and fuzz of the history readers. Return, for each
+    of the three, whether it passed."""
     seconds = share_s(minutes) * FUZZ_SHARE
     print(f"\n== fuzz of the reference, {seconds:.0f} s", flush=True)
     fuzzed = fuzz(seed, seconds)
@@ -41,7 +42,7 @@ def robustness(minutes: float, seed: int) -> dict[str, bool]:
 
 
 def share_s(minutes: float) -> float:
-    """Return how long both may take together."""
+    """Return how many seconds of the night all robustness tests may take together."""
     return minutes * 60 * SHARE
 
 

@@ -1,4 +1,4 @@
-"""The trend report: every scenario over the last nights, on one page."""
+"""The trend report: the result of every scenario in each of the last nights, on one page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TONES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """The result of one scenario in one night: the worst of its seeds."""
+    """The result of one scenario in one night: the worst result of its seeds."""
 
     tone: Tone
     word: str
@@ -37,7 +37,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One scenario over time. cost_s: what it takes beside the attack itself, the median."""
+    """One scenario in all nights. cost_s: the median seconds that it takes besides the attack
+    itself."""
 
     name: str
     expected: str
@@ -51,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """One night."""
+    """One night of the trend report."""
 
     day: str
     time: str
@@ -64,7 +65,7 @@ class Column:
 
 
 def write_trend(store: Store) -> Path:
-    """Draw nightly/trend.html from all nights on record; return its path."""
+    """Draw nightly/trend.html from all stored nights and return its path."""
     nights = store.nights()[-NIGHTS_MAX:]
     flaky = flaky_commands(nights)
     names = dict.fromkeys(o.name for night in reversed(nights) for o in night.outcomes)
@@ -85,14 +86,15 @@ def write_trend(store: Store) -> Path:
 
 
 def counts(outcomes: Sequence[Outcome]) -> str:
-    """Return how many ended how, in words; leave out zeros, except for the good."""
+    """Return how many outcomes ended in which way, in words. Zeros are left out, except for the
+    passed ones."""
     numbers = Counter(outcome.ending for outcome in outcomes)
     shown = [ending for ending in Ending if numbers[ending] or ending is Ending.AS_EXPECTED]
     return ", ".join(f"{numbers[ending]} {ending.value}" for ending in shown)
 
 
 def _wrong(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return what did not end as expected, the worst first."""
+    """Return the outcomes that differ from the expected ones, the worst first."""
     found = [outcome for outcome in outcomes if outcome.ending is not Ending.AS_EXPECTED]
     return sorted(found, key=lambda outcome: WORST_FIRST.index(outcome.ending))
 
@@ -125,7 +127,7 @@ def _row(name: str, nights: Sequence[Night], flaky: set[str], store: Store) -> R
 
 
 def _cell(outcomes: Sequence[Outcome], flaky: set[str], store: Store) -> Cell | None:
-    """Return the worst outcome of one night's runs of a scenario."""
+    """Return the worst outcome of a scenario in one night, or None if the night did not run it."""
     if not outcomes:
         return None
     worst = min(outcomes, key=lambda outcome: WORST_FIRST.index(ending_of(outcome, flaky)))
@@ -138,5 +140,6 @@ def _cell(outcomes: Sequence[Outcome], flaky: set[str], store: Store) -> Cell | 
 
 
 def ending_of(outcome: Outcome, flaky: set[str]) -> Ending:
-    """Return the ending that the night saw, unless other nights of the same commit saw another."""
+    """Return the ending that the night recorded, or FLAKY if other nights of the same commit
+    recorded a different one."""
     return Ending.FLAKY if outcome.command in flaky else outcome.ending

@@ -1,9 +1,8 @@
-"""Plugins: what other packages add to our tables of cases, workloads, nemeses, targets, guarantees
-and importers.
+"""Load plugins: other packages' cases, workloads, nemeses, targets, guarantees and importers.
 
-A package names each as an entry point, for example of the group `touchstone.nemeses`
-(docs/plugins.md). They are added when a command begins; our own names cannot be replaced. A plugin
-that cannot be used is told in one sentence and left out, and the others go on.
+A package declares each as an entry point, for example in the group `touchstone.nemeses`
+(docs/plugins.md). Plugins are added when a command starts; they cannot replace the project's own
+names. A plugin that cannot be used is reported in one sentence and left out.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from typing import Any
 
 
 class PluginError(Exception):
-    """Why a plugin cannot be used."""
+    """A plugin cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """One entry point of another package. problem: why it is left out, or None."""
+    """One entry point of another package. problem: why it was left out, or None."""
 
     kind: str
     name: str
@@ -33,7 +32,7 @@ class Plugin:
 
     @property
     def sentence(self) -> str:
-        """Its kind, name and package, and why it is left out."""
+        """The plugin's kind, name and package, and why it was left out if it was."""
         told = f"the {self.kind} {self.name!r} of the package {self.package}"
         if self.problem is None:
             return told
@@ -42,25 +41,25 @@ class Plugin:
 
 @cache
 def load() -> tuple[Plugin, ...]:
-    """Add all plugins to our tables, once per process. Return all of them, also those that were
-    left out because of a problem."""
+    """Add all plugins to the project's tables, once per process. Return all of them, including
+    those left out because of a problem."""
     return tuple(_added(kind, point) for kind in KINDS for point in _points(kind))
 
 
 def load_and_tell() -> None:
-    """Add all plugins, and say on stderr which are left out."""
+    """Add all plugins, and name those that were left out on stderr."""
     for plugin in load():
         if plugin.problem is not None:
             print(f"touchstone: {plugin.sentence}", file=sys.stderr)
 
 
 def pytest_addoption() -> None:
-    """Add all plugins to a pytest process of ours before it looks for a target (ci.conform)."""
+    """Add all plugins in a pytest process started by ci.conform, before it looks up a target."""
     load()
 
 
 def _points(kind: str) -> Iterator[EntryPoint]:
-    """Yield the entry points of a kind, each once, in an order that does not change."""
+    """Yield the entry points of a kind, each once, in a stable order."""
     group = f"touchstone.{KINDS[kind].group}"
     points = {(each.name, each.value): each for each in entry_points(group=group)}
     yield from (points[key] for key in sorted(points))
@@ -82,7 +81,8 @@ def _added(kind: str, point: EntryPoint) -> Plugin:
 
 
 def _made(name: str, given: Any, wanted: tuple[str, ...]) -> Any:
-    """Return the object, made where a class is given. Raise PluginError if it lacks something."""
+    """Return the object, or an instance if it is a class. Raise PluginError if it lacks one of the
+    `wanted` attributes."""
     made = given() if isinstance(given, type) else given
     if lacking := [each for each in wanted if not hasattr(made, each)]:
         raise PluginError(f"{type(made).__name__} lacks {', '.join(lacking)}")
@@ -164,7 +164,7 @@ def _add_cases(name: str, given: Any) -> None:
 
 
 def case_files() -> list[str]:
-    """Return the modules and folders of cases that plugins brought, as arguments of pytest."""
+    """Return the files and folders of the plugins' conformance cases, as arguments for pytest."""
     load()
     files = [Path(module.__file__ or "") for module in _CASES]
     return [str(file.parent if file.name == "__init__.py" else file) for file in files]
@@ -172,7 +172,7 @@ def case_files() -> list[str]:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plugin: the last word of its group, and what adds one."""
+    """A kind of plugin: the last word of its entry-point group, and the function that adds one."""
 
     group: str
     add: Callable[[str, Any], None]

@@ -102,9 +102,10 @@ def chaos_run(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., P
 
 @pytest.fixture
 def judged() -> Callable[..., Verdict]:
-    """Provide the function that judges a run's directory or a history of any known form.
+    """Provide the function that judges a run's directory or a history in any supported format.
 
-    Its verdict has `validity` ("valid", "invalid" or "unknown"), `reason` and `checkers`.
+    The verdict that it returns has `validity` ("valid", "invalid" or "unknown"), `reason` and
+    `checkers`.
     """
     from ci import plugins
     from ci.attack import judge, judge_foreign, print_verdict

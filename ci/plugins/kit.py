@@ -1,7 +1,8 @@
-"""Names for plugins and tests of other projects: in the wheel, `from touchstone.kit import …`.
+"""The stable names for plugins and tests of other projects: in the wheel, `from touchstone.kit
+import …`.
 
-These names stay while the modules behind them move. Each is imported when it is asked for, since
-the base is installed without what judges and chaos need.
+These names stay when the modules behind them move. Each is imported on first use, since the base
+installation lacks the dependencies of the checkers and of chaos.
 """
 
 from importlib import import_module

@@ -29,7 +29,7 @@ __all__ = ["build", "report_demo", "report_run"]
 
 
 def build(data: ReportData, out: Path) -> Path:
-    """Write the page to `out` and its Markdown beside it; return `out`."""
+    """Write the page to `out`, write its Markdown beside it, and return `out`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(render_html(data), encoding="utf-8")
     out.with_name(SUMMARY).write_text(render_markdown(data), encoding="utf-8")
@@ -58,8 +58,8 @@ def report_demo(
     components: Sequence[Component],
     lines: Sequence[tuple[str, str, bool | None]],
 ) -> Path:
-    """Write the report of everything at once. lines: what, result, whether that is as it must
-    be."""
+    """Write one report for a conformance run, chaos runs and canaries together. lines: (what was
+    done, its result, whether that is as expected)."""
     examinations = tuple(examination(each, n) for n, each in enumerate(conformance, 1))
     told = tuple(run_report(load(path), f"run-{n}") for n, path in enumerate(runs, 1))
     planted = tuple(
@@ -103,7 +103,7 @@ def _where(
     runs: Sequence[RunReport],
     canaries: Sequence[Canary],
 ) -> tuple[str, tuple[Command, ...]]:
-    """Return (anchor, commands) of the part of the page that a line of the demo speaks of."""
+    """Return (anchor, commands) of the part of the page to which a line of the demo belongs."""
     for canary in canaries:
         if what.startswith("canary") and canary.bug in what:
             return canary.run.anchor, canary.run.line.commands[:1]
@@ -131,7 +131,8 @@ def _not_run(
     runs: Sequence[RunReport],
     components: Sequence[Component],
 ) -> Iterator[str]:
-    """Yield everything that a reader might think was shown and was not."""
+    """Yield one sentence for each part of the demo that was not run, so that nobody believes it
+    passed."""
     for what, result, as_expected in lines:
         if as_expected is None:
             yield f"{what}: {result}"

@@ -1,4 +1,4 @@
-"""A headless Chromium that opens one local page: for the screenshot, and for the tests."""
+"""Open a local page in headless Chromium, for the screenshot and for tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUIET = (
 
 
 def find_browser() -> str:
-    """Return the browser's program, or raise UsageError."""
+    """Return the path of a Chromium program. Raise UsageError if there is none."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         raise UsageError(
@@ -37,8 +37,8 @@ def find_browser() -> str:
 
 
 def open_page(page: Path, *options: str, width: int = 1240, height: int = 900) -> tuple[str, str]:
-    """Open a page with further options of Chromium; return its standard output and what it
-    logged."""
+    """Open a page with further options of Chromium. Return Chromium's standard output and its
+    log."""
     browser = find_browser()
     with tempfile.TemporaryDirectory(
         prefix="touchstone-browser-", ignore_cleanup_errors=True

@@ -1,5 +1,5 @@
-"""The cause of an anomaly: its fault, the log of its partition on each replica, and what each node
-wrote into its own log at that time."""
+"""Collect what may explain an anomaly: its fault, the log of its partition on each replica, and
+what each node logged at that time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Span:
 
 
 def fault_anchor(anchor: str, number: int) -> str:
-    """Return where the page of a run tells its fault of this number, from 0."""
+    """Return the HTML anchor of a run's fault with this number, from 0."""
     return f"{anchor}-fault-{number + 1}"
 
 
@@ -59,7 +59,7 @@ def cause_of(
     rows: dict[int, list[dict[str, Any]]],
     logs: NodeLogs,
 ) -> Cause:
-    """Return where to look for the cause of an anomaly. anchor: of the run."""
+    """Return the possible cause of an anomaly. anchor: the run's HTML anchor."""
     span = span_of(run, anomaly, rows)
     struck = faults_of(run, span)
     topic, partition = anomaly.scope.get("topic"), anomaly.scope.get("partition")
@@ -76,7 +76,8 @@ def cause_of(
 
 
 def span_of(run: Recorded, anomaly: Anomaly, rows: dict[int, list[dict[str, Any]]]) -> Span | None:
-    """Return when its operations were under way, the final reads left aside if there are others."""
+    """Return the time span of the anomaly's operations, or None if it is unknown. Final reads are
+    ignored if there are other operations."""
     found = [row for op in anomaly.operations for row in rows.get(op, ())[:1]]
     found = [row for row in found if not row["final"]] or found
     if not found:
@@ -88,8 +89,8 @@ def span_of(run: Recorded, anomaly: Anomaly, rows: dict[int, list[dict[str, Any]
 
 
 def faults_of(run: Recorded, span: Span | None) -> list[tuple[int, str]]:
-    """Return (position among the faults, how it stands to the anomaly) of what was under way; if
-    nothing was, of the next to strike, else of the last before."""
+    """Return (index of the fault, its relation to the anomaly in words) for each fault during the
+    span; if there was none, for the next fault after it, else for the last one before it."""
     if span is None:
         return []
     numbered = list(enumerate(run.faults))
@@ -105,7 +106,8 @@ def faults_of(run: Recorded, span: Span | None) -> list[tuple[int, str]]:
 def replica_logs(
     run: Recorded, anomaly: Anomaly, evidence: Sequence[Evidence]
 ) -> tuple[ReplicaLog, ...]:
-    """Return what each replica was read to hold around the offsets that an anomaly names."""
+    """Return what each replica held around the offsets that an anomaly names, as raw reads showed
+    it."""
     topic, partition = anomaly.scope.get("topic"), anomaly.scope.get("partition")
     if topic is None or partition is None:
         return ()
@@ -136,7 +138,8 @@ def replica_logs(
 
 
 def _replica(replica: int | None, held: pl.DataFrame) -> str:
-    """Return the name of a replica, with the range of its log where the read tells it."""
+    """Return the name of a replica, with the range of offsets that it holds if the read gives
+    it."""
     name = "leader" if replica is None else f"node {replica}"
     of_it = held.filter(pl.col("replica").eq_missing(replica), pl.col("f") == F.READ_ALL.value)
     ranges = of_it.select("log_start", "high_watermark").drop_nulls().unique(maintain_order=True)
@@ -144,7 +147,7 @@ def _replica(replica: int | None, held: pl.DataFrame) -> str:
 
 
 class NodeLogs:
-    """The logs of a run's nodes by time, read once for all its anomalies."""
+    """The log files of a run's nodes, indexed by time and read once for all anomalies."""
 
     def __init__(self, run: Recorded) -> None:
         self.run = run
@@ -152,8 +155,9 @@ class NodeLogs:
         self._logs: dict[Path, tuple[list[float], list[str]]] | None = None
 
     def around(self, span: Span | None, faults: Sequence[Fault], place: str) -> Iterator[NodeLog]:
-        """Yield a few lines of each node from the time of an anomaly and its fault: those that name
-        the partition first, then warnings and errors, then those nearest to the fault."""
+        """Yield a few log lines of each node from the time of an anomaly and its fault: first the
+        lines that name the partition, then warnings and errors, then the lines nearest to the
+        fault."""
         if span is None or self.left <= 0:
             return
         struck = [fault.start_s for fault in faults[:1]]
@@ -183,7 +187,8 @@ class NodeLogs:
 
 
 def wall_clock_s(run: Recorded) -> float | None:
-    """Return what the wall clock showed at the first invocation, if the history has noted it."""
+    """Return the wall-clock time of the first invocation in Unix seconds, or None if the history
+    does not record it."""
     if run.rows is None:
         return None
     is_noted = (pl.col("f") == F.TOPIC.value) & pl.col("timestamp_ms").is_not_null()
@@ -195,7 +200,8 @@ def wall_clock_s(run: Recorded) -> float | None:
 
 
 def _lines(file: Path, zero: float, seconds: float) -> tuple[list[float], list[str]]:
-    """Return the lines that begin with a time, by seconds since the first invocation."""
+    """Return the times, in seconds since the first invocation, and the text of the lines that begin
+    with a time."""
     found = []
     if file.stat().st_size <= LOG_BYTES_MAX:
         with file.open(encoding="utf-8", errors="replace") as stream:

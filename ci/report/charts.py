@@ -1,4 +1,5 @@
-"""Throughput, latency, bad outcomes, backlogs second by second, above the same bands of faults."""
+"""Draw throughput, latency, bad outcomes and backlogs per second, above the same bands of
+faults."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ Points = Sequence[tuple[float, float | None]]
 
 @dataclass(frozen=True)
 class Series:
-    """A named line: (second, value), None where there is none."""
+    """A named line of (second, value); the value is None where there is none."""
 
     name: str
     css: str
@@ -38,8 +39,8 @@ class Series:
 
 
 def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup:
-    """Draw the records per second. The final reads may leave the plot: they come as fast as they
-    can."""
+    """Draw records per second. The line of the final reads may exceed the plot, since they run
+    unthrottled."""
     before = [
         value
         for each in series
@@ -50,7 +51,8 @@ def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Mar
 
 
 def levels(run: Recorded, scale: TimeScale, series: Sequence[Series], unit: str) -> Markup:
-    """Draw values that are counted or measured at moments, from zero to the highest."""
+    """Draw values that are counted or measured at moments; the y axis goes from zero to the highest
+    value."""
     values = [value for each in series for _, value in each.points if value is not None]
     return _linear(run, scale, series, max(values, default=1.0), unit)
 
@@ -84,7 +86,8 @@ def latency(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup
 def availability(
     run: Recorded, scale: TimeScale, served: Series, gaps: Sequence[tuple[float, float]]
 ) -> Markup:
-    """Draw the share of operations that succeeded, second by second, and where none did."""
+    """Draw the share of operations that succeeded in each second, and mark the gaps in which none
+    did."""
 
     def y(percent: float) -> float:
         return TOP + HEIGHT * (1 - percent / 100)
@@ -153,7 +156,8 @@ def _grid(ticks: Sequence[float], y: Callable[[float], float], unit: str = "") -
 
 
 def _with_unit(value: float, unit: str) -> str:
-    """Return 500/s or 10 ms; a thousand milliseconds become a second."""
+    """Return the value with its unit, such as 500/s or 10 ms; 1,000 ms and more are shown in
+    seconds."""
     if unit == " ms" and value >= 1000:
         return f"{number_text(round(value / 1000, 1))} s"
     return f"{number_text(value)}{unit if value else ''}"
@@ -162,8 +166,8 @@ def _with_unit(value: float, unit: str) -> str:
 def _polyline(
     scale: TimeScale, series: Series, y: Callable[[float], float], unit: str
 ) -> list[str]:
-    """Draw the line, broken where a second has no value; a lone second is a dot. Hovering shows
-    values."""
+    """Draw the line of a series, interrupted where a second has no value; a single point is a dot.
+    Hovering shows the values."""
     parts = []
     pieces: list[list[tuple[float, float]]] = [[]]
     for second, value in series.points:

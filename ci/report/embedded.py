@@ -1,7 +1,8 @@
-"""Porcupine's drawing inside a page: drawn once it is seen, and opened where the order breaks.
+"""Embed a drawing of porcupine in a page: draw it when it becomes visible, scrolled to where the
+order breaks.
 
-The drawing measures its texts to make boxes wide enough for them. In a frame that is not shown yet
-(the report folds it away) every text measures nothing, and the labels would lie on each other.
+The drawing measures its texts to make boxes wide enough for them. In a hidden frame (the report
+folds it away) every text has width zero, and the labels would overlap.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ function jump() {
 
 
 def embedded(page: str) -> str:
-    """Return the page for a frame; a page that is not porcupine's stays as it is."""
+    """Return the page adapted for a frame, or unchanged if porcupine did not draw it."""
     before, draws, after = page.rpartition(DRAWS)
     if not draws:
         return page

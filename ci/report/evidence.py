@@ -1,4 +1,4 @@
-"""The operations behind an anomaly: the rows of the history that a reader needs to believe it."""
+"""Select the rows of the history that prove an anomaly to the reader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBER = re.compile(r"(?<![\w-])\d+")
 
 
 def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[str, Any]]]:
-    """Return op_id -> its rows, for every operation that these anomalies name."""
+    """Return op_id -> its rows of the history, for every operation that these anomalies name."""
     wanted = sorted({op for anomaly in anomalies for op in anomaly.operations[:OPERATIONS_MAX]})
     if run.rows is None or not wanted:
         return {}
@@ -37,7 +37,8 @@ def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[
 def evidence_of(
     run: Recorded, anomaly: Anomaly, rows: dict[int, list[dict[str, Any]]]
 ) -> tuple[tuple[Evidence, ...], int]:
-    """Return the rows that prove this anomaly, in order of time, and how many more there are."""
+    """Return the rows that prove this anomaly, in order of time, and the number of further rows
+    left out."""
     named = {int(number) for number in NUMBER.findall(anomaly.message)}
     shown: list[Evidence] = []
     left_out = 0
@@ -64,8 +65,8 @@ def _is_named(row: dict[str, Any], named: set[int]) -> bool:
 
 
 def _that_matter(rows: Sequence[dict[str, Any]], named: set[int]) -> list[dict[str, Any]]:
-    """Choose the records that the sentence names, their neighbours, and the end of the
-    operation."""
+    """Return the rows for the records that the anomaly's sentence names, their neighbours, and the
+    end of the operation."""
     if len(rows) <= ROWS_MAX:
         return list(rows)
     hits = [i for i, row in enumerate(rows) if _is_named(row, named)]
@@ -102,7 +103,7 @@ def _number(value: int | None) -> str:
 
 
 def _detail(row: dict[str, Any]) -> str:
-    """Return what else the history has about this row, in the columns' own names."""
+    """Return the row's other values as text, each with its column name."""
     columns = (
         "control",
         "producer_id",

@@ -1,4 +1,5 @@
-"""Conformance results (conformance.reporting.results, as JSON) as the report tells them."""
+"""Convert conformance results (JSON of conformance.reporting.results) to their part of the
+report."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ ORDER = ("failed", "unsupported", "passed")
 
 
 def examination(results: Mapping[str, Any], number: int) -> Examination:
-    """Return one target's results; versions of a case that ended alike become one line."""
+    """Return the results of one target; versions of a case with the same result share one line."""
     entries = list(results.get("cases", ()))
     gathered: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for entry in entries:
@@ -37,8 +38,8 @@ def examination(results: Mapping[str, Any], number: int) -> Examination:
 
 
 def target_option(target: str) -> str:
-    """Return the option for a target: a name is a target, anything with an address a bootstrap
-    server."""
+    """Return the command-line option for a target: --target for a name, --bootstrap for an
+    address."""
     is_address = ":" in target and target.rpartition(":")[2].isdigit()
     return f"--{'bootstrap' if is_address else 'target'} {shlex.quote(target)}"
 
@@ -76,5 +77,6 @@ def _case(entries: list[Mapping[str, Any]]) -> CaseLine:
 
 
 def behaviour(name: str) -> str:
-    """Return a case's behaviour: test_a_topic_is_created -> a topic is created."""
+    """Return the behaviour that a case's function name describes: test_a_topic_is_created -> a
+    topic is created."""
     return name.removeprefix("test_").replace("_", " ")

@@ -40,7 +40,8 @@ LATENCIES = {"send": "send", "commit": "txn"}
 
 
 def figures(run: Recorded, summary: Summary, anomalies: Mapping[int, str]) -> Iterator[Figure]:
-    """Yield all figures of a run. anomalies: operations that prove one -> where it is told."""
+    """Yield all figures of a run. anomalies: op_id of an operation that proves one -> its
+    anchor."""
     if not run.operations.height:
         return
     scale = TimeScale(0.0, run.seconds)
@@ -102,7 +103,7 @@ def _bad(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
 
 
 def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
-    """Draw what `linearizability.availability` measured, if the run was judged."""
+    """Yield the figure of what `linearizability.availability` measured, if the run was judged."""
     found = run.verdict.availability if run.verdict else None
     if not found or not found["operations"]:
         return
@@ -117,8 +118,8 @@ def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator
 def _share_served(
     totals: pl.DataFrame, gaps: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float | None]]:
-    """Return the share of operations that succeeded, second by second, of the time served: zero in
-    an outage, whatever ended then (a poll that finds nothing is no success)."""
+    """Return (second, share of the operations that succeeded), with zero in each outage (a poll
+    that finds nothing does not count as a success)."""
     known = {second: (ok, ok + fail + info) for second, ok, fail, info in totals.iter_rows()}
     outage: dict[int, float] = {}
     for start, end in gaps:
@@ -135,7 +136,7 @@ def _share_served(
 
 
 def _backlog(run: Recorded, scale: TimeScale) -> Iterator[Figure]:
-    """Draw what `linearizability.backlog` measured."""
+    """Yield the figure of what `linearizability.backlog` measured."""
     found = run.backlog
     if found is None:
         return
@@ -151,8 +152,8 @@ def _backlog(run: Recorded, scale: TimeScale) -> Iterator[Figure]:
 
 
 def _highest(rows: pl.DataFrame, column: str) -> tuple[list[Series], int]:
-    """Return the series with the highest peaks, by partition and consumer, and how many there are.
-    A time at which one has no value is a gap in it."""
+    """Return the series with the highest peaks, one per partition and consumer, and the number of
+    all series. A series has a gap where it has no value."""
     times = rows["t_s"].unique().sort().to_list()
     key = [name for name in ("topic", "partition", "consumer") if name in rows.columns]
     named = rows.partition_by(key, as_dict=True, maintain_order=True)
@@ -167,7 +168,7 @@ def _highest(rows: pl.DataFrame, column: str) -> tuple[list[Series], int]:
 
 
 def _served(found: Mapping[str, Any]) -> str:
-    """Describe the measures in words."""
+    """Return the measures of availability in words."""
     healed = [recovery["seconds"] for recovery in found["recoveries"]]
     known = [seconds for seconds in healed if seconds is not None]
     words = [
@@ -188,8 +189,8 @@ def _served(found: Mapping[str, Any]) -> str:
 
 
 def _points(summary: Summary, f: str, column: str) -> list[tuple[float, float | None]]:
-    """Return the values second by second; one in which nothing completed counts 0, and has no
-    latency."""
+    """Return (second, value) for one kind of operation. A second without completions counts 0 in a
+    rate, and has no latency."""
     rows = summary.series.filter(pl.col("f") == f)
     found = dict(zip(rows["t_s"].to_list(), rows[column].to_list(), strict=True))
     if not found:

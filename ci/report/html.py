@@ -1,5 +1,4 @@
-"""Render the page from Jinja templates with everything inline; nothing is ever loaded from
-elsewhere."""
+"""Render the page from Jinja templates with everything inline; the page loads nothing."""
 
 from __future__ import annotations
 
@@ -15,14 +14,15 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render_html(data: ReportData) -> str:
-    """Render the whole page. Every value is escaped but figures, which escape their own texts."""
+    """Return the whole page as HTML. Every value is escaped except figures, which have escaped
+    their own texts."""
     return render(
         "report.html.j2", data=data, Tone=Tone, script=inline("script.js") + inline("zoom.js")
     )
 
 
 def render(template: str, **values: object) -> str:
-    """Render one of our templates with the style of all pages."""
+    """Return one of the project's templates, rendered with the style that all pages share."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -37,5 +37,5 @@ def render(template: str, **values: object) -> str:
 
 
 def inline(name: str) -> Markup:
-    """Include a file of ours as it stands."""
+    """Return the content of one of the project's files, unescaped, for inclusion in a page."""
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))

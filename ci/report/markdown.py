@@ -1,4 +1,4 @@
-"""The same in Markdown, short: what a CI system shows beside the build."""
+"""Render a short Markdown version of the report, for the summary page of a CI system."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ANOMALIES_MAX = 3
 
 
 def render_markdown(data: ReportData) -> str:
-    """Render verdicts, conformance counts, failing cases, anomalies, and the commands that repeat
-    each."""
+    """Return Markdown with the verdicts, conformance counts, failing cases, anomalies, and the
+    commands that reproduce each."""
     parts = [f"## {data.tone.symbol} Touchstone: {plain(data.title)}: {data.word}", ""]
     parts += _verdicts(data)
     if data.examinations:
@@ -30,8 +30,8 @@ def render_markdown(data: ReportData) -> str:
 
 
 def plain(words: object) -> str:
-    """Return text that Markdown and HTML take literally, on one line, also inside a table. An
-    address does not become a link: a stranger may have chosen it."""
+    """Return text that Markdown and HTML show literally, on one line, even inside a table. A URL
+    does not become a link, since the text may come from an untrusted source."""
     line = _printable(" ".join(str(words).split()))
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = re.sub(r"([\\`*_\[\]|~#@$])", r"\\\1", line)
@@ -39,13 +39,12 @@ def plain(words: object) -> str:
 
 
 def _printable(line: str) -> str:
-    """Replace control characters, and those that turn the direction of a line, by a visible
-    mark."""
+    """Replace control characters and bidirectional marks by visible substitutes."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in line)
 
 
 def code(words: str, in_table: bool = False) -> str:
-    """Return a command on one line, to be pasted into a shell as it stands, whatever is in it."""
+    """Return a shell command as a Markdown code span on one line, ready to paste into a shell."""
     line = words if words.isprintable() else _on_one_line(words)
     line = line.replace("|", "\\|") if in_table else line
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
@@ -53,7 +52,8 @@ def code(words: str, in_table: bool = False) -> str:
 
 
 def _on_one_line(command: str) -> str:
-    """Return the same words, those with ends of lines or the like quoted as bash reads them."""
+    """Return an equivalent command on one line; words with line breaks are quoted in bash's $'…'
+    form."""
     try:
         words = shlex.split(command)
     except ValueError:  # no command that a shell takes

@@ -1,4 +1,4 @@
-"""The content of a report as plain values: no file is read and nothing is drawn here."""
+"""The content of a report as plain values; this module neither reads files nor draws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linearizability.verdict import Validity
 
 
 class Tone(StrEnum):
-    """The colour of a statement, always together with its symbol and a word."""
+    """The colour of a statement, always shown together with its symbol and a word."""
 
     GOOD = "good"
     BAD = "bad"
@@ -34,8 +34,7 @@ TONE_OF = {
 
 
 def worst(tones: Sequence[Tone]) -> Tone:
-    """Return the worst tone: BAD beats UNKNOWN beats GOOD; nothing at all is UNKNOWN (guarantees:
-    never green)."""
+    """Return the worst tone: BAD beats UNKNOWN beats GOOD. Return UNKNOWN for an empty sequence."""
     for tone in (Tone.BAD, Tone.UNKNOWN, Tone.GOOD):
         if tone in tones:
             return tone
@@ -44,7 +43,7 @@ def worst(tones: Sequence[Tone]) -> Tone:
 
 @dataclass(frozen=True)
 class Command:
-    """Something to do next: to what end, and the words to type."""
+    """A command that the reader may run next, and its purpose."""
 
     purpose: str
     words: str
@@ -52,9 +51,11 @@ class Command:
 
 @dataclass(frozen=True)
 class Line:
-    """One verdict: what was judged, the word, one sentence why, and what to do next.
+    """One line of verdicts: what was judged, the verdict, one sentence that says why, and what to
+    do next.
 
-    link: the part of the page that shows it; of an anomaly, the operations that prove it.
+    link: the anchor of the part of the page that shows it; for an anomaly, the operations that
+    prove it.
     """
 
     what: str
@@ -68,7 +69,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Cell:
-    """Counts of one area of the catalogue on one target."""
+    """The counts for one area of the conformance catalogue on one target."""
 
     passed: int = 0
     failed: int = 0
@@ -87,7 +88,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CaseLine:
-    """One case of the catalogue on one target, its versions gathered that ended alike."""
+    """One conformance case on one target; its versions with the same result share one line."""
 
     id: str
     area: str
@@ -142,7 +143,8 @@ class CheckerLine:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One row of the history behind an anomaly, as text. index: which one of its operation."""
+    """One row of the history that proves an anomaly, as text. index: the position of the row in its
+    operation."""
 
     operation: int
     process: str
@@ -160,9 +162,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class ReplicaLog:
-    """The log of a partition on each of its replicas, as raw reads found it in the end, around the
-    offsets of an anomaly. lines: (offset, a cell for each replica, is it named, do they differ).
-    """
+    """The log of a partition on each of its replicas around the offsets of an anomaly, as the final
+    raw reads showed it. lines: (offset, one cell per replica, whether the anomaly names it, whether
+    the replicas differ)."""
 
     place: str
     replicas: tuple[str, ...]
@@ -171,7 +173,7 @@ class ReplicaLog:
 
 @dataclass(frozen=True)
 class LogLine:
-    """One line of a node's log, at seconds since the first invocation."""
+    """One line of a node's log, with its time in seconds since the first invocation."""
 
     time: str
     text: str
@@ -180,7 +182,8 @@ class LogLine:
 
 @dataclass(frozen=True)
 class NodeLog:
-    """The lines that a node wrote at the time of an anomaly. left_out: how many more there are."""
+    """The lines that a node logged around the time of an anomaly. left_out: the number of further
+    lines."""
 
     node: str
     file: str
@@ -190,8 +193,8 @@ class NodeLog:
 
 @dataclass(frozen=True)
 class Cause:
-    """Where to look for the cause of an anomaly. faults: (anchor, name, how it stands to it).
-    from_s, to_s: when it happened, for the timeline."""
+    """What may explain an anomaly. faults: (anchor, name, relation to the anomaly in words).
+    from_s, to_s: the time span of the anomaly, for the timeline."""
 
     faults: tuple[tuple[str, str, str], ...] = ()
     replicas: tuple[ReplicaLog, ...] = ()
@@ -202,7 +205,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class AnomalyReport:
-    """One anomaly with its operations."""
+    """One anomaly with the operations that prove it."""
 
     anchor: str
     checker: str
@@ -220,9 +223,9 @@ class AnomalyReport:
 
 @dataclass(frozen=True)
 class GroupReport:
-    """Anomalies with one cause, told. facts: how many, the fault, the group that it is like.
-    links: (checker, how many of its anomalies, where they are told). figure: the operations of the
-    example in time."""
+    """A group of anomalies with one cause, described in words. facts: their number, the fault, and
+    the group that this one resembles. links: (checker, number of its anomalies, anchor of their
+    description). figure: the operations of the example over time."""
 
     number: int
     anchor: str
@@ -236,7 +239,8 @@ class GroupReport:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its heading; the caption says what to look for. keys: (style, name)."""
+    """A drawing with a heading; the caption says what to look for. keys: (style, name) of each
+    colour."""
 
     title: str
     svg: Markup
@@ -246,7 +250,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class FaultLine:
-    """A fault, from when it struck to when it was healed."""
+    """A fault, with the time from its injection to its heal."""
 
     what: str
     nodes: str
@@ -258,7 +262,7 @@ class FaultLine:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A page that porcupine drew, embedded whole."""
+    """A page drawn by porcupine, embedded as a whole."""
 
     name: str
     html: str
@@ -266,8 +270,8 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis of time that all figures of a run share. operations: each of them, as JSON, for a
-    closer look; empty if there are too many."""
+    """The time axis that all figures of a run share. operations: all operations as JSON for zooming
+    in; empty if there are too many."""
 
     left: float
     width: float
@@ -280,7 +284,7 @@ NO_AXIS = Axis(0, 1, 1, Markup(""))
 
 @dataclass(frozen=True)
 class RunReport:
-    """One run, from its facts to the operations behind each anomaly."""
+    """One run: its facts, figures, anomalies, and the operations that prove each anomaly."""
 
     name: str
     anchor: str
@@ -307,7 +311,7 @@ class RunReport:
 
 @dataclass(frozen=True)
 class Canary:
-    """A planted bug, and whether the judges saw it."""
+    """A planted bug, and whether a checker caught it."""
 
     bug: str
     caught_by: tuple[str, ...]
@@ -315,7 +319,7 @@ class Canary:
 
     @property
     def tone(self) -> Tone:
-        """Green when it was caught: here a red verdict is expected."""
+        """Green if the bug was caught: a canary's verdict must be INVALID."""
         return Tone.GOOD if self.caught_by else Tone.BAD
 
     @property
@@ -325,7 +329,7 @@ class Canary:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything on the page."""
+    """The content of the whole page."""
 
     title: str
     generated: str
@@ -354,19 +358,19 @@ class ReportData:
 
     @property
     def tally(self) -> str:
-        """Return how many lines ended how: "5 as expected, 1 not judged"."""
+        """Return how many lines ended in which way, such as "5 as expected, 1 not judged"."""
         words = list(dict.fromkeys(line.word for line in self.lines))
         counts = [(sum(line.word == word for line in self.lines), word) for word in words]
         return ", ".join(f"{count} {word}" for count, word in counts)
 
     @property
     def amiss(self) -> list[Line]:
-        """Return the lines that are not as expected, or were not judged."""
+        """Return the lines that did not end as expected or were not judged."""
         return [line for line in self.lines if line.tone is not Tone.GOOD]
 
     @property
     def areas(self) -> list[str]:
-        """Return the areas of the catalogue in which any target was examined."""
+        """Return the areas of the catalogue in which at least one target was examined."""
         return sorted({area for examined in self.examinations for area in examined.areas})
 
     def apis(self, area: str) -> list[str]:

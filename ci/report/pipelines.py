@@ -1,8 +1,9 @@
-"""Show in continuous integration what was found: as SARIF 2.1.0, which forges turn into
-annotations, and as Markdown for the summary of a step.
+"""Write findings for continuous integration: as SARIF 2.1.0, which code forges show as annotations,
+and as Markdown for the summary of a step.
 
-A finding needs a place in a file. It is the first line of the file that describes the cluster,
-where there is one: that is what its reader can change. Else it is the case's own file.
+SARIF needs a place in a file for each finding. It is the first line of the file that describes the
+cluster, where there is one, since the user can change that file; else it is the file of the
+conformance case.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FAILED_MAX = 50
 
 
 def check_places(sarif: Path | None, summary: Path | None) -> None:
-    """Raise UsageError if one of the files cannot be written, before anything is run."""
+    """Raise UsageError if one of the files cannot be written; call this before the run."""
     for option, path in (("--sarif", sarif), ("--summary", summary)):
         if path is None:
             continue
@@ -38,13 +39,13 @@ def check_places(sarif: Path | None, summary: Path | None) -> None:
 
 
 def write_sarif(path: Path | None, document: Mapping[str, Any]) -> None:
-    """Write the document, where a file is named."""
+    """Write the document as JSON, unless path is None."""
     if path is not None:
         path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 def write_summary(path: Path | None, text: str) -> None:
-    """Add the text to the end of the file, where one is named."""
+    """Append the text to the file, unless path is None."""
     if path is not None:
         with path.open("a", encoding="utf-8") as file:
             file.write(text.rstrip() + "\n")
@@ -54,7 +55,8 @@ def write_summary(path: Path | None, text: str) -> None:
 
 
 def sarif_of_examination(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the failed cases of an examination: a rule for each case, a result for each run."""
+    """Return the failed cases of a conformance run as SARIF: one rule per case, one result per
+    failed version."""
     failed = [entry for entry in results["cases"] if entry["result"] == "failed"]
     rules = {each["id"]: (each["name"], each["requirement"]) for each in failed}
     found = [
@@ -71,7 +73,8 @@ def sarif_of_examination(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summary_of_examination(results: Mapping[str, Any]) -> str:
-    """Return Markdown: the counts, and each failed case with what was expected."""
+    """Return Markdown with the counts, and each failed case with its requirement and what was
+    expected."""
     counts = ", ".join(f"{results[each]:,} {each}" for each in ("passed", "failed", "unsupported"))
     lines = [f"### touchstone conform: `{results['target']}`", "", f"{counts}."]
     if results["ended"]:
@@ -94,8 +97,8 @@ def summary_of_examination(results: Mapping[str, Any]) -> str:
 
 
 def sarif_of_verdict(judged: Judged) -> dict[str, Any]:
-    """Return what went wrong in a run, cause by cause; and, where nothing did but the verdict is
-    UNKNOWN, why."""
+    """Return SARIF with one result per cause of an INVALID verdict, or one result with the reason
+    of an UNKNOWN verdict."""
     from linearizability.checkers import CHECKERS
     from linearizability.stories.telling import facts_of
 

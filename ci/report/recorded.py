@@ -1,4 +1,4 @@
-"""A run directory as it was recorded: its facts, operations, faults and verdict, read with polars.
+"""Read a run directory with polars: its facts, operations, faults and verdict.
 
 Times are seconds since the first invocation.
 """
@@ -29,8 +29,7 @@ TRANSACTIONS = (F.BEGIN.value, F.COMMIT.value, F.ABORT.value)
 
 @dataclass(frozen=True)
 class Recorded:
-    """The content of a run directory. problem: the reason why its history cannot be read, or
-    empty."""
+    """The content of a run directory. problem: why its history cannot be read, or ""."""
 
     directory: Path
     facts: dict[str, Any]
@@ -41,7 +40,7 @@ class Recorded:
 
     @cached_property
     def bounds_ns(self) -> tuple[int, int]:
-        """The first invocation and the last completion of the clients."""
+        """The time of the first invocation and of the clients' last completion, in ns."""
         if self.rows is None:
             return 0, 0
         found = (
@@ -65,7 +64,8 @@ class Recorded:
 
     @cached_property
     def operations(self) -> pl.DataFrame:
-        """One row per operation of a client: op_id process kind outcome start end final."""
+        """One row per client operation, with the columns op_id, process, kind, outcome, start, end,
+        final."""
         if self.rows is None:
             return pl.DataFrame()
         ok, info = pl.col("type") == Type.OK.value, pl.col("type") == Type.INFO.value
@@ -100,12 +100,12 @@ class Recorded:
 
     @cached_property
     def backlog(self) -> Backlog | None:
-        """How far readers were behind, or None if the history is too large, or cannot be read."""
+        """How far readers lagged behind, or None if the history is too large or cannot be read."""
         return None if self.rows is None else backlog(self.directory)
 
     @cached_property
     def roles(self) -> dict[int, str]:
-        """Process -> what it does, in a word: "writer 0", "reader 4", "final read 6"."""
+        """Process -> its role, such as "writer 0", "reader 4" or "final read 6"."""
         found = {}
         grouped = self.operations.group_by("process", maintain_order=True).agg(
             pl.col("kind").unique(), pl.col("final").all()
@@ -118,14 +118,14 @@ class Recorded:
 
     @cached_property
     def final_s(self) -> float | None:
-        """When the final reads began, if they did."""
+        """The time at which the final reads began, or None if they did not."""
         final = self.operations.filter(pl.col("final")) if self.operations.height else None
         return None if final is None or not final.height else float(final["start"].min())  # type: ignore[arg-type]
 
     @cached_property
     def replica_reads(self) -> pl.DataFrame:
-        """The rows of the final raw reads of each replica, the leader's under no number: one for
-        each record, and one that says from where to where the log goes."""
+        """The rows of the final raw reads of each replica: one per record, and one with the log's
+        first and last offset. The leader's rows have a null replica."""
         columns = ["f", "topic", "partition", "replica", "offset", "value", "control"]
         columns += ["log_start", "high_watermark"]
         if self.rows is None:
@@ -135,13 +135,13 @@ class Recorded:
 
     @cached_property
     def faults(self) -> list[Fault]:
-        """Every fault with the heal that ended it."""
+        """Every fault, with the heal that ended it."""
         return [] if self.rows is None else fault_spans(self.rows, *self.bounds_ns)
 
 
 def load(directory: Path) -> Recorded:
-    """Read a run directory, or raise UsageError if it is none. A broken history becomes `problem`,
-    not an error."""
+    """Read a run directory. Raise UsageError if it is not one. A broken history does not raise;
+    `problem` describes it."""
     if not directory.is_dir():
         raise UsageError(
             f"{directory} is not a run directory; name one that `touchstone chaos run` made"

@@ -1,4 +1,5 @@
-"""A recorded run as the report tells it: verdict, checkers, figures, faults, anomalies."""
+"""Convert a recorded run to its part of the report: verdict, checkers, figures, faults,
+anomalies."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ DRAWING_BYTES_MAX = 300_000
 
 
 def run_report(run: Recorded, anchor: str) -> RunReport:
-    """Return everything the page says of one run."""
+    """Return the content of the report for one run."""
     verdict = run.verdict
     anomalies = _anomalies(run, anchor)
     groups = verdict.groups if verdict else ()
@@ -86,7 +87,8 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
 
 
 def title_of(run: Recorded) -> str:
-    """Return target, workload, nemesis; for a lone history the directory's name."""
+    """Return the title of a run: target, workload and nemesis, or the directory's name for a
+    history without a run."""
     facts = run.facts
     if not facts.get("target"):
         return run.directory.name
@@ -95,7 +97,7 @@ def title_of(run: Recorded) -> str:
 
 
 def verdict_line(run: Recorded, anchor: str) -> Line:
-    """Return the run's verdict in one line."""
+    """Return the run's verdict as one line of the report."""
     name = title_of(run)
     commands = tuple(_commands(run))
     verdict = run.verdict
@@ -117,7 +119,7 @@ def verdict_line(run: Recorded, anchor: str) -> Line:
 
 
 def _commands(run: Recorded) -> Iterator[Command]:
-    """Yield the commands that a reader of the verdict may want next."""
+    """Yield the commands that a reader of the verdict may want to run next."""
     check = f"touchstone check {shlex.quote(shown(run.directory))}"
     if run.facts.get("reproduce"):
         yield Command("attack again", str(run.facts["reproduce"]))
@@ -138,7 +140,7 @@ def shown(path: Path) -> str:
 
 
 def _numbers(run: Recorded) -> Iterator[tuple[str, str]]:
-    """Yield the figures that a reader asks for first."""
+    """Yield (name, value) of the key figures of a run."""
     counts = run.facts.get("counts") or {}
     for key, name in (
         ("ok", "operations ok"),
@@ -205,8 +207,8 @@ def _checkers(verdict: Verdict, anchor: str) -> tuple[CheckerLine, ...]:
 
 
 def _told_in_full(name: str, checker: CheckerVerdict, verdict: Verdict | None) -> list[int]:
-    """Return the positions of the anomalies that the page tells in full: those by which a cause is
-    told, and the first of the others."""
+    """Return the indexes of the anomalies that the page shows in full: the example of each cause,
+    and the first few others."""
     groups = verdict.groups[:GROUPS_MAX] if verdict else ()
     examples = [group.example[1] for group in groups if group.example[0] == name]
     others = (n for n in range(len(checker.anomalies)) if n not in examples)
@@ -214,7 +216,7 @@ def _told_in_full(name: str, checker: CheckerVerdict, verdict: Verdict | None) -
 
 
 def _title(name: str) -> str:
-    """Return what the checker judges, in its own words."""
+    """Return the title of a checker: the guarantee that it checks."""
     from linearizability.checkers import CHECKERS
 
     if name == "run":
@@ -225,7 +227,8 @@ def _title(name: str) -> str:
 
 
 def _reason(checker: CheckerVerdict) -> str:
-    """Return the checker's reason, except a list of drawings, which stand below."""
+    """Return the checker's reason, or "" where the reason only lists drawings, which the page
+    shows."""
     reason = checker.reason or ""
     return "drawn below" if reason.startswith("drawn: ") else reason
 
@@ -258,7 +261,7 @@ def _group(group: Group, anchor: str, anomalies: Sequence[AnomalyReport]) -> Gro
 def _links(
     group: Group, anchor: str, told: Mapping[tuple[str, str], AnomalyReport]
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield each checker of a group, how many of its anomalies, and where the first is told."""
+    """Yield (checker, number of its anomalies in the group, anchor of the first one)."""
     for checker, positions in group.members.items():
         anchors = (_anomaly_anchor(anchor, checker, position) for position in positions)
         yield checker, len(positions), next((a for a in anchors if (checker, a) in told), "")
@@ -287,7 +290,8 @@ def _named(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
 
 
 def _summary(run: Recorded) -> tuple[Summary | None, str]:
-    """Summarise by Spark if Spark has judged, so that its session is used again, else by polars."""
+    """Return a summary of the history, and its problem if there is one. Spark computes it if Spark
+    judged the run (its session is reused), else polars."""
     if run.rows is None:
         return None, ""
     written_ns = history_file(run.directory).stat().st_mtime_ns
@@ -303,7 +307,8 @@ def _summary(run: Recorded) -> tuple[Summary | None, str]:
 
 @lru_cache(maxsize=32)
 def _summarised(directory: Path, engine: str, written_ns: int) -> Summary:
-    """Summarise a history once: a run's own report and the demo's show the same figures."""
+    """Return the summary of a history, computed once per process, so that the run's report and the
+    demo's show the same figures."""
     return summarise(directory, engine)
 
 
@@ -364,7 +369,8 @@ def _anomaly(
 def _drawn(
     run: Recorded, evidence: Sequence[Evidence], rows: dict[int, list[dict[str, Any]]]
 ) -> Markup:
-    """Draw the operations of an anomaly on their own axis of time, nothing for a single one."""
+    """Draw the operations of an anomaly on a time axis; return an empty drawing for a single
+    operation."""
     operations = [
         [rows[number][row.index] for row in some]
         for number, some in ((n, list(g)) for n, g in groupby(evidence, lambda e: e.operation))
@@ -374,8 +380,8 @@ def _drawn(
 
 
 def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int, str]:
-    """Return the operations of anomalies that are not listed in full: framed too, linked to the
-    run."""
+    """Return op_id -> the run's anchor, for operations of anomalies that the page does not list in
+    full."""
     named = {
         op
         for _, anomaly in (run.verdict.anomalies if run.verdict else ())
@@ -385,8 +391,8 @@ def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int
 
 
 def _scope(anomaly: Anomaly) -> str:
-    """Return where it happened: a partition as Kafka's tools write it, anything else by its
-    column."""
+    """Return where the anomaly happened: a partition as TOPIC-PARTITION, anything else with its
+    column name."""
     scope = {key: value for key, value in anomaly.scope.items() if value is not None}
     if "topic" in scope and "partition" in scope:
         scope.pop("topic_id", None)
@@ -395,13 +401,14 @@ def _scope(anomaly: Anomaly) -> str:
 
 
 def _explained(directory: Path) -> str:
-    """Return what `touchstone check RUN --explain` wrote, if it did."""
+    """Return the file name of the page that `touchstone check RUN --explain` wrote, or ""."""
     file = directory / EXPLAINED
     return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
 
 def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:
-    """Return porcupine's drawings, the first few whole, and the names of the others."""
+    """Return the first few drawings of porcupine, embedded whole, and the file names of the
+    others."""
     files = sorted((directory / "porcupine").glob("*.html"))
     small = [file for file in files if file.stat().st_size <= DRAWING_BYTES_MAX][:DRAWINGS_MAX]
     drawings = tuple(

@@ -1,4 +1,5 @@
-"""The picture of a report for a README: python -m ci.report.screenshot REPORT.html PICTURE.png"""
+"""Take a screenshot of a report for a README: python -m ci.report.screenshot REPORT.html
+PICTURE.png"""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from ci.report.browser import open_page
 
 
 def screenshot(page: Path, picture: Path, width: int = 1240, height: int = 1500) -> Path:
-    """Write the first `height` pixels of a page as PNG. Raise UsageError if that cannot be done."""
+    """Write the first `height` pixels of a page as PNG. Raise UsageError if that is not
+    possible."""
     if not page.is_file():
         raise UsageError(f"{page}: no such report; `touchstone report RUN` draws one")
     picture.parent.mkdir(parents=True, exist_ok=True)

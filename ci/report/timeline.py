@@ -1,8 +1,8 @@
-"""The timeline: a lane per process, a bar per operation, a band per fault.
+"""Draw the timeline: one lane per process, one bar per operation, one band per fault.
 
-A large run has more operations than pixels: neighbours of one process, kind and outcome that are
-no pixel apart become one bar, which says how many it stands for. Operations that prove an anomaly
-are drawn again on top, each for itself, however many others there are.
+A large run has more operations than pixels. Adjacent operations of one process, kind and outcome
+that are less than a pixel apart become one bar, which states their number. Operations that prove an
+anomaly are drawn individually on top.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ORDER = ("wait", "other", "read", "txn", "send")
 
 
 def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> Markup:
-    """Draw the operations in time. anomalies: the operations that prove an anomaly -> its
+    """Draw all operations over time. anomalies: op_id of an operation that proves one -> its
     anchor."""
     lanes = {process: number for number, process in enumerate(run.roles)}
     top, lane = _heights(run)
@@ -79,15 +79,15 @@ def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> M
 
 
 def _heights(run: Recorded) -> tuple[float, float]:
-    """Return where the lanes of the processes begin, and how high each is."""
+    """Return the y coordinate at which the lanes of the processes begin, and the height of a
+    lane."""
     lane = max(7.0, min(20.0, LANES_HEIGHT_MAX / max(len(run.roles), 1)))
     return fault_lane_height(fault_rows(run.faults)), lane
 
 
 def axis(run: Recorded) -> Axis:
-    """Return the axis of the figures, with each operation for a closer look: of each lane a flat
-    list of op_id, start, length (both in steps of 0.1 ms) and kind, the first two as differences.
-    """
+    """Return the time axis of the figures. It holds, for each lane, a flat list of op_id, start,
+    length (both in steps of 0.1 ms) and kind; op_id and start are stored as differences."""
     if not 0 < run.operations.height <= OPERATIONS_MAX:
         return Axis(LEFT, PLOT, round(run.seconds, 4), Markup(""))
     top, height = _heights(run)
@@ -112,7 +112,8 @@ def axis(run: Recorded) -> Axis:
 
 
 def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:
-    """Join neighbours with no more than gap_s between them; gap_s grows until they fit."""
+    """Join adjacent operations at most gap_s apart; gap_s is increased until at most bars_max bars
+    are left."""
     key = ["process", "kind", "outcome", "open"]
     ordered = operations.sort(*key, "start").with_columns(
         reach=pl.col("end").cum_max().shift(1).over(key)
@@ -149,8 +150,8 @@ def _bars(run: Recorded, scale: TimeScale, tops: Mapping[int, float], lane: floa
 
 
 def _apart(proofs: pl.DataFrame, scale: TimeScale) -> pl.DataFrame:
-    """Return the operations to frame, with how many `more` a frame stands for: of very many that
-    prove an anomaly only one of each process in each stretch of the axis."""
+    """Return the operations to frame. Of very many, only one per process and stretch of the axis is
+    kept, and `more` counts the others."""
     pixels = 0.0
     while True:
         step = max(pixels * scale.seconds_per_pixel, 1e-9)
@@ -170,7 +171,7 @@ def _proofs(
     lane: float,
     anomalies: Mapping[int, str],
 ) -> list[str]:
-    """Draw frames around the operations behind the anomalies, each a link to what it proves."""
+    """Draw a frame around each operation that proves an anomaly, with a link to that anomaly."""
     if not anomalies or not run.operations.height:
         return []
     parts = []

@@ -1,7 +1,8 @@
-"""Bring into the cache what Python packages cannot: `touchstone setup`, and part of `make setup`.
+"""Bring into .cache the tools that pip cannot install: `touchstone setup`, and part of `make
+setup`.
 
-A component that cannot be had never stops set-up: the line says why, `touchstone doctor` says what
-is lost without it, and everything else goes on.
+A component that cannot be installed never stops the set-up: its line says why, `touchstone doctor`
+says what does not work without it, and the other steps go on.
 """
 
 import fcntl
@@ -15,7 +16,7 @@ from ci.tools.step import Step, StepFailed
 
 
 def perform_all(lane: list[Step]) -> None:
-    """Perform steps one after another, a line each, but none for steps already done."""
+    """Perform steps one after another and print a line for each, except for those already done."""
     for step in lane:
         try:
             word = step.perform()
@@ -26,10 +27,11 @@ def perform_all(lane: list[Step]) -> None:
 
 
 def bring(names: Sequence[str] = ()) -> int:
-    """Bring these components, or all of them; return 0 if each is there in the end, else 2.
+    """Bring these components, or all if none is named. Return 0 if each is there in the end, else
+    2.
 
-    Compiling keeps the processor busy, Maven and npm the network: two lanes run side by side.
-    Raise UsageError for a name that no component has.
+    Compiling keeps the processor busy, Maven and npm the network, so two lanes run in parallel.
+    Raise UsageError for an unknown name.
     """
     places.PROGRAMS.mkdir(parents=True, exist_ok=True)
     with (places.CACHE / "build.lock").open("w") as lock:
@@ -44,7 +46,7 @@ def bring(names: Sequence[str] = ()) -> int:
 
 
 def _chosen(names: Sequence[str], lanes: list[list[Step]]) -> list[list[Step]]:
-    """Return the steps whose components are named, as `touchstone doctor` writes them."""
+    """Return only the steps of these components, named as `touchstone doctor` lists them."""
     if not names:
         return lanes
     known = {_component(step): step for lane in lanes for step in lane}
@@ -55,7 +57,8 @@ def _chosen(names: Sequence[str], lanes: list[list[Step]]) -> list[list[Step]]:
 
 
 def _component(step: Step) -> str:
-    """Return the doctor's name of what a step brings: "kafka 3.9.1" brings kafka-jars-3.9.1."""
+    """Return the doctor's name of the component that a step brings: "kafka 3.9.1" brings
+    kafka-jars-3.9.1."""
     newest = f"kafka {places.KAFKA_VERSION}"
     if step.name == newest:
         return "kafka-jars"

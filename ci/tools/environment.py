@@ -1,6 +1,6 @@
-"""Make .venv from requirements.lock, then hand over to ci.tools.build. `make setup` runs this. It
-uses the machine's own Python with nothing installed, hence the standard library only. What is
-already in place is recognised by a key over its inputs, so a second run takes a moment."""
+"""Make .venv from requirements.lock, then start ci.tools.build; `make setup` runs this. It runs on
+the machine's own Python without installed packages, so it uses the standard library only. What is
+up to date is recognised by a key over its inputs, so a second run takes a moment."""
 
 import fcntl
 import hashlib
@@ -23,8 +23,8 @@ USAGE_OR_ENVIRONMENT_ERROR = 2
 
 
 def environment_key() -> str:
-    """Return a key that changes whenever .venv must be made or filled again; it includes the path,
-    since scripts embed it."""
+    """Return a key that changes whenever .venv must be made or filled again. It includes the path,
+    since installed scripts contain it."""
     digest = hashlib.sha256(f"{sys.version_info[:2]} {ROOT}".encode())
     for name in ("requirements.lock", "pyproject.toml"):
         digest.update((ROOT / name).read_bytes())
@@ -36,7 +36,7 @@ def is_ready(key: str) -> bool:
 
 
 def make_environment() -> None:
-    """Create .venv, or keep one that its Python still runs."""
+    """Create .venv, or keep it if its Python still runs."""
     wanted = f"{sys.version_info[0]}.{sys.version_info[1]}"
     probe = "import sys, pip; print('%d.%d' % sys.version_info[:2])"
     if VENV_PYTHON.exists() and output_of(str(VENV_PYTHON), "-c", probe) == wanted:
@@ -52,7 +52,7 @@ def make_environment() -> None:
 
 
 def install_requirements() -> None:
-    """Install the locked packages by hash, then the project itself, in place."""
+    """Install the locked packages with their hashes, then the project itself in editable mode."""
     log = LOGS / "pip.log"
     locked = ("install", "-q", "--require-hashes", "-r", "requirements.lock")
     if not run(log, str(VENV_PYTHON), *PIP, *locked):
@@ -63,8 +63,8 @@ def install_requirements() -> None:
 
 
 def run(log: Path, *command: str) -> bool:
-    """Run a command to its end or the time-out, with output to the log; return True if it
-    succeeded."""
+    """Run a command with its output in the log. Return whether it succeeded within the time
+    limit."""
     with log.open("a") as sink:
         try:
             done = subprocess.run(
@@ -77,7 +77,8 @@ def run(log: Path, *command: str) -> bool:
 
 
 def output_of(*command: str) -> str:
-    """Return what it prints, or nothing if it cannot run: then .venv is made again."""
+    """Return the standard output of a command, or "" if it cannot run, so that .venv is made
+    again."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
@@ -85,7 +86,7 @@ def output_of(*command: str) -> str:
 
 
 def stop(sentence: str, log: Path) -> None:
-    """Print one sentence with the log's last error, then exit 2."""
+    """Print the sentence with the log's last error, then exit with status 2."""
     lines = [line.strip() for line in log.read_text().splitlines() if line.strip()]
     reason = next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "")
     print(f"setup: {sentence}: {reason} (all of it: {log.relative_to(ROOT)})", file=sys.stderr)

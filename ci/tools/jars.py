@@ -1,8 +1,9 @@
-"""The SHA-256 of every jar that Maven brings: a list beside each pom.xml, as `sha256sum` writes it.
+"""Verify the SHA-256 of every jar that Maven brings, by a list beside each pom.xml (format of
+`sha256sum`).
 
-A repository of jars is not trusted further: what it brings is compared with the list before it is
-used, and Maven itself is told to refuse what differs from the repository's own checksums (-C).
-`make lock` writes the lists again.
+The jars are compared with the list before they are used, so the repository need not be trusted. In
+addition, Maven refuses what differs from the repository's own checksums (-C). `make lock` writes
+the lists.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  (\S+\.jar)")
 
 
 def sums_of(folder: Path) -> dict[str, str]:
-    """Return the jars in a folder, and the SHA-256 of each."""
+    """Return file name -> SHA-256 for each jar in a folder."""
     found = {}
     for jar in sorted(folder.glob("*.jar")):
         with jar.open("rb") as file:
@@ -26,7 +27,8 @@ def sums_of(folder: Path) -> dict[str, str]:
 
 
 def read(lock: Path) -> dict[str, str]:
-    """Return what a list says. Raise StepFailed where it is none."""
+    """Return the file names and SHA-256 in a list. Raise StepFailed if the file is not such a
+    list."""
     try:
         lines = lock.read_text("ascii").splitlines()
     except (OSError, ValueError) as error:
@@ -38,12 +40,13 @@ def read(lock: Path) -> dict[str, str]:
 
 
 def write(lock: Path, sums: Mapping[str, str]) -> None:
-    """Write the list of these jars."""
+    """Write the list for these jars."""
     lock.write_text("".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())))
 
 
 def check(folder: Path, lock: Path) -> None:
-    """Raise StepFailed, by name, for a jar that is not the listed one, is not listed, or lacks."""
+    """Raise StepFailed, with the file name, for a jar that differs from the list, is not listed, or
+    is missing."""
     wanted, found = read(lock), sums_of(folder)
     wrong = [name for name in found if name in wanted and found[name] != wanted[name]]
     if wrong:

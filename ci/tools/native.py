@@ -1,4 +1,4 @@
-"""Build the library that nodes are preloaded with (chaos/means/shim) into .cache/lib."""
+"""Build the LD_PRELOAD library for nodes (chaos/means/shim) into .cache/lib."""
 
 import os
 import shutil
@@ -15,13 +15,13 @@ COMPILERS = ("cc", "gcc", "clang")
 
 
 def find_compiler() -> str | None:
-    """Return a C compiler that is here, or None."""
+    """Return the path of a C compiler, or None if there is none."""
     return next((found for name in COMPILERS if (found := shutil.which(name))), None)
 
 
 def build(output: Path = OUTPUT) -> None:
-    """Compile the library; the finished one replaces the old one atomically, under running
-    nodes."""
+    """Compile the library; it replaces the old one atomically, since running nodes may have that
+    loaded."""
     compiler = find_compiler()
     if compiler is None:
         raise StepFailed("there is no C compiler; apt-get install gcc libc6-dev")
@@ -32,5 +32,5 @@ def build(output: Path = OUTPUT) -> None:
 
 
 def steps() -> list[Step]:
-    """Return the step of the one library."""
+    """Return the one step that builds this library."""
     return [Step("shim", (SOURCE,), OUTPUT, build, " ".join(FLAGS))]

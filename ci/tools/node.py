@@ -1,4 +1,4 @@
-"""KafkaJS, by npm, into .cache/node: what the tests with that client need."""
+"""Install KafkaJS by npm into .cache/node, for the tests with that client."""
 
 import json
 import os
@@ -15,13 +15,13 @@ Packages = dict[str, tuple[str, str]]
 
 
 def locked(lock: Path = NODE_LOCK) -> Packages:
-    """Return what the lock file asks for."""
+    """Return the packages that the lock file requires."""
     lines = (line.split() for line in lock.read_text().splitlines() if not line.startswith("#"))
     return {name: (version, digest) for name, version, digest in lines}
 
 
 def installed(modules: Path = MODULES) -> Packages:
-    """Return what npm reports to have put into a folder."""
+    """Return the packages that npm reports as installed in a folder."""
     try:
         entries = json.loads((modules / ".package-lock.json").read_text())["packages"]
     except (OSError, ValueError, KeyError):
@@ -33,10 +33,10 @@ def installed(modules: Path = MODULES) -> Packages:
 
 
 def make() -> None:
-    """Install into a folder beside, compare with the lock, and put it in place in one move.
+    """Install into a temporary folder, compare with the lock file, and move it into place.
 
-    npm's own lock file names the host that each package came from, so that one of ours says which
-    versions and digests are wanted.
+    npm's own lock file names the host that each package came from, so a lock file of the project
+    says which versions and digests are required.
     """
     npm = shutil.which("npm")
     if npm is None:

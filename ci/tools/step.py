@@ -1,4 +1,5 @@
-"""One thing that set-up brings: recognised by a stamp over its inputs, made within a time limit."""
+"""One step of the set-up: skipped if a stamp over its inputs matches, and made within a time
+limit."""
 
 import hashlib
 import os
@@ -14,12 +15,12 @@ from ci import places
 
 
 class StepFailed(Exception):
-    """A sentence: why the thing cannot be had here, and what to do about it."""
+    """A set-up step failed: the message says why it cannot be done here and what to do."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A component of .cache; `make` must leave `output` whole or raise StepFailed."""
+    """One component of .cache. `make` must produce all of `output` or raise StepFailed."""
 
     name: str
     inputs: tuple[Path, ...]
@@ -44,7 +45,7 @@ class Step:
         )
 
     def perform(self) -> str:
-        """Do the step unless it is done; return a short word for the progress line."""
+        """Make the component unless it is up to date; return a short word for the progress line."""
         if self.is_done():
             return "ready"
         started = time.monotonic()
@@ -64,7 +65,8 @@ def run_logged(
     environment: dict[str, str] | None = None,
     timeout_s: float = 600,
 ) -> None:
-    """Run a command with its output in .cache/logs; StepFailed names the log and its last error."""
+    """Run a command with its output in .cache/logs. Raise StepFailed, which names the log and its
+    first error."""
     places.LOGS.mkdir(parents=True, exist_ok=True)
     log = places.LOGS / f"{name.replace(' ', '-')}.log"
     with log.open("w") as sink:
@@ -94,13 +96,15 @@ def run_logged(
 
 
 def last_error(log: Path) -> str:
-    """Return the first line that names an error, since those after it are consequences."""
+    """Return the first line of the log that names an error; later ones are usually its
+    consequences."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
 
 
 def install_locked(name: str, lock: Path) -> None:
-    """Add a wheel of a second lock file to the environment that runs this."""
+    """Install a package and its dependencies from another lock file into the running Python's
+    environment."""
     pip = [
         sys.executable,
         "-m",

@@ -78,7 +78,7 @@ def renamed(source: str, file: str) -> str:
 
 
 def _names(tree: ast.Module, source: str, file: str) -> Iterator[tuple[int, int, str]]:
-    """Yield row, column and text of each name that must be changed."""
+    """Yield (row, column, text) of each name that must be changed."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -118,13 +118,15 @@ def stage(folder: Path) -> None:
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
-    """Return what shutil.copytree leaves out: tests, but not the cases, which are the product."""
+    """Return the names that shutil.copytree must leave out: tests, but not conformance cases, which
+    users run."""
     ignored = shutil.ignore_patterns(*IGNORED)(folder, names)
     return ignored | ({"tests"} & set(names))
 
 
 def _settings_of_wheel() -> str:
-    """Return pyproject.toml for the arranged tree. Raise BuildError where a line has changed."""
+    """Return pyproject.toml for the arranged tree. Raise BuildError if an expected line is
+    missing."""
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     for line, instead in _SETTINGS.items():
         if line not in text:
@@ -135,7 +137,7 @@ def _settings_of_wheel() -> str:
 
 @contextmanager
 def _staged() -> Iterator[None]:
-    """Arrange the tree in a temporary folder, which is the working directory meanwhile."""
+    """Arrange the tree in a temporary folder, and make that the working directory meanwhile."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="touchstone-wheel-") as folder:
         stage(Path(folder))

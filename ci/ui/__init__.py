@@ -1,4 +1,4 @@
-"""A place for runs: one page with all of them, from a local server or as static files.
+"""Show a directory of runs: one page with all of them, from a local server or as static files.
 
 serve(Path("runs"), port=8000)        # until Ctrl-C
 write_static(Path("runs"), out)       # index.html, badges, and the reports if `out` is elsewhere
@@ -31,8 +31,8 @@ def serve(runs: Path, port: int) -> None:
 
 
 def write_static(runs: Path, out: Path) -> Path:
-    """Write the page and its badges; return the page. Somewhere else than among the runs it gets
-    copies of their reports and logs, so that it can be published by itself."""
+    """Write the page and its badges, and return the page's path. If `out` is outside the directory
+    of runs, copy their reports and logs into it, so that `out` can be published by itself."""
     index = read_index(runs)
     is_apart = out.resolve() != runs.resolve()
     (out / "badges").mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""Badges: small SVG pictures that say in one word how a target stands, for a README or a wiki."""
+"""Draw badges: small SVG pictures for a README or a wiki that give the state of a target in one
+word."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ WORDS_MAX = 60
 
 
 def badges_of(index: Index) -> dict[str, str]:
-    """Return file name -> SVG: for each target its chaos and its conformance."""
+    """Return file name -> SVG: for each target one badge for chaos and one for conformance."""
     made = {}
     for target, runs in _newest_by_scenario(index).items():
         made[f"chaos-{_plain(target)}.svg"] = badge(f"chaos {target}", *_stand(runs, index))
@@ -35,7 +36,7 @@ def badges_of(index: Index) -> dict[str, str]:
 
 
 def badge(label: str, word: str, tone: Tone) -> str:
-    """Return an SVG of two fields: what, and how it stands. It says so to a screen reader too."""
+    """Return an SVG of two fields, label and word, which also carries both for screen readers."""
     label, word = label[:WORDS_MAX], f"{tone.symbol} {word}"[:WORDS_MAX]
     left, right = (len(text) * CHARACTER + 2 * PAD for text in (label, word))
     both = escape(f"{label}: {word}")
@@ -54,8 +55,8 @@ def badge(label: str, word: str, tone: Tone) -> str:
 
 
 def _newest_by_scenario(index: Index) -> dict[str, list[Entry]]:
-    """Return target -> the newest run of each of its scenarios, without planted bugs: of those a
-    red verdict is wanted."""
+    """Return target -> the newest run of each of its scenarios. Runs with planted bugs are left
+    out, since they must be INVALID."""
     newest: dict[tuple[str, str], Entry] = {}
     for entry in index.runs:
         if entry.target and not entry.bug:
@@ -67,8 +68,8 @@ def _newest_by_scenario(index: Index) -> dict[str, list[Entry]]:
 
 
 def _stand(runs: Sequence[Entry], index: Index) -> tuple[str, Tone]:
-    """Return how many scenarios ended well: valid, or as their night expected. Any other verdict is
-    counted by its word, and unknown is never green."""
+    """Return, in words, how many scenarios passed (valid, or as their night expected), and the tone
+    of the badge. Other verdicts are counted by their word; unknown is never green."""
     tones = [_tone(run, index) for run in runs]
     if any(run.scenario in index.flaky for run in runs):
         tones.append(Tone.BAD)
@@ -94,6 +95,6 @@ def _plain(target: str) -> str:
 
 
 def verdicts(entries: Sequence[Entry]) -> Iterator[tuple[str, int, Tone]]:
-    """Yield each verdict, how many runs have it, and its tone."""
+    """Yield each verdict, the number of runs that have it, and its tone."""
     for verdict, tone in TONES.items():
         yield verdict, sum(entry.verdict == verdict for entry in entries), tone

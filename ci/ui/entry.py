@@ -1,4 +1,4 @@
-"""A run directory as the list of runs shows it: read from run.json and verdict.json alone."""
+"""Describe a run directory for the list of runs, from run.json and verdict.json alone."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ COUNTS = ("ok", "fail", "info", "records_acknowledged", "records_read", "faults"
 
 
 class Unreadable(Exception):
-    """A run that cannot be listed: one sentence that says why, and what to do."""
+    """A run cannot be listed: the message is one sentence that says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One run. path: its directory, below the directory of runs.
+    """One run in the list. path: its directory, relative to the directory of runs.
 
     what: number of nodes, workload, nemesis and settings: the scenario without its target.
-    checkers: name -> (validity, how many checks, how many anomalies). served: `availability`.
-    logs: those that the nodes left, below the run.
+    checkers: name -> (validity, number of checks, number of anomalies). served: the measures of
+    `availability`. logs: the nodes' log files, relative to the run.
     """
 
     path: str
@@ -64,7 +64,8 @@ class Entry:
 
     @property
     def scenario(self) -> str:
-        """Return what is done to which target: the runs of a scenario differ in seed and date."""
+        """Return a name for the scenario and its target, which runs share that differ only in seed
+        and date."""
         return f"{self.target} {self.what}" if self.target else self.path
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,12 +73,14 @@ class Entry:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Entry:
-        """Invert as_dict. Raise KeyError on what it did not write."""
+        """Return the entry that `as_dict` made this mapping of. Raise KeyError if a field is
+        missing."""
         return Entry(**{field.name: data[field.name] for field in fields(Entry)})
 
 
 def stamp_of(directory: Path) -> str:
-    """Return what changes when a file of the run does: size and time of each."""
+    """Return a text that changes when a file of the run changes: size and modification time of
+    each."""
     words = []
     for name in FILES:
         try:
@@ -90,8 +93,8 @@ def stamp_of(directory: Path) -> str:
 
 
 def read_entry(directory: Path, path: str) -> Entry:
-    """Return the run of a directory. Raise Unreadable if run.json is damaged, of a newer version,
-    or missing together with everything else."""
+    """Return the entry for a run directory. Raise Unreadable if run.json is damaged, of a newer
+    version, or missing while there is no verdict or history either."""
     facts = _facts(directory)
     verdict, trouble = _verdict(directory)
     versions = _mapping(facts, "versions")
@@ -126,7 +129,7 @@ def read_entry(directory: Path, path: str) -> Entry:
 
 
 def _facts(directory: Path) -> dict[str, Any]:
-    """Return run.json, or nothing for a history that was judged without one."""
+    """Return run.json, or an empty dict for a history that was judged outside of a run."""
     if not (directory / RUN_JSON).exists():
         if (directory / "history.parquet").exists() or (directory / "verdict.json").exists():
             return {}
@@ -167,7 +170,7 @@ def loaded(file: Path, advice: str) -> Any:
 
 
 def _verdict(directory: Path) -> tuple[dict[str, Any] | None, str]:
-    """Return verdict.json, or None and what is wrong with it or with the history."""
+    """Return (verdict.json, ""), or (None, what is wrong with it or with the history)."""
     file = directory / "verdict.json"
     again = "`touchstone check RUN` writes it again"
     try:
@@ -185,7 +188,7 @@ def _verdict(directory: Path) -> tuple[dict[str, Any] | None, str]:
 
 
 def _trouble_of_history(file: Path) -> str:
-    """Return what is wrong with a history that was cut off: its last bytes say so."""
+    """Return why a history is incomplete, judging by the last bytes of its file, or ""."""
     try:
         with file.open("rb") as stream:
             start = stream.read(len(MAGIC))
@@ -199,7 +202,8 @@ def _trouble_of_history(file: Path) -> str:
 
 
 def _why(facts: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> str:
-    """Return the first cause of an invalid verdict, else its reason, else why there is none."""
+    """Return the reason for the verdict: the first cause if it is INVALID, else its stated reason,
+    else why there is no verdict."""
     if verdict is None:
         begun = bool(facts) and facts.get("ended") is None
         return (
@@ -215,7 +219,7 @@ def _why(facts: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> str:
 
 
 def _what(facts: Mapping[str, Any]) -> str:
-    """Return the scenario without its target, as the rows of the nightly trend are named."""
+    """Return the scenario without its target, named as in the rows of the nightly trend."""
     nodes = facts.get("nodes")
     words = [f"× {nodes}" if isinstance(nodes, int) else ""]
     words += [_text(facts, "workload"), _text(facts, "nemesis")]
@@ -239,7 +243,8 @@ def _logs(directory: Path) -> list[Path]:
 
 
 def _time_of_name(name: str) -> str:
-    """Return the time in the name of a run directory, such as 20260102T030405Z-reference-…"""
+    """Return the time that a run directory's name begins with, such as
+    20260102T030405Z-reference-…"""
     stamp = name[:16]
     digits = stamp[:8] + stamp[9:15]
     if len(stamp) != 16 or not digits.isdecimal() or stamp[8] + stamp[15] != "TZ":
@@ -256,7 +261,7 @@ def _text(facts: Mapping[str, Any], key: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return a text of JSON that can be written: half a surrogate pair cannot."""
+    """Return the text without lone surrogates, which JSON may contain but UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()
 
 
@@ -270,7 +275,7 @@ def _mapping(facts: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _numbers(facts: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of an object which a page can show: NaN and infinity are no JSON."""
+    """Return the finite numbers of an object, since JSON has no NaN or infinity."""
     return {
         encodable(key): round(float(value), 4)
         for key, value in facts.items()

@@ -1,4 +1,4 @@
-"""The results of `touchstone conform --out FILE` that lie among the runs."""
+"""Read the results of `touchstone conform --out FILE` that lie in a directory of runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ TEXT_MAX = 200
 
 @dataclass(frozen=True)
 class Examined:
-    """The results of one examination. cases: "ID version" -> p, f or u."""
+    """The results of one conformance run. cases: "ID version" -> p (passed), f (failed) or u
+    (unsupported)."""
 
     path: str
     when: str
@@ -43,8 +44,8 @@ def is_examination(data: Any) -> bool:
 
 
 def read_examined(file: Path, path: str) -> Examined | None:
-    """Return the examination in a JSON file, or None for any other. Raise Unreadable for one that
-    is damaged."""
+    """Return the conformance results in a JSON file, or None if it holds something else. Raise
+    Unreadable if the results are damaged."""
     data = loaded(file, "examine again: `touchstone conform --out FILE`")
     if not is_examination(data):
         return None

@@ -1,8 +1,8 @@
-"""The index of a directory of runs: every run, what could not be read, and a cache of both.
+"""Index a directory of runs: every run, every file that could not be read, and a cache of both.
 
-The cache lies beside the runs. A run is read again when one of its files has changed, so that a
-thousand runs take a few thousand calls of stat; a cache that is damaged, or of another version of
-this file, is made again.
+The cache lies beside the runs. A run is read again only when one of its files has changed, so that
+indexing a thousand runs takes a few thousand calls of stat. A cache that is damaged, or was written
+by another version of this module, is rebuilt.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NIGHTS = "nightly/nights/*/nightly.json"
 
 @dataclass(frozen=True)
 class Gone:
-    """A run of a night whose directory was deleted to save space: its verdict stays on record."""
+    """A nightly run whose directory was deleted to save space; its verdict is still stored."""
 
     path: str
     started: str
@@ -46,7 +46,8 @@ class Gone:
 
 @dataclass(frozen=True)
 class Index:
-    """Everything that lies in a directory of runs. problems: path -> one sentence."""
+    """The content of a directory of runs. problems: path -> one sentence that says why it could not
+    be read."""
 
     runs: tuple[Entry, ...]
     examinations: tuple[Examined, ...] = ()
@@ -59,7 +60,7 @@ class Index:
 
 
 def read_index(runs: Path) -> Index:
-    """Read a directory of runs. Raise UsageError if it is none."""
+    """Return the index of a directory of runs. Raise UsageError if it is not a directory."""
     if not runs.is_dir():
         raise UsageError(f"{runs}: no such directory of runs; name the --runs of `chaos run`")
     if (runs / RUN_JSON).exists():
@@ -105,8 +106,8 @@ def read_index(runs: Path) -> Index:
 
 
 def flaky_scenarios(entries: list[Entry]) -> set[str]:
-    """Return the scenarios of which the same command, seed included, ended in different verdicts
-    at the same commit and on the same version of the target."""
+    """Return the scenarios for which the same command (with its seed) had different verdicts at the
+    same commit and on the same version of the target."""
     seen: dict[tuple[str, ...], set[str]] = {}
     for entry in entries:
         if entry.is_committed and entry.command and entry.verdict != NOT_JUDGED:
@@ -116,8 +117,8 @@ def flaky_scenarios(entries: list[Entry]) -> set[str]:
 
 
 def _read(place: Path, path: str, is_run: bool) -> dict[str, Any]:
-    """Return what the cache keeps: the entry, the examination, or the problem; nothing for a file
-    that is something else."""
+    """Return what the cache stores for a path: its entry, its conformance results, or its problem;
+    an empty dict for any other file."""
     try:
         if is_run:
             return {"entry": read_entry(place, path).as_dict()}
@@ -128,7 +129,7 @@ def _read(place: Path, path: str, is_run: bool) -> dict[str, Any]:
 
 
 def _places(runs: Path, problems: dict[str, str]) -> Iterator[tuple[Path, bool]]:
-    """Yield each run directory (True) and each JSON file beside runs (False). Add a problem for a
+    """Yield (run directory, True) and (JSON file beside the runs, False). Add a problem for each
     folder that cannot be listed."""
     waiting = [(runs, 0)]
     while waiting:
@@ -164,7 +165,7 @@ def _stamp_of_file(file: Path) -> str:
 
 
 def _cached(runs: Path) -> dict[str, Any]:
-    """Return the cache, or nothing if there is none of this version."""
+    """Return the stored cache, or an empty dict if there is none of this version."""
     try:
         data = json.loads((runs / CACHE).read_bytes())
         if data["version"] != CACHE_VERSION:
@@ -182,7 +183,7 @@ def _cached(runs: Path) -> dict[str, Any]:
 
 
 def _write_cache(file: Path, places: Mapping[str, Any]) -> None:
-    """Write the cache whole or not at all: runs that may only be read are listed without one."""
+    """Write the cache atomically. Do nothing where the directory is read-only."""
     unfinished = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         unfinished.write_text(json.dumps({"version": CACHE_VERSION, "places": places}))
@@ -194,8 +195,8 @@ def _write_cache(file: Path, places: Mapping[str, Any]) -> None:
 def _nights(
     runs: Path, there: set[str]
 ) -> tuple[tuple[Gone, ...], dict[str, str], dict[str, str], set[str]]:
-    """Return the runs of nights that are gone, what nights expected, what cannot be read, and the
-    commands that were flaky."""
+    """Return the nightly runs whose directory is gone, what the nights expected, what could not be
+    read, and the flaky commands."""
     files = sorted(runs.glob(NIGHTS))
     if not files:
         return (), {}, {}, set()

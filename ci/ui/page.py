@@ -1,4 +1,5 @@
-"""The page of all runs: one file with its data inside, the same from the server and from a disk."""
+"""The page of all runs: one HTML file that contains its data, whether a server sends it or it is
+opened from disk."""
 
 from __future__ import annotations
 
@@ -28,9 +29,10 @@ FIELDS = (
 
 
 def page_of(index: Index, title: str, report_link: Callable[[Entry], str]) -> str:
-    """Return the page. report_link: where the report of a run is, or nothing if there is none.
+    """Return the page as HTML. report_link: return the address of a run's report, or "" if it has
+    none.
 
-    Of very many runs the newest are listed, as many as fit into the page, and the page says so.
+    If the runs do not all fit into the page, it lists the newest, and says so.
     """
     data, left_out = _fitted(index, report_link)
     return render(
@@ -51,7 +53,7 @@ def page_of(index: Index, title: str, report_link: Callable[[Entry], str]) -> st
 
 
 def _fitted(index: Index, report_link: Callable[[Entry], str]) -> tuple[str, int]:
-    """Return the data as JSON, and how many runs did not fit."""
+    """Return the newest runs that fit, as JSON, and the number of runs left out."""
     names = sorted({name for entry in index.runs for name in entry.checkers})
     rest = {
         "fields": FIELDS,
@@ -90,8 +92,8 @@ def _row(entry: Entry, names: Sequence[str], link: str, index: Index) -> list[An
 
 
 def _opinion(entry: Entry, name: str) -> Any:
-    """Return a checker's opinion as its first letter, with its checks and anomalies if it has
-    any; 0 if it did not judge."""
+    """Return a checker's opinion for the page: the first letter of its verdict, with the numbers of
+    checks and anomalies if there are any; 0 if it did not judge."""
     if name not in entry.checkers:
         return 0
     validity, checked, anomalies = entry.checkers[name]
@@ -100,7 +102,7 @@ def _opinion(entry: Entry, name: str) -> Any:
 
 
 def _examinations(index: Index) -> dict[str, Any]:
-    """Return the newest examinations; the names of cases stand once for all of them."""
+    """Return the newest conformance results; each case name is stored once for all of them."""
     shown = index.examinations[:EXAMINATIONS_MAX]
     cases = sorted({name for each in shown for name in each.cases})
     return {
@@ -113,5 +115,5 @@ def _examinations(index: Index) -> dict[str, Any]:
 
 
 def _json(data: Any) -> str:
-    """Return JSON that may stand inside a script element."""
+    """Return JSON that is safe inside an HTML script element."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""The local server of the page: 127.0.0.1 alone, and it only reads."""
+"""Serve the page of runs on 127.0.0.1 only. It accepts only GET and HEAD."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ FILE_BYTES_MAX = 256 << 20
 
 
 def live_link(entry: Entry) -> str:
-    """Return where the server shows a report; it draws the one that is not there yet."""
+    """Return the address at which the server shows a run's report; the server draws a missing one
+    when it is opened."""
     return f"{quote(entry.path)}/report.html"
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the page of one directory of runs."""
+    """The HTTP server for the page of one directory of runs."""
 
     daemon_threads = True
 
@@ -53,7 +54,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD, and writes no log."""
+    """Answer GET and HEAD, without a log."""
 
     server: Server
     protocol_version = "HTTP/1.1"
@@ -75,10 +76,11 @@ class Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep silent: a terminal is no place for each request."""
+        """Write no log: requests must not clutter the user's terminal."""
 
     def _content(self) -> tuple[HTTPStatus, str, bytes]:
-        """Return (status, type, body) of what was asked for. Raise UsageError for anything else."""
+        """Return (status, content type, body) for the request. Raise UsageError if the server has
+        no such page."""
         host = (self.headers.get("Host") or "").rpartition(":")[0]
         if host not in (ADDRESS, "localhost"):  # a page elsewhere that had its name point here
             return HTTPStatus.FORBIDDEN, "text/plain", b"open this page as 127.0.0.1"
@@ -94,8 +96,8 @@ class Handler(BaseHTTPRequestHandler):
         return HTTPStatus.OK, *self._file(runs, path)
 
     def _file(self, runs: Path, path: str) -> tuple[str, bytes]:
-        """Return (type, body) of a file below the runs; the report of a run is drawn if it is not
-        there. Raise UsageError for a file elsewhere."""
+        """Return (content type, body) of a file below the runs, and draw a run's missing report.
+        Raise UsageError for a path outside the runs."""
         if "\0" in path:
             raise UsageError("no such file among these runs")
         file = (runs / path).resolve()
