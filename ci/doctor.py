@@ -330,7 +330,7 @@ def components() -> list[Component]:
 
 
 def component(name: str) -> Component:
-    """Return one component by its name. Raise KeyError for an unknown name."""
+    """Return one component by its name. Raise ValueError for an unknown name."""
     for candidate in components():
         if candidate.name == name:
             return candidate

@@ -137,7 +137,7 @@ def _seeds_done(
     seeds: int, clock: Callable[[], float] = time.monotonic, what: str = "self-test"
 ) -> Callable[[int], None]:
     """Return a function that prints how many seeds are done: on a terminal by updating one line,
-    else by a new line for each twentieth of them, at least a minute apart."""
+    else by a new line for each twentieth of them, and at least every LINE_EVERY_S seconds."""
     told, told_at = 0, clock()
 
     def say(done: int) -> None:

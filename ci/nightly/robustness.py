@@ -19,8 +19,8 @@ FILES_A_MINUTE = 100
 
 
 def robustness(minutes: float, seed: int) -> dict[str, bool]:
-    """Run fuzz and kills of the reference broker, and fuzz of the history readers. Return, for each
-    of the three, whether it passed."""
+    """Run fuzz and kills of the reference broker, and fuzz of the history readers. Return a summary
+    of each of the three -> whether it passed."""
     seconds = share_s(minutes) * FUZZ_SHARE
     print(f"\n== fuzz of the reference, {seconds:.0f} s", flush=True)
     fuzzed = fuzz(seed, seconds)

@@ -401,7 +401,7 @@ def _scope(anomaly: Anomaly) -> str:
 
 
 def _explained(directory: Path) -> str:
-    """Return the file name of the page that `touchstone check RUN --explain` wrote, or ""."""
+    """Return the page that `touchstone check RUN --explain` wrote, or "" if there is none."""
     file = directory / EXPLAINED
     return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 

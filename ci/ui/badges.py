@@ -68,8 +68,8 @@ def _newest_by_scenario(index: Index) -> dict[str, list[Entry]]:
 
 
 def _stand(runs: Sequence[Entry], index: Index) -> tuple[str, Tone]:
-    """Return, in words, how many scenarios passed (valid, or as their night expected), and the tone
-    of the badge. Other verdicts are counted by their word; unknown is never green."""
+    """Return how many scenarios ended as expected (valid, or INVALID where their night expects it),
+    in words, and the tone of the badge: the worst of all scenarios. A flaky scenario is BAD."""
     tones = [_tone(run, index) for run in runs]
     if any(run.scenario in index.flaky for run in runs):
         tones.append(Tone.BAD)
