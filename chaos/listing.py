@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import cleandoc
 
 from chaos.clients.factories import CLIENTS, why_no_groups
 from chaos.nemeses import NEMESES
@@ -28,14 +29,14 @@ def list_markdown() -> str:
     workloads = [
         (
             f"`{w.name}`",
-            _first_line(w),
+            _summary(w),
             ", ".join(f"`{judge}`" for judge in w.judged_by),
             *(_mark(why_no_groups(client, w) is None) for client in CLIENTS),
         )
         for w in WORKLOADS.values()
     ]
     nemeses = [
-        (f"`{n.name}`", _first_line(n), *(_mark(able(t, n)) for t in all_targets.values()))
+        (f"`{n.name}`", _summary(n), *(_mark(able(t, n)) for t in all_targets.values()))
         for n in NEMESES.values()
     ]
     faults = [
@@ -59,7 +60,7 @@ def list_json(own: Target | None = None) -> str:
     workloads = [
         {
             "name": w.name,
-            "does": _first_line(w),
+            "does": _summary(w),
             "judged_by": list(w.judged_by),
             "nodes_min": w.nodes_min,
             "clients": [client for client in CLIENTS if why_no_groups(client, w) is None],
@@ -69,7 +70,7 @@ def list_json(own: Target | None = None) -> str:
     nemeses = [
         {
             "name": n.name,
-            "does": _first_line(n),
+            "does": _summary(n),
             "faults": sorted(fault.__name__ for fault in n.faults - {Heal}),
             "nodes_min": n.nodes_min,
             "targets": [name for name, target in all_targets.items() if able(target, n)],
@@ -92,11 +93,11 @@ def proofs_markdown(proofs: Sequence[Proof]) -> str:
 def list_text() -> str:
     """Return a shorter list for a terminal."""
     all_targets = targets()
-    workloads = {w.name: _first_line(w) for w in WORKLOADS.values()}
+    workloads = {w.name: _summary(w) for w in WORKLOADS.values()}
     nemeses = {}
     for n in NEMESES.values():
         names = ", ".join(name for name, target in all_targets.items() if able(target, n))
-        nemeses[n.name] = f"{_first_line(n)} [{names or 'none'}]"
+        nemeses[n.name] = f"{_summary(n)} [{names or 'none'}]"
     faults = {
         name: ", ".join(f.__name__ for f in FAULTS.values() if f in target.faults) or "none"
         for name, target in all_targets.items()
@@ -142,5 +143,7 @@ def _mark(yes: bool) -> str:
     return "yes" if yes else "–"
 
 
-def _first_line(thing: object) -> str:
-    return (type(thing).__doc__ or "").strip().splitlines()[0]
+def _summary(thing: object) -> str:
+    """Return the first paragraph of the class's docstring on one line."""
+    paragraph = cleandoc(type(thing).__doc__ or "").partition("\n\n")[0]
+    return " ".join(paragraph.split())

@@ -1,4 +1,5 @@
-"""The nemeses: when and what goes wrong, never how. One literal table."""
+"""The nemeses, in one literal table: they decide which faults strike and when, not how a target
+performs them."""
 
 from chaos.nemeses.administration import (
     ManyTopics,

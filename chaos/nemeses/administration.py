@@ -1,4 +1,5 @@
-"""Nemeses of an administrator under load: elections, moves of replicas, topics that come and go."""
+"""Nemeses that act as an administrator under load: elections, moved replicas, created and deleted
+topics."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from chaos.values.faults import AdminStorm, CutLink, Elect, Fault, Heal, Kill, M
 
 
 class PreferredElection:
-    """Kill the leader, and when it is back, give the partition back to it.
+    """Kill the leader, and when it is back, make it leader again by a preferred election.
 
-    The new leader is alive and hands over to a replica in sync: nothing may be lost (KIP-460).
+    The leader in between is alive and hands over to an in-sync replica: nothing may be lost
+    (KIP-460).
     """
 
     name = "elect-preferred"
@@ -20,7 +22,7 @@ class PreferredElection:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule the fault so that the returned node has a few seconds to be in sync again."""
+        """Yield the election some seconds after the node's return, so that it is in sync again."""
         while True:
             yield rng.uniform(0.5, 2.0), Kill("leader")
             yield rng.uniform(3.5, 5.0), Heal()
@@ -29,12 +31,14 @@ class PreferredElection:
 
 
 class UncleanElection:
-    """Let the followers fall behind, kill the leader, and have one of them elected all the same.
+    """Let the followers fall behind, kill the leader, and have one of the followers elected
+    uncleanly.
 
-    Durability is judged without mercy. With min.insync.replicas=2 the leader alone acknowledges
-    nothing, and those that fell behind may lead cleanly (KIP-966, eligible leader replicas), so
-    nothing may be lost. With `--config min.insync.replicas=1` it acknowledges alone, and that is
-    lost by the election: the verdict is invalid, as documented (docs, design#uncleanelections).
+    Durability is judged without any excuse. With min.insync.replicas=2 the leader alone
+    acknowledges nothing, and the followers may lead cleanly (KIP-966, eligible leader replicas), so
+    nothing may be lost. With `--config min.insync.replicas=1` the leader acknowledges alone, and
+    the election loses those records: the verdict is INVALID, as documented (docs,
+    design#uncleanelections).
     """
 
     name = "unclean-election"
@@ -42,9 +46,9 @@ class UncleanElection:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule cuts, kills and elections. The kill waits until the cut-off followers have left
-        the ISR, after 5 s (replica.lag.time.max.ms). The election waits until the leader's session
-        is over, after 3 s."""
+        """Yield cuts, kills and elections. The kill waits until the cut-off followers have left the
+        ISR, after 5 s (replica.lag.time.max.ms). The election waits until the leader's session has
+        ended, after 3 s."""
         while True:
             yield rng.uniform(0.5, 2.0), CutLink("all", "leader")
             yield rng.uniform(6.5, 8.5), Kill("leader")
@@ -53,10 +57,11 @@ class UncleanElection:
 
 
 class Reassignment:
-    """Take the first replica away, bring it back as the last, and so on, while clients write.
+    """Remove a partition's first replica, add it again as the last one, and so on, while clients
+    write.
 
-    A new replica must have all of the log before it counts, and the one which leaves must not be
-    missed (KIP-455): nothing may be lost.
+    A new replica must hold the whole log before it counts, and a removed one must not be needed any
+    more (KIP-455): nothing may be lost.
     """
 
     name = "reassign"
@@ -68,7 +73,7 @@ class Reassignment:
 
 
 class ManyTopics:
-    """Make, alter, extend and delete topics that nobody uses, while clients use others."""
+    """Create, alter, extend and delete topics that no client uses, while clients use others."""
 
     name = "admin-storm"
     faults: frozenset[type[Fault]] = frozenset({AdminStorm, Heal})

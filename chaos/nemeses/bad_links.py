@@ -1,7 +1,7 @@
-"""Links that are slow, narrow, or end connections at bad moments, without being cut.
+"""Make links slow or narrow, or end connections at bad moments, without cutting them.
 
-Nothing is lost for good by any of them: what an answer does not tell, a client must ask again, and
-idempotence must keep a retry from becoming a second copy (KIP-98).
+None of these loses anything for good: a client must retry a request whose response it did not get,
+and idempotence must keep the retry from storing a duplicate (KIP-98).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ CALM, HOLD = (1.0, 3.0), (2.0, 6.0)
 
 
 class SlowNetwork:
-    """Everything is late, by more or less than sessions and request timeouts allow for."""
+    """Delay all traffic, by less or more than session and request time-outs allow."""
 
     name = "latency"
     faults: frozenset[type[Fault]] = frozenset({SlowLinks, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule delays of 50 ms to 1.5 s each way, with a jitter of up to half of that."""
+        """Yield delays of 50 ms to 1.5 s each way, with a jitter of up to half of that."""
 
         def blow() -> Fault:
             latency_ms = rng.choice((50, 200, 600, 1500))
@@ -45,14 +45,15 @@ class SlowNetwork:
 
 
 class NarrowNetwork:
-    """A few kilobytes a second: replication falls behind, answers crawl."""
+    """Limit links to a few kilobytes per second, so that replication falls behind and responses
+    take long."""
 
     name = "bandwidth"
     faults: frozenset[type[Fault]] = frozenset({NarrowLinks, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule limits of 1 to 64 kilobytes a second."""
+        """Yield limits of 1 to 64 kilobytes per second."""
 
         def blow() -> Fault:
             return NarrowLinks(rng.choice(NODES), rng.choice((1, 8, 64)), rng.choice(WHERE))
@@ -61,14 +62,15 @@ class NarrowNetwork:
 
 
 class Resets:
-    """Connections are reset when an answer comes: it was done, and the client must ask again."""
+    """Reset connections when a response comes: the request was executed, and the client must ask
+    again."""
 
     name = "reset"
     faults: frozenset[type[Fault]] = frozenset({ResetConnections, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule connections that close at once, or half a second late."""
+        """Yield resets that close connections at once, or half a second later."""
 
         def blow() -> Fault:
             return ResetConnections(rng.choice(NODES), rng.choice((0, 500)), rng.choice(WHERE))
@@ -77,15 +79,15 @@ class Resets:
 
 
 class SlowCloses:
-    """Delay closes, so that a client that hung up is believed to be there: half-open
-    connections."""
+    """Delay the closing of connections, so that a broker believes in clients that are gone
+    (half-open connections)."""
 
     name = "slow-close"
     faults: frozenset[type[Fault]] = frozenset({SlowClose, ResetConnections, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule closes that take 1 to 4 seconds, while answers end connections."""
+        """Yield closes that take 1 to 4 seconds, while responses end connections."""
         while True:
             where = rng.choice(WHERE)
             yield rng.uniform(*CALM), SlowClose("all", rng.randrange(1000, 4000), where)
@@ -94,15 +96,15 @@ class SlowCloses:
 
 
 class CutShort:
-    """Connections end in the midst of a request or an answer."""
+    """End connections in the middle of a request or a response."""
 
     name = "limit-data"
     faults: frozenset[type[Fault]] = frozenset({LimitData, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule cuts after 100 bytes to 30 kilobytes: the handshake, or some batches, still get
-        through."""
+        """Yield cuts after 100 bytes to 30 kilobytes: enough for the handshake, or for some
+        batches."""
 
         def blow() -> Fault:
             size_bytes = rng.choice((100, 1000, 5000, 30_000))
@@ -112,14 +114,14 @@ class CutShort:
 
 
 class LossyNetwork:
-    """Let some connections pass nothing and end after a while; others go on."""
+    """Let some connections transfer nothing and end after a while; the others go on."""
 
     name = "stalled-connections"
     faults: frozenset[type[Fault]] = frozenset({StallConnections, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule losses of a fifth to four fifths of the packets, for 0.5 to 5 seconds."""
+        """Yield losses that affect 20 % to 80 % of the connections, for 0.5 to 5 seconds."""
 
         def blow() -> Fault:
             share, timeout_ms = rng.choice((0.2, 0.5, 0.8)), rng.choice((500, 2000, 5000))

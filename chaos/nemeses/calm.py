@@ -1,4 +1,4 @@
-"""No fault at all: what a workload shows on a healthy cluster is the measure of the others."""
+"""Inject no fault: a workload on a healthy cluster is the baseline for all others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from chaos.values.faults import Fault
 
 
 class NoFaults:
-    """Leave the cluster alone."""
+    """Inject no fault."""
 
     name = "none"
     faults: frozenset[type[Fault]] = frozenset()
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule nothing, ever."""
+        """Yield nothing."""
         return iter(())

@@ -1,9 +1,10 @@
-"""Make disks hang, fill up, or lose what was not synced. They need a target on its own disks.
+"""Make disks hang, fill up, or lose what was not synced. These nemeses need a target whose nodes
+have disks of their own.
 
-An acknowledged record may be lost by a loss of power (guarantees of durability): of one node, not
-if others hold it in sync; of all nodes, whatever was not flushed, which Kafka by default leaves to
-the operating system. These nemeses forgive neither: the judges' verdict stands although nodes come
-back without the end of their logs and leaders are elected among them.
+A loss of power may take acknowledged records (guarantees of durability): of one node, none if other
+replicas hold them in sync; of all nodes, whatever was not flushed, and Kafka by default leaves
+flushing to the operating system. Durability is judged without any excuse: nodes may come back
+without the end of their logs and be elected, but the verdict stands.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from chaos.values.faults import DiskFull, DiskStall, Fault, Heal, PowerLoss, Shu
 
 
 class StallDisk:
-    """Freeze a node's disk, shorter or longer than a session, then let it go on.
+    """Freeze a node's disk for less or more than a session, then let it go on.
 
-    A leader whose writes hang must not acknowledge them, nor be fenced and acknowledge them after
-    all when the disk wakes up (KIP-966; design#replication).
+    A leader whose writes hang must not acknowledge them. Nor may it be fenced and then acknowledge
+    them when its disk goes on (KIP-966; design#replication).
     """
 
     name = "disk-stall"
@@ -26,14 +27,14 @@ class StallDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule stalls of 0.2 to 7 seconds; a session is 3 in the targets' chaos settings."""
+        """Yield stalls of 0.2 to 7 seconds; a session lasts 3 s in the targets' chaos settings."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskStall(rng.choice(("leader", "random")))
             yield rng.choice((rng.uniform(0.2, 2.0), rng.uniform(4.0, 7.0))), Heal()
 
 
 class FillDisk:
-    """Fill a node's disk, then make room and bring back a node that gave up.
+    """Fill a node's disk, then make room, and restart the node if it has stopped.
 
     What does not fit is refused, and what was acknowledged before stays (KIP-112: a log directory
     that fails takes its replicas offline).
@@ -44,17 +45,17 @@ class FillDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule full disks for 0.5 to 4 seconds."""
+        """Yield full disks, each for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskFull(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
 
 
 class PowerLossOne:
-    """Pull the plug of one node: what it had not synced is gone, and others hold it.
+    """Cut the power of one node: what it had not synced is lost there, but other replicas hold it.
 
-    A node which comes back without the end of its log must not lead before it has caught up
-    (KIP-966, eligible leader replicas). A lone node is a power loss of all.
+    A node that comes back without the end of its log must not lead before it has caught up
+    (KIP-966, eligible leader replicas). In a cluster of one node this is a loss of all power.
     """
 
     name = "power-loss-one"
@@ -62,17 +63,17 @@ class PowerLossOne:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule a node without power for 0.1 to 2 seconds and the time it needs to start."""
+        """Yield nodes without power for 0.1 to 2 seconds plus the time that they need to start."""
         while True:
             yield rng.uniform(2.0, 5.0), PowerLoss(rng.choice(("leader", "random")))
             yield rng.uniform(0.1, 2.0), Heal()
 
 
 class PowerLossAll:
-    """Pull the plug of all nodes at once: what no node had synced is gone for good.
+    """Cut the power of all nodes at once: what no node had synced is lost for good.
 
-    Durability is judged all the same, so that with Kafka's default flushing acknowledged records
-    are lost writes (invalid), and with flush.messages=1 none may be (docs, design#replication).
+    Durability is judged all the same: with Kafka's default flushing acknowledged records are lost
+    and the verdict is INVALID; with flush.messages=1 none may be lost (docs, design#replication).
     """
 
     name = "power-loss-all"
@@ -80,24 +81,26 @@ class PowerLossAll:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule all nodes without power for 0.1 to 1 second and the time they need to start."""
+        """Yield losses of all power for 0.1 to 1 second plus the time that the nodes need to
+        start."""
         while True:
             yield rng.uniform(3.0, 6.0), PowerLoss("all")
             yield rng.uniform(0.1, 1.0), Heal()
 
 
 class PowerLossWhenShut:
-    """Shut all nodes down cleanly, then cut their power: nothing at all may be gone.
+    """Shut all nodes down cleanly, then cut their power: nothing may be lost.
 
     A clean shutdown flushes every log and writes every checkpoint (LogManager, shutdown), however
-    seldom the node flushed before; so this one is judged with default flushing, too."""
+    seldom the node flushed before; so durability is judged with default flushing, too.
+    """
 
     name = "power-loss-when-shut"
     faults: frozenset[type[Fault]] = frozenset({Shutdown, PowerLoss, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule the loss of power as soon as the last node has ended."""
+        """Yield the loss of power as soon as the last node has ended."""
         while True:
             yield rng.uniform(3.0, 6.0), Shutdown("all")
             yield 0.0, PowerLoss("all")
@@ -105,9 +108,10 @@ class PowerLossWhenShut:
 
 
 class PowerLossMinority:
-    """Pull the plug of fewer than half of the nodes at once: the others hold what they lose.
+    """Cut the power of fewer than half of the nodes at once: the other nodes hold what these lose.
 
-    With acks=all and min.insync.replicas above their number nothing acknowledged may be lost.
+    With acks=all and min.insync.replicas greater than the number of struck nodes no acknowledged
+    record may be lost.
     """
 
     name = "power-loss-minority"
@@ -115,7 +119,7 @@ class PowerLossMinority:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule nodes without power for 0.1 to 2 seconds and the time they need to start."""
+        """Yield nodes without power for 0.1 to 2 seconds plus the time that they need to start."""
         while True:
             yield rng.uniform(2.0, 5.0), PowerLoss("minority")
             yield rng.uniform(0.1, 2.0), Heal()
@@ -132,7 +136,7 @@ class PowerLossMajority:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule nodes without power for 0.1 to 1 second and the time they need to start."""
+        """Yield nodes without power for 0.1 to 1 second plus the time that they need to start."""
         while True:
             yield rng.uniform(3.0, 6.0), PowerLoss("majority")
             yield rng.uniform(0.1, 1.0), Heal()

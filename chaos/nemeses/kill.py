@@ -1,4 +1,4 @@
-"""Kill processes. The page cache survives: SIGKILL is a crash of the broker only."""
+"""Kill processes. The page cache survives: SIGKILL crashes only the broker, not the machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from chaos.values.faults import CutClients, DelayAnswers, Fault, Heal, Kill
 
 
 class KillNode:
-    """Kill some node; every other time, with answers held back first.
+    """Kill a node; every other time, hold its responses back first.
 
-    Held-back answers leave batches that were appended and not answered. The connections are cut
-    just before the kill, so that those answers are lost with the process, and clients send the
-    batches again to the restarted node: it must remember what it appended (KIP-98, idempotence).
-    The plain rounds catch a broker that answers before it appends.
+    Held-back responses leave batches that were appended but not acknowledged. The connections are
+    cut just before the kill, so that those responses are lost with the process and clients send the
+    batches again to the restarted node, which must recognise them (KIP-98, idempotence). The plain
+    rounds catch a broker that answers before it appends.
     """
 
     name = "kill"
@@ -22,7 +22,7 @@ class KillNode:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule kills with answers held back and plain kills in turn; the dead node comes back
+        """Yield kills with held-back responses and plain kills in turn; the dead node is restarted
         in between."""
         while True:
             yield rng.uniform(0.5, 1.5), DelayAnswers("all", latency_ms=150, jitter_ms=150)
@@ -34,14 +34,14 @@ class KillNode:
 
 
 class KillLeader:
-    """Kill the leader, let a follower take over, bring the dead one back."""
+    """Kill the leader, let a follower take over, and restart the killed node."""
 
     name = "kill-leader"
     faults = frozenset({Kill, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule a dead leader for 0.5 to 4 seconds and the time it needs to start."""
+        """Yield dead leaders for 0.5 to 4 seconds plus the time that they need to start."""
         yield rng.uniform(0.5, 2.0), Kill("leader")
         while True:
             yield rng.uniform(0.5, 4.0), Heal()
@@ -49,11 +49,11 @@ class KillLeader:
 
 
 class KillThenCalm:
-    """Kill some node every few seconds for half a minute, then leave all nodes alone for a minute.
+    """Kill a node every few seconds for half a minute, then leave all nodes alone for a minute.
 
-    What a restarted broker has forgotten to do it does not do, however long one waits: sessions
-    (KIP-62) and transactions (KIP-98) that were open must end all the same. Judges excuse what is
-    late while faults are under way, and for half a minute.
+    A restarted broker that forgets a duty never performs it, however long one waits; so sessions
+    (KIP-62) and transactions (KIP-98) that were open at a kill must end all the same. Checkers
+    excuse what is late while faults are under way and for half a minute after.
     """
 
     name = "kill-then-calm"
@@ -62,7 +62,7 @@ class KillThenCalm:
     storm_s, calm_s = 32.0, 60.0
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule kills so close together that one falls into every session of 6 seconds."""
+        """Yield kills so close together that at least one falls into every session of 6 seconds."""
         while True:
             left_s = self.storm_s
             while left_s > 0:

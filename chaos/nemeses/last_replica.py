@@ -1,4 +1,4 @@
-"""The last replica in sync takes writes alone, and then loses its power."""
+"""Let the last in-sync replica take writes alone, and then lose power."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from chaos.values.faults import Fault, Heal, Kill, PowerLoss
 
 
 class LastReplicaStanding:
-    """Kill a follower, let the leader go on without it, then pull the leader's plug.
+    """Kill a follower, let the leader go on without it, then cut the leader's power.
 
-    With two copies and min.insync.replicas=1 the leader alone acknowledges acks=all, and what it
-    had not synced is gone for good: durability is judged all the same, so the verdict is invalid.
-    With three copies and min.insync.replicas=2 another replica holds all that was acknowledged.
+    With two replicas and min.insync.replicas=1 the leader acknowledges acks=all alone, and what it
+    had not synced is lost for good. Durability is judged nevertheless, so the verdict is INVALID.
+    With three replicas and min.insync.replicas=2 another replica holds every acknowledged record.
     """
 
     name = "last-replica-standing"
@@ -21,8 +21,9 @@ class LastReplicaStanding:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule a follower that is dead for longer than a session (3 s in the targets' chaos
-        settings) before the leader's power goes: the leader was alone in sync, and took writes."""
+        """Yield the death of a follower and then the leader's loss of power, longer than a session
+        apart (3 s in the targets' chaos settings): by then the leader is the only in-sync replica
+        and has taken writes."""
         while True:
             yield rng.uniform(1.0, 2.5), Kill("follower")
             yield rng.uniform(5.0, 6.5), PowerLoss("leader")

@@ -1,4 +1,4 @@
-"""A leader that has records which no follower has dies; nobody writes until it is back."""
+"""Kill a leader that has records which no follower has; nobody writes until it is back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from chaos.values.faults import CutClients, Fault, Heal, Isolate, Kill
 
 
 class LoneTail:
-    """Cut the leader from the other nodes while clients write to it, then cut all clients and kill
-    it; its successor has nothing new when it comes back and cuts off what it had alone.
+    """Cut the leader off while clients still write to it, then cut all clients and kill it.
 
-    Nothing acknowledged under acks=all may be lost. A run that ends while the clients are cut off
-    leaves partitions to which nobody writes any more: replicas must agree all the same (KIP-101,
-    KIP-595: a follower truncates to where its log and the leader's part).
+    When it comes back, its successor has no newer records, and it truncates the records that only
+    it had. No record acknowledged under acks=all may be lost. A run that ends while the clients are
+    cut off leaves partitions to which nobody writes any more; their replicas must agree all the
+    same (KIP-101, KIP-595: a follower truncates to where its log and the leader's diverge).
     """
 
     name = "lone-tail"
@@ -22,8 +22,9 @@ class LoneTail:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Kill the leader well before its session (3 s in the targets' chaos settings) is over, so
-        that it led until then, and keep it away for long enough that another leads."""
+        """Yield the leader's death well before its session ends (3 s in the targets' chaos
+        settings), so that it leads until then, and keep it down long enough that another replica
+        leads."""
         while True:
             yield rng.uniform(2.0, 4.0), Isolate("leader", how="blackhole")
             yield rng.uniform(0.7, 1.5), CutClients("all", how="refuse")

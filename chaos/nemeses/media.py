@@ -1,9 +1,9 @@
-"""Make media fail, and let a crash tear the writes in progress. What each may take of an
-acknowledged record (guarantees of durability): A disk that dies or turns read-only keeps what it
-had: nothing. Writes that are torn or reordered, and names that were not synced: what was not
-flushed, as with a loss of power, so nothing where flush.messages=1 asks for each record to be
-flushed. A bit that flips: whatever only this node has; copies elsewhere stay as they were. No
-broker may return the changed record as if it were what was written."""
+"""Make storage media fail, and let a crash tear the writes in progress. What each fault may take of
+an acknowledged record (guarantees of durability): A disk that dies or turns read-only keeps what it
+had, so nothing. Torn or reordered writes, and directory entries that were not synced: what was not
+flushed, as with a loss of power, so nothing if flush.messages=1 has each record flushed. A flipped
+bit: what only this node has; replicas elsewhere are not affected. No broker may return the changed
+record as if it were the original."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from chaos.values.faults import (
 
 
 class ReadOnlyDisk:
-    """A node's file system turns read-only; later it is mounted again and the node started.
+    """Turn a node's file system read-only; later mount it again and restart the node.
 
-    What was acknowledged before stays; what comes after must not be (KIP-112).
+    What was acknowledged before stays; later writes must not be acknowledged (KIP-112).
     """
 
     name = "disk-read-only"
@@ -37,17 +37,16 @@ class ReadOnlyDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule read-only disks for 0.5 to 4 seconds."""
+        """Yield read-only disks, each for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskReadOnly(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
 
 
 class DeadDisk:
-    """A node's disk answers every write and sync by an error; later it is another, with the same
-    data.
+    """Fail every write and sync of a node's disk; later give it a working disk with the same data.
 
-    What was acknowledged before stays; what comes after must not be (KIP-112).
+    What was acknowledged before stays; later writes must not be acknowledged (KIP-112).
     """
 
     name = "disk-dead"
@@ -55,21 +54,24 @@ class DeadDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule dead disks for 0.5 to 4 seconds."""
+        """Yield dead disks, each for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskDead(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
 
 
 class SlowDisks:
-    """Every sync of a node, or of all, takes up to half a second. Nothing may be lost by it."""
+    """Make every sync of a node, or of all nodes, take up to half a second longer.
+
+    Nothing may be lost by it.
+    """
 
     name = "slow-disk"
     faults: frozenset[type[Fault]] = frozenset({SlowDisk, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule slow disks for 1 to 5 seconds."""
+        """Yield slow disks, each for 1 to 5 seconds."""
         while True:
             node = rng.choice(("leader", "random", "all"))
             yield rng.uniform(0.5, 2.0), SlowDisk(node, rng.choice((20, 100, 500)))
@@ -77,10 +79,11 @@ class SlowDisks:
 
 
 class FailSyncs:
-    """One sync of a node fails, and what it should have brought is lost; then the power goes.
+    """Fail one sync of a node, lose the data that it should have written, and then cut the node's
+    power.
 
-    With flush.messages=1 nothing that was acknowledged may be lost: a broker that is told of the
-    failure once must not believe the next sync (UnifiedLog.maybeHandleIOException).
+    With flush.messages=1 no acknowledged record may be lost: after one failed sync a broker must
+    not trust the next one (UnifiedLog.maybeHandleIOException).
     """
 
     name = "failed-syncs"
@@ -88,7 +91,8 @@ class FailSyncs:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Fail one of the next twenty syncs, and cut the power 0.3 to 2 seconds later."""
+        """Yield the failure of one of the next twenty syncs, and a loss of power 0.3 to 2 seconds
+        later."""
         while True:
             node = rng.choice(("leader", "random"))
             yield rng.uniform(1.0, 2.5), FailedSync(node, rng.randint(1, 20))
@@ -96,15 +100,18 @@ class FailSyncs:
 
 
 class FailWrites:
-    """One write of a node fails, of a segment, an index or whatever comes: what was acknowledged
-    before stays, what comes after is written whole or refused (KIP-112)."""
+    """Fail one write of a node, to a segment, an index or any other file.
+
+    What was acknowledged before stays; later records are stored completely or refused (KIP-112).
+    """
 
     name = "failed-writes"
     faults: frozenset[type[Fault]] = frozenset({FailedWrite, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Fail one of the next twenty writes or, half of the time, the next write of an index."""
+        """Yield the failure of one of the next twenty writes or, half of the time, of the next
+        write to an index."""
         while True:
             node, of_index = rng.choice(("leader", "random")), rng.random() < 0.5
             number = 1 if of_index else rng.randint(1, 20)
@@ -113,10 +120,11 @@ class FailWrites:
 
 
 class TearWrites:
-    """The power of all nodes fails while they sync: of what they had written, some is there.
+    """Cut the power of all nodes while they sync, so that only a part of the data being synced is
+    on the disk.
 
-    With flush.messages=1 all of that belongs to records that were not acknowledged. Recovery must
-    keep whole batches, and nothing else (LogSegment.recover).
+    With flush.messages=1 these data belong only to records that were not acknowledged. Recovery
+    must keep complete batches and nothing else (LogSegment.recover).
     """
 
     name = "torn-writes"
@@ -124,8 +132,7 @@ class TearWrites:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule torn and reordered writes in turn, in an order of the seed; now and then
-        scattered ones."""
+        """Yield torn and reordered writes in turn, and now and then scattered ones."""
         while True:
             ways: list[Tear] = ["torn", "reordered", "torn", "reordered", "scattered"]
             rng.shuffle(ways)
@@ -135,9 +142,9 @@ class TearWrites:
 
 
 class LoseNames:
-    """The power of all nodes fails, and files whose names were not synced are not there any more.
+    """Cut the power of all nodes and remove the files whose directory entries were not synced.
 
-    With flush.messages=1 a record is flushed when its file's name is, too.
+    With flush.messages=1 a record counts as flushed only when its file's directory entry is, too.
     """
 
     name = "lost-names"
@@ -145,20 +152,20 @@ class LoseNames:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule all nodes without power for 0.1 to 0.5 seconds and the time they need to
-        start."""
+        """Yield losses of power of all nodes, for 0.1 to 0.5 seconds plus the time that they need
+        to start."""
         while True:
             yield rng.uniform(2.0, 5.0), LostNames("all")
             yield rng.uniform(0.1, 0.5), Heal()
 
 
 class FlipBit:
-    """A node is killed, and a bit of one of its segments is another when it comes back.
+    """Kill a node, flip one bit in one of its segments, and start it again.
 
-    active: recovery reads there, and cannot tell the bit from a torn write: what follows may be
-    cut off. closed: nobody looks there before somebody reads, and the CRC must tell the reader.
-    librdkafka 2 ends its process by an assertion at some batches whose CRC is wrong: use
-    --client reference where brokers may serve them.
+    active: the segment is still written to. Recovery reads it and cannot tell the flipped bit from
+    a torn write, so it may truncate what follows. closed: nobody reads the segment until a consumer
+    does, and the CRC must reveal the error to that consumer. librdkafka 2 aborts its process on
+    some batches with a wrong CRC: use --client reference where brokers may serve them.
     """
 
     faults: frozenset[type[Fault]] = frozenset({BitFlip, Heal})
@@ -169,7 +176,7 @@ class FlipBit:
         self._segment = segment
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule a node that is away for 0.1 to 1 second and the time it needs to start."""
+        """Yield nodes that are down for 0.1 to 1 second plus the time that they need to start."""
         while True:
             yield rng.uniform(2.0, 5.0), BitFlip(rng.choice(("leader", "random")), self._segment)
             yield rng.uniform(0.1, 1.0), Heal()

@@ -1,6 +1,8 @@
-"""Packets that are lost: all of one direction, or some of all. They need --network netns.
+"""Nemeses that lose packets: all packets in one direction, or a random share. They need --network
+netns.
 
-No excuse for a loss: TCP hides what is lost for a while, and sessions end where it cannot.
+A lost packet never excuses a lost record: TCP retransmits for a while, and where that fails the
+connection ends.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from chaos.values.faults import DropPackets, Fault, Heal, LosePackets
 
 
 class OneWayPackets:
-    """Lose what one node sends another, whichever dialled: the leader, a follower, the controller.
+    """Lose all packets from one node to another, whichever of them opened the connection.
 
-    The side that still hears believes the other alive, and its own answers go nowhere.
+    The node is the leader, a follower or the controller. The node that still receives packets
+    believes the other alive, but its own responses do not arrive.
     """
 
     name = "one-way-packets"
@@ -34,14 +37,14 @@ class OneWayPackets:
 
 
 class PacketLoss:
-    """A share of the packets that reach a node, or any node, is lost."""
+    """Lose a share of the packets that reach one node, or any node."""
 
     name = "packet-loss"
     faults: frozenset[type[Fault]] = frozenset({LosePackets, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule losses from 1 % to what TCP hardly gets through."""
+        """Yield losses from 1 % up to a share that TCP can hardly bear."""
 
         def blow() -> Fault:
             return LosePackets(rng.choice(("leader", "follower", "all")), rng.choice((1, 10, 40)))

@@ -1,7 +1,8 @@
 """Cut links between nodes, and between clients and nodes.
 
-Holds are longer than the sessions of the targets' chaos settings (3 s), or no leader would move.
-After a heal, connections which hung come back by themselves within seconds (TCP back-off).
+Cuts last longer than the session time-out in the targets' chaos settings (3 s), since otherwise no
+leader would move. After a heal, connections that hung recover by themselves within seconds (TCP
+retransmission).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ HOWS: tuple[How, ...] = ("blackhole", "refuse")
 class PartitionLeader:
     """Cut the leader from the other nodes; clients still reach both sides.
 
-    The old leader must not acknowledge acks=all any more (KIP-497, AlterPartition; KIP-631, broker
-    fencing), and what it appended alone must go.
+    The old leader must no longer acknowledge acks=all (KIP-497, AlterPartition; KIP-631, broker
+    fencing), and records that only it has must disappear.
     """
 
     name = "partition-leader"
@@ -33,7 +34,7 @@ class PartitionLeader:
 
 
 class IsolateLeader:
-    """Cut the leader from everybody, clients included."""
+    """Cut the leader from all other nodes and all clients."""
 
     name = "isolate-leader"
     faults = frozenset({Isolate, Heal})
@@ -50,10 +51,11 @@ class IsolateLeader:
 
 
 class PartitionLink:
-    """Cut one directed link between the leader and a follower: connections of one side only.
+    """Cut one directed link between the leader and a follower: only the connections that one of
+    them opens.
 
-    A follower that cannot fetch falls out of the ISR while it still hears the controller; a leader
-    that cannot dial a follower notices nothing.
+    A follower that cannot fetch leaves the ISR while it still reaches the controller; a leader that
+    cannot open connections to a follower is not affected.
     """
 
     name = "partition-link"

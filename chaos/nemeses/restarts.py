@@ -1,7 +1,7 @@
-"""Processes that end, in good order or not, and that stop for moments.
+"""End processes, cleanly or by SIGKILL, or stop them for moments.
 
-What the page cache holds survives all of these, also where every process is killed at once: an
-acknowledged record may be out of reach for a while and must not be lost.
+The page cache survives all of these faults, even if every process is killed at once: an
+acknowledged record may be unavailable for a while and must not be lost.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from chaos.values.faults import Fault, Heal, Kill, Pause, Shutdown
 
 
 class RollingRestart:
-    """Shut down and start one node after the other, as an upgrade does.
+    """Shut down and restart one node after the other, as an upgrade does.
 
-    A node hands over what it leads before it ends (KIP-631, controlled shutdown), and the next one
-    is stopped when all are back.
+    A node hands over its leaderships before it ends (KIP-631, controlled shutdown), and the next
+    one is stopped only when all nodes are back.
     """
 
     name = "rolling-restart"
@@ -25,15 +25,16 @@ class RollingRestart:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule restarts; the runner waits after each heal until all nodes answer."""
+        """Yield restarts; the runner waits after each heal until all nodes answer."""
         return rounds(rng, lambda: Shutdown("next"), (0.5, 3.0), (0.0, 1.0))
 
 
 class PauseStorm:
-    """Stop processes for moments, one after the other: a machine that has too little of everything.
+    """Stop processes for moments, one after the other, like a machine that is short of every
+    resource.
 
-    Shorter than a session, so that nobody is given up; long enough for requests to time out of
-    order.
+    Each pause is shorter than a session, so that no node is fenced, but long enough for requests to
+    time out in changing order.
     """
 
     name = "pause-storm"
@@ -41,7 +42,7 @@ class PauseStorm:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Schedule ten to twenty short pauses, then as long a rest."""
+        """Yield ten to twenty short pauses, then a rest of the same length."""
         while True:
             for _ in range(rng.randrange(10, 20)):
                 yield rng.uniform(0.02, 0.2), Pause(rng.choice(("leader", "random", "all")))
@@ -51,7 +52,7 @@ class PauseStorm:
 
 
 class _Kills:
-    """Kill nodes of one role, heal, and again."""
+    """Kill nodes of one role, heal, and repeat."""
 
     whom: str
     faults: frozenset[type[Fault]] = frozenset({Kill, Heal})
@@ -63,45 +64,47 @@ class _Kills:
 
 
 class KillController(_Kills):
-    """Kill the active controller; a partition's leader may be on the same node."""
+    """Kill the active controller; the same node may also lead partitions."""
 
     name, whom = "kill-controller", "controller"
 
 
 class KillGroupCoordinator(_Kills):
-    """Kill the coordinator of a group: its members and offsets move to another node (KIP-848).
+    """Kill the coordinator of a group, so that its members and offsets move to another node
+    (KIP-848).
 
-    Committed offsets must be what they were. Refused for workloads without groups.
+    Committed offsets must not change. This nemesis is refused for workloads without groups.
     """
 
     name, whom = "kill-group-coordinator", "group-coordinator"
 
 
 class KillTransactionCoordinator(_Kills):
-    """Kill the coordinator of a transactional id: its successor must end what was begun (KIP-98).
+    """Kill the coordinator of a transactional id: its successor must end the open transaction
+    (KIP-98).
 
-    Refused for workloads without transactions.
+    This nemesis is refused for workloads without transactions.
     """
 
     name, whom = "kill-transaction-coordinator", "transaction-coordinator"
 
 
 class KillMinority(_Kills):
-    """Kill fewer nodes than half: the others go on."""
+    """Kill fewer than half of the nodes: the others go on."""
 
     name, whom = "kill-minority", "minority"
     nodes_min = 3
 
 
 class KillMajority(_Kills):
-    """Kill more nodes than half: no controller can be elected until they are back."""
+    """Kill more than half of the nodes: no controller can be elected until they are back."""
 
     name, whom = "kill-majority", "majority"
     nodes_min = 3
 
 
 class KillAll(_Kills):
-    """Kill all nodes at once; the machine, and what it had been given, lives on."""
+    """Kill all nodes at once; the machine and its page cache survive."""
 
     name, whom = "kill-all", "all"
     calm_s, away_s = (3.0, 6.0), (0.1, 1.0)

@@ -1,4 +1,4 @@
-"""The commonest schedule: one blow, held for a while, and a heal, over and over."""
+"""The most common schedule: a fault, held for a while, then a heal, over and over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Seconds = tuple[float, float]
 def rounds(
     rng: Random, blow: Callable[[], Fault], calm: Seconds, hold: Seconds
 ) -> Iterator[tuple[float, Fault]]:
-    """Schedule rounds: some calm, then a fault held for some time."""
+    """Yield rounds: a pause of `calm` seconds, a fault, and after `hold` seconds a heal."""
     while True:
         yield rng.uniform(*calm), blow()
         yield rng.uniform(*hold), Heal()

@@ -1,8 +1,9 @@
-"""Partitions of more than one link: halves, a bridge, a ring of majorities, controllers only.
+"""Partition the network in shapes of more than one link: halves, a bridge, a ring of majorities,
+controllers only.
 
-Clients reach every node all the time, so that a side which must not acknowledge is asked to. None
-of these excuses a loss: an acknowledged record is on two replicas of three, and a side without a
-majority elects nobody (KIP-595; design#replication).
+Clients reach every node all the time, so that a side that must not acknowledge receives requests.
+None of these shapes excuses a loss: an acknowledged record is on two of three replicas, and a side
+without a majority elects no leader (KIP-595; design#replication).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ CALM, HOLD = (3.0, 6.0), (4.0, 8.0)
 
 
 class PartitionHalves:
-    """Split off a minority, with the leader, the controller, or whomever in it."""
+    """Split off a minority of the nodes that contains the leader, the controller or a random
+    node."""
 
     name = "partition-halves"
     faults: frozenset[type[Fault]] = frozenset({Split, Heal})
@@ -31,10 +33,10 @@ class PartitionHalves:
 
 
 class PartitionBridge:
-    """Two halves that do not see each other, and one node which sees both.
+    """Make two halves that cannot reach each other, and one node that reaches both.
 
-    A leader and a follower that cannot talk, while the controller hears both, must settle who is in
-    sync without either acknowledging alone (KIP-497, AlterPartition).
+    A leader and a follower that cannot talk, while the controller reaches both, must settle who is
+    in sync, and neither may acknowledge alone (KIP-497, AlterPartition).
     """
 
     name = "partition-bridge"
@@ -47,9 +49,10 @@ class PartitionBridge:
 
 
 class PartitionRing:
-    """Every node dials the next one only: each sees a majority, and no two see the same.
+    """Let every node open connections to the next one only: each sees a majority, and no two see
+    the same.
 
-    Elections of the controller must come to an end all the same (KIP-996, pre-vote).
+    The election of a controller must come to an end all the same (KIP-996, pre-vote).
     """
 
     name = "partition-ring"
@@ -61,9 +64,9 @@ class PartitionRing:
 
 
 class PartitionControllers:
-    """Cut the controllers from each other; as brokers the nodes go on talking.
+    """Cut the controllers from each other; the same nodes still talk as brokers.
 
-    Replicas stay in sync while their leader cannot tell the controller anything: it may go on
+    Replicas stay in sync while their leader cannot reach the controller: it may go on
     acknowledging, and must not shrink the ISR by itself (KIP-497).
     """
 

@@ -1,11 +1,12 @@
-"""Probes: the proof that each fault takes effect on each backend, and heals. One literal table.
+"""Probes: they prove that each fault takes effect on each backend, and heals. One literal table.
 
-What is between nodes is proved on three small nodes that only dial and answer, behind the same
-layout and links as Apache Kafka's; those marked nightly run on Apache Kafka itself. Applying is
-timed against what is promised (kill, pause and clock 10 ms; links, stalls and other faults of disks
-50 ms; loss of power 1 s): a busy machine may be slower, which is shown and is no failure.
+Faults of links are proved on three small nodes that only open and answer connections, behind the
+same layout and links as Apache Kafka's nodes; probes marked nightly run on Apache Kafka itself. The
+time to apply a fault is compared with a bound (kill, pause and clock 10 ms; links, stalls and other
+disk faults 50 ms; loss of power 1 s). A busy machine may be slower, which is shown but is no
+failure.
 
-To add one: a function over a Site (frame.py shows how), and a line here.
+To add one: write a function over a Site (frame.py shows how), and add a line here.
 """
 
 from dataclasses import replace

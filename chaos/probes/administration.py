@@ -1,4 +1,4 @@
-"""Probes of what an administrator does: elections, moves of replicas, topics that come and go."""
+"""Probes of an administrator's faults: elections, moved replicas, created and deleted topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STORM_TOPICS = 20
 
 
 def the_preferred_replica_leads_again(site: Site) -> str:
-    """Prove that the preferred replica leads again after it was away and another led."""
+    """Prove that the preferred replica leads again after it was down and another led."""
     preferred = _replicated_topic(site)[0]
     site.cluster.perform(Shutdown(preferred))
     site.expect(lambda: _leader(site) not in (preferred, -1), "another replica leads")
@@ -27,7 +27,7 @@ def the_preferred_replica_leads_again(site: Site) -> str:
 
 
 def a_replica_leaves_and_comes_back(site: Site) -> str:
-    """Prove that the first replica leaves, and is the last when it comes back."""
+    """Prove that the first replica is removed, and is the last one when it is added again."""
     first = _replicated_topic(site)
     seen = [first]
     for wanted in (first[1:], [*first[1:], first[0]]):
@@ -38,7 +38,7 @@ def a_replica_leaves_and_comes_back(site: Site) -> str:
 
 
 def expect_replicas(site: Site, wanted: list[int]) -> None:
-    """Wait until the topic has them, in this order."""
+    """Wait until the topic has these replicas, in this order."""
     site.expect(
         lambda: list(partition(_address(site), TOPIC).replicas) == wanted,
         f"the replicas are {wanted}",
@@ -46,7 +46,7 @@ def expect_replicas(site: Site, wanted: list[int]) -> None:
 
 
 def topics_come_and_go(site: Site) -> str:
-    """Prove that an observer sees some of the topics, and that none is left."""
+    """Prove that an observer sees some of the topics, and that none is left at the end."""
     seen: set[str] = set()
     done = threading.Event()
 
@@ -69,7 +69,7 @@ def topics_come_and_go(site: Site) -> str:
 
 
 def _replicated_topic(site: Site) -> list[int]:
-    """Return the topic's replicas, once it is led and all are in sync."""
+    """Return the topic's replicas, once it has a leader and all replicas are in sync."""
     make_topic(_address(site), TOPIC, site.cluster.nodes)
     site.cluster.focus = (TOPIC, 0)
     site.expect(

@@ -1,5 +1,5 @@
-"""The questions of a probe to a Kafka or a socket: is it refused, is it silent, is a record
-there?"""
+"""The questions that a probe asks a Kafka broker or a socket, such as: is it refused, is it silent,
+is a record there?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RETRY_S = 0.05
 
 
 def is_refused(address: Address) -> bool:
-    """Return whether a dial is refused, or ended at once."""
+    """Return whether a connection is refused, or closed at once."""
     try:
         with socket.create_connection(address, timeout=1) as connection:
             connection.settimeout(1)
@@ -31,7 +31,8 @@ def is_refused(address: Address) -> bool:
 
 
 def is_silent(address: Address, quiet_s: float) -> bool:
-    """Return whether a dial is accepted, and a request then left without an answer or an end."""
+    """Return whether a connection is accepted and a request then gets neither a response nor a
+    close for quiet_s seconds."""
     try:
         with closing(run(connected(REAL_WORLD, address, quiet_s))) as connection:
             run(connection.ask(ApiKey.API_VERSIONS))
@@ -51,20 +52,20 @@ def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
 
 
 def partition(address: Address, topic: str) -> PartitionState:
-    """Return partition 0 of the topic as that node sees it. Raise WireError."""
+    """Return the state of partition 0 of the topic as that node reports it. Raise WireError."""
     with closing(WireCluster(REAL_WORLD, joined(address))) as cluster:
         return run(cluster.view([topic])).partitions[topic, 0]
 
 
 def topics(address: Address) -> list[str]:
-    """Return the names of all topics."""
+    """Return the names of all topics that the node reports."""
     with closing(run(connected(REAL_WORLD, address, TOPIC_TIMEOUT_S))) as connection:
         return [topic.name for topic in run(connection.ask(ApiKey.METADATA, topics=None)).topics]
 
 
 def append(address: Address, topic: str, timeout_s: float) -> int:
-    """Send one record with acks=all; return its offset. Raise WireError, also if there is no
-    answer."""
+    """Send one record with acks=all and return its offset. Raise WireError if it is refused or
+    there is no response."""
     now_ms = time.time_ns() // 1_000_000
     batch = RecordBatch([Record(b"probe")], base_timestamp=now_ms).encode()
     struct = request_definition(ApiKey.PRODUCE).struct
@@ -82,7 +83,7 @@ def append(address: Address, topic: str, timeout_s: float) -> int:
 
 
 def refusal(site: Site, topic: str, what: str) -> str:
-    """Wait until a record is refused; return why. Raise ProbeFailed."""
+    """Wait until a record is refused and return the error. Raise ProbeFailed if none is."""
     refused: list[str] = []
 
     def is_refused() -> bool:

@@ -1,4 +1,4 @@
-"""Probes of wall clocks: a node refuses records from what it takes for the future (KIP-937)."""
+"""Probes of wall clocks: a node refuses records whose timestamps lie in its future (KIP-937)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ AFTER_MAX_MS = 2_000
 
 
 def a_clock_that_was_put_back_refuses_the_present(site: Site) -> str:
-    """Prove that present timestamps are refused until the clock is right again."""
+    """Prove that current timestamps are refused until the clock is right again."""
     return _is_refused(site, ClockJump(1, -10 * AFTER_MAX_MS))
 
 
 def a_clock_that_stands_still_refuses_the_present(site: Site) -> str:
-    """Prove that present timestamps are refused once the clock is far enough behind, until it is
+    """Prove that current timestamps are refused once the clock is far enough behind, until it is
     right again."""
     return _is_refused(site, ClockSkew(1, -1_000_000))
 

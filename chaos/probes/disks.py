@@ -1,4 +1,4 @@
-"""Probes of faults of disks, on nodes that have disks of their own."""
+"""Probes of disk faults, on nodes that have their own disks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOPIC = "probe"
 
 
 def a_write_hangs(site: Site) -> str:
-    """Prove that a write to a frozen disk has no answer until the thaw, and then it has."""
+    """Prove that a write to a frozen disk gets no response until the thaw, and then gets one."""
     answered = threading.Event()
     make_topic(site.cluster.direct(1), TOPIC)
 
@@ -30,8 +30,8 @@ def a_write_hangs(site: Site) -> str:
 
 
 def there_is_no_room(site: Site) -> str:
-    """Prove that writes are refused until there is room; the node may give up, and is started
-    again."""
+    """Prove that writes are refused until there is room; the node may stop, and is then
+    restarted."""
     make_topic(site.cluster.direct(1), TOPIC)
     with site.struck(DiskFull(1)):
         said = refusal(site, TOPIC, "a write is refused for want of room")
@@ -39,7 +39,7 @@ def there_is_no_room(site: Site) -> str:
 
 
 def what_was_not_synced_is_gone(site: Site) -> str:
-    """Prove that records that were acknowledged and not flushed are lost with the power."""
+    """Prove that records that were acknowledged but not flushed are lost with the power."""
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     equipment.sync(site.cluster.members())

@@ -38,7 +38,7 @@ LOOK_EVERY_S = 0.01
 
 
 class ProbeFailed(Exception):
-    """A fault had no effect, or did not heal: one sentence."""
+    """A fault had no effect, or did not heal; the message is one sentence."""
 
 
 class Backend(StrEnum):
@@ -53,7 +53,7 @@ class Backend(StrEnum):
 
 @dataclass(frozen=True)
 class Ground:
-    """The environment of a probe: how to start it, and why it cannot be had here."""
+    """The environment of a probe: how to start it, and why it is unavailable here, if it is."""
 
     name: str
     backend: Backend
@@ -64,7 +64,7 @@ class Ground:
 
 
 class Site:
-    """A ground that runs. Times are of the last fault that was struck."""
+    """A running ground. Its times are those of the last fault that was performed."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
@@ -75,7 +75,8 @@ class Site:
 
     @contextmanager
     def struck(self, fault: Fault) -> Iterator[Performed]:
-        """Strike, look for the effect in the block, heal, and wait until all nodes are back."""
+        """Perform the fault, run the block that looks for its effect, heal, and wait until all
+        nodes are back."""
         began = time.perf_counter()
         performed = self.cluster.perform(fault)
         self.apply_ms = _since_ms(began)
@@ -91,8 +92,8 @@ class Site:
         self.back_ms = _since_ms(began)
 
     def expect(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition is true, or raise ProbeFailed. The node that it asks need not
-        answer yet: one that was just started runs, but does not listen."""
+        """Wait until the condition is true, or raise ProbeFailed. Errors of the connection count as
+        false, since a node that was just started may not listen yet."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             last = ""
@@ -106,18 +107,18 @@ class Site:
             time.sleep(LOOK_EVERY_S)
 
     def client(self, node: int = 1) -> Address:
-        """Return where clients find a node: before the proxies."""
+        """Return the address at which clients find a node, in front of the proxies."""
         where = self.cluster.bootstrap.split(",")[node - 1]
         host, _, port = where.rpartition(":")
         return host, int(port)
 
     def answers(self, node: int = 1, timeout_s: float = PATIENCE_S) -> bool:
-        """Return whether a node answers a client in this time."""
+        """Return whether a node answers a client within timeout_s seconds."""
         return probe.answers(self.client(node), timeout_s)
 
     def ask_over(self, connection: socket.socket, whole: bool = True) -> bytes:
-        """Ask for ApiVersions on an open connection; return the answer's bytes, or what came of it,
-        if not `whole`; nothing, if the connection ends."""
+        """Send ApiVersions on an open connection. Return the bytes of the response, or, unless
+        `whole`, the part of it that arrived; b"" if the connection ends."""
         body = request_definition(ApiKey.API_VERSIONS).new()
         connection.sendall(encode_request(ApiKey.API_VERSIONS, 0, 1, "touchstone-probe", body))
         received = b""
@@ -131,10 +132,10 @@ class Site:
 
 @dataclass(frozen=True)
 class Probe:
-    """One line of the registry: this fault, on this ground, shown by this function.
+    """One row of the registry: a fault, a ground, and the function that proves the fault there.
 
-    `run` returns what was seen, in a few words. `apply_ms_max` is what applying may cost on a quiet
-    machine, where a bound is promised.
+    `run` returns a few words on what it saw. `apply_ms_max` is the bound in ms for applying the
+    fault on a quiet machine, where there is one.
     """
 
     fault: type[Fault]
@@ -167,7 +168,7 @@ class Proof:
 
     @property
     def is_slow(self) -> bool:
-        """Whether applying took longer than is promised of an idle machine."""
+        """Whether applying the fault took longer than its bound for a quiet machine."""
         return self.probe.apply_ms_max is not None and self.apply_ms > self.probe.apply_ms_max
 
 

@@ -1,4 +1,4 @@
-"""Probes of media that fail, and of what a crash makes of writes that were under way."""
+"""Probes of failing media, and of what a crash makes of writes in progress."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ DELAY_MS = 300
 
 
 def writes_fail_with_a_dead_disk(site: Site) -> str:
-    """Prove that every write is refused, and after the heal none is."""
+    """Prove that every write is refused with a dead disk, and none after the heal."""
     return _writes_fail(site, DiskDead(1))
 
 
 def writes_fail_with_a_read_only_disk(site: Site) -> str:
-    """Prove that every write is refused, and after the heal none is."""
+    """Prove that every write is refused with a read-only disk, and none after the heal."""
     return _writes_fail(site, DiskReadOnly(1))
 
 
@@ -58,8 +58,8 @@ def _writes_fail(site: Site, fault: Fault) -> str:
 
 
 def a_sync_takes_longer(site: Site) -> str:
-    """Prove that creating a topic takes longer, since it is acknowledged when the metadata log is
-    synced."""
+    """Prove that creating a topic takes longer, since it is acknowledged only after the metadata
+    log was synced."""
     address, name = site.cluster.direct(1), f"slow-{time.monotonic_ns()}"
     with site.struck(SlowDisk(1, DELAY_MS)):
         slow_ms = _making_a_topic_ms(site, name)
@@ -77,7 +77,8 @@ def _making_a_topic_ms(site: Site, name: str) -> float:
 
 
 def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
-    """Prove that a failed sync loses data: make topics until one sync fails, then cut the power."""
+    """Prove that a failed sync loses data: create topics until one sync fails, then cut the
+    power."""
     (member,) = site.cluster.members()
     assert member.shim is not None
     medium = member.shim.medium
@@ -93,7 +94,7 @@ def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
 
 
 def a_write_fails_once(site: Site) -> str:
-    """Prove that one of many appends is refused, and those before and after it are not."""
+    """Prove that one of many appends is refused, and none before or after it."""
     address, refused, done = site.cluster.direct(1), list[str](), threading.Event()
     make_topic(address, TOPIC)
 
@@ -117,18 +118,18 @@ def a_write_fails_once(site: Site) -> str:
 
 
 def some_of_what_was_not_synced_is_gone(site: Site) -> str:
-    """Prove that acknowledged records are gone once the largest unsynced tail of a file is lost."""
+    """Prove that acknowledged records are lost when the largest unsynced end of a file is."""
     return _is_gone(site, TornWrites(1, "reordered"), _somebody_syncs)
 
 
 def what_has_no_name_is_gone(site: Site) -> str:
-    """Prove that a topic's directory whose name was not synced is gone with all in it."""
+    """Prove that a topic's directory whose entry was not synced is gone with its content."""
     return _is_gone(site, LostNames(1))
 
 
 @contextmanager
 def _somebody_syncs(site: Site) -> Iterator[None]:
-    """Create topics meanwhile, for which the metadata log is synced."""
+    """Create topics in the background, since each one makes the node sync its metadata log."""
     done = threading.Event()
 
     def make_topics() -> None:
@@ -165,8 +166,7 @@ def _is_gone(
 
 
 def one_bit_is_another(site: Site) -> str:
-    """Prove that one bit changes while the node is down, and everything else of its segments
-    stays."""
+    """Prove that one bit of the node's segments changes while the node is down, and no other."""
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     append(address, TOPIC, PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Probes of faults of links: between clients and a node, and between nodes."""
+"""Probes of link faults: between clients and a node, and between nodes."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def clients_are_refused(site: Site) -> str:
 
 
 def clients_are_left_without_an_answer(site: Site) -> str:
-    """Prove that clients' dials are accepted and nothing comes back, while the node is well past
-    the proxies."""
+    """Prove that clients' connections are accepted but get no response, while the node itself, past
+    the proxies, is well."""
     with site.struck(CutClients(1)):
         if not is_silent(site.client(), QUIET_S):
             raise ProbeFailed("a client was answered through a black hole")
@@ -59,7 +59,7 @@ def clients_are_left_without_an_answer(site: Site) -> str:
 
 
 def answers_are_late(site: Site) -> str:
-    """Prove that answers are late by the requested delay, and not after the heal."""
+    """Prove that responses are late by the requested delay, and not after the heal."""
     return _late_under(site, DelayAnswers(1, latency_ms=DELAY_MS))
 
 
@@ -74,7 +74,7 @@ def one_node_cannot_dial_another(site: Site) -> str:
 
 
 def an_isolated_node_is_alone(site: Site) -> str:
-    """Prove that a node is cut off from the others, both ways."""
+    """Prove that a node is cut off from the others, in both directions."""
     with site.struck(Isolate(1)):
         expect_dials(site, cut={(1, 2), (2, 1), (1, 3), (3, 1)}, how="silent")
     expect_dials(site, cut=set())
@@ -82,7 +82,7 @@ def an_isolated_node_is_alone(site: Site) -> str:
 
 
 def only_controllers_are_cut(site: Site) -> str:
-    """Prove that a node's controller is alone, while as a broker it dials and is dialled."""
+    """Prove that a node's controller is cut off, while its broker opens and accepts connections."""
     cut = {(1, 2), (2, 1), (1, 3), (3, 1)}
     with site.struck(CutControllers(1, how="refuse")):
         expect_dials(site, cut, "refused", listener="CONTROLLER")
@@ -92,17 +92,18 @@ def only_controllers_are_cut(site: Site) -> str:
 
 
 def a_minority_is_split_off(site: Site) -> str:
-    """Prove that one of three is cut off and the two others see each other."""
+    """Prove that one of three nodes is cut off and the two others reach each other."""
     return _split(site, "halves", {(1, 2), (2, 1), (1, 3), (3, 1)})
 
 
 def a_bridge_sees_both_sides(site: Site) -> str:
-    """Prove that one node sees both others, which do not see each other."""
+    """Prove that one node reaches both others, which do not reach each other."""
     return _split(site, "bridge", {(2, 3), (3, 2)})
 
 
 def a_ring_of_majorities(site: Site) -> str:
-    """Prove that each dials the next one only: two of three, and no two the same."""
+    """Prove that each node can open connections to the next one only: each reaches two of three,
+    and no two reach the same."""
     return _split(site, "ring", {(1, 3), (2, 1), (3, 2)})
 
 
@@ -115,7 +116,7 @@ def _split(site: Site, shape: Shape, cut: set[tuple[int, int]]) -> str:
 
 
 def what_passes_is_late(site: Site) -> str:
-    """Prove that an answer is late by twice the latency, which applies both ways."""
+    """Prove that a response is late by twice the latency, which applies in both directions."""
     return _late_under(site, SlowLinks(1, latency_ms=DELAY_MS // 2))
 
 
@@ -129,7 +130,7 @@ def _late_under(site: Site, fault: Fault) -> str:
 
 
 def a_node_is_far_away(site: Site) -> str:
-    """Prove that a dial and an answer take the delay twice, while other nodes are as near as
+    """Prove that a connection and a response take the delay twice, while other nodes are as near as
     before."""
     cluster = cast(SmallCluster, site.cluster)
     with site.struck(SlowLinks(2, latency_ms=DELAY_MS // 2, jitter_ms=JITTER_MS, where="nodes")):
@@ -155,8 +156,8 @@ def many_bytes_take_long(site: Site) -> str:
 
 
 def connections_are_reset(site: Site) -> str:
-    """Prove that new connections are reset and existing ones end, too (toxiproxy can only close
-    them)."""
+    """Prove that new connections are reset and existing ones end as well (toxiproxy can only close
+    those)."""
     with socket.create_connection(site.client(), timeout=PATIENCE_S) as there:
         site.ask_over(there)
         with site.struck(ResetConnections(1)):
@@ -169,7 +170,7 @@ def connections_are_reset(site: Site) -> str:
 
 
 def a_close_is_late(site: Site) -> str:
-    """Prove that the client learns later that the node has hung up."""
+    """Prove that the client learns late that the node has closed the connection."""
     with site.struck(SlowClose(1, delay_ms=DELAY_MS)):
         with socket.create_connection(site.client(), timeout=PATIENCE_S) as connection:
             began = time.perf_counter()
@@ -182,7 +183,7 @@ def a_close_is_late(site: Site) -> str:
 
 
 def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
-    """Prove that a connection ends after so many bytes of an answer."""
+    """Prove that a connection ends after the given number of bytes of a response."""
     fault = LimitData(1, size_bytes=LIMIT_BYTES)
     with site.struck(fault), socket.create_connection(site.client(), PATIENCE_S) as connection:
         received = site.ask_over(connection, whole=False)
@@ -193,7 +194,7 @@ def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
 
 
 def a_share_of_the_connections_stalls(site: Site) -> str:
-    """Prove that some connections get no answer and end, while others are answered."""
+    """Prove that some connections get no response and end, while others are answered."""
     stalled = answered = 0
     with site.struck(StallConnections(1, share=0.5, timeout_ms=STALL_MS)):
         for _ in range(CONNECTIONS_MAX):
@@ -210,8 +211,8 @@ def a_share_of_the_connections_stalls(site: Site) -> str:
 
 
 def packets_are_dropped_one_way(site: Site) -> str:
-    """Prove that nothing reaches 2 from 1, so neither gets an answer from the other, while 3 is
-    answered by both."""
+    """Prove that no packet from node 1 reaches node 2, so that neither gets a response from the
+    other, while node 3 is answered by both."""
     with site.struck(DropPackets(1, 2)):
         expect_dials(site, cut={(1, 2), (2, 1)})
     expect_dials(site, cut=set())
@@ -219,8 +220,8 @@ def packets_are_dropped_one_way(site: Site) -> str:
 
 
 def some_packets_are_lost(site: Site) -> str:
-    """Prove that some dials take a fifth of a second longer, because TCP sends lost packets
-    again."""
+    """Prove that some connections take at least a fifth of a second longer to open, since TCP
+    retransmits lost packets."""
     cluster = cast(SmallCluster, site.cluster)
     slow = quick = 0
     with site.struck(LosePackets(2, LOST_PERCENT)):
@@ -239,7 +240,8 @@ def some_packets_are_lost(site: Site) -> str:
 def expect_dials(
     site: Site, cut: set[tuple[int, int]], how: str = "silent", listener: str = "INTERNAL"
 ) -> None:
-    """Let every node dial every other, and require that exactly these links are cut."""
+    """Let every node open a connection to every other, and require that exactly the links in `cut`
+    fail."""
     cluster = cast(SmallCluster, site.cluster)
     pairs = list(permutations(range(1, cluster.nodes + 1), 2))
 

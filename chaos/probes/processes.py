@@ -1,4 +1,4 @@
-"""Probes of faults of processes: killed, paused, ended in good order."""
+"""Probes of process faults: kill, pause, clean shutdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.values.faults import Kill, Pause, Shutdown
 
 
 def a_killed_node_answers_nobody(site: Site) -> str:
-    """Prove that nothing of the node runs any more, and that the heal starts it again."""
+    """Prove that no process of the node runs any more, and that the heal starts it again."""
     with site.struck(Kill(1)):
         began = time.perf_counter()
         child = site.cluster.members()[0].child
@@ -24,7 +24,7 @@ def a_killed_node_answers_nobody(site: Site) -> str:
 
 
 def a_paused_node_is_silent(site: Site) -> str:
-    """Prove that the kernel accepts connections that nobody reads until the node continues."""
+    """Prove that the kernel accepts connections that get no response until the node continues."""
     with site.struck(Pause(1)):
         if not is_silent(site.cluster.direct(1), QUIET_S):
             raise ProbeFailed("the paused node answered")
@@ -32,7 +32,7 @@ def a_paused_node_is_silent(site: Site) -> str:
 
 
 def a_node_that_is_shut_down_ends_by_itself(site: Site) -> str:
-    """Prove that the node ended as asked to, by its exit status, without being killed."""
+    """Prove by its exit status that the node ended cleanly and was not killed."""
     with site.struck(Shutdown(1)):
         child = site.cluster.members()[0].child
         status = child.exit_status if child is not None else None

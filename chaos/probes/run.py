@@ -1,4 +1,4 @@
-"""Performs probes, ground by ground, and draws the table of faults and backends."""
+"""Perform probes, ground by ground, and draw the table of faults and backends."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ EFFECT_ERRORS = (ProbeFailed, TargetError, LinkError, OSError)
 
 
 def chosen(fault: str | None = None, nightly: bool = False) -> list[Probe]:
-    """Return the probes of one fault, by its name, or of all. Raise TargetError for an unknown
-    one."""
+    """Return the probes of one fault, given by its name, or of all faults. Raise TargetError for an
+    unknown name."""
     if fault is not None and fault not in FAULTS:
         raise TargetError(f"there is no fault {fault!r}; use one of {', '.join(FAULTS)}")
     wanted = [probe for probe in PROBES if fault in (None, probe.fault.__name__)]
@@ -29,7 +29,8 @@ def chosen(fault: str | None = None, nightly: bool = False) -> list[Probe]:
 def perform(
     probes: Sequence[Probe], told: Callable[[Proof], None] = lambda proof: None
 ) -> list[Proof]:
-    """Perform probes; start each ground once, and again after a probe that failed on it."""
+    """Perform probes and return their proofs. Each ground is started once, and again after a probe
+    failed on it."""
     proofs: list[Proof] = []
     in_order = sorted(probes, key=lambda probe: probe.ground.name)  # stable
     for _, group in groupby(in_order, key=lambda probe: probe.ground.name):
@@ -51,8 +52,8 @@ def _on_one_ground(probes: list[Probe]) -> Iterator[Proof]:
 
 
 def _until_one_fails(ground: Ground, waiting: list[Probe], directory: Path) -> Iterator[Proof]:
-    """Take probes off the list until one fails, since what it leaves behind must not fail the next
-    one."""
+    """Take probes off the list and perform them until one fails, since its leftovers must not make
+    the next one fail."""
     try:
         cluster = ground.start(directory)
     except TargetError as error:
@@ -78,14 +79,14 @@ def _prove(probe: Probe, site: Site) -> Proof:
 
 
 def exit_status(proofs: Sequence[Proof]) -> int:
-    """Return failure if one failed, and a usage error if none could be performed here."""
+    """Return 1 if a probe failed, 2 if none could be performed here, else 0."""
     if any(proof.outcome is Outcome.FAILED for proof in proofs):
         return FAILED
     return PROVED if any(proof.outcome is Outcome.PROVED for proof in proofs) else USAGE
 
 
 def line(proof: Proof) -> str:
-    """Return one proof in one line."""
+    """Return one proof as one line of text."""
     if proof.outcome is Outcome.NOT_HERE:
         return f"{proof.outcome:<8} {proof.probe.name}: {proof.detail}"
     return f"{proof.outcome:<8} {proof.probe.name}: {proof.detail} [{_times(proof)}]"
@@ -102,7 +103,7 @@ def _times(proof: Proof) -> str:
 
 
 def registry_table() -> list[tuple[str, ...]]:
-    """Return fault × backend as the registry has it: the grounds on which each is proved."""
+    """Return the rows of the table fault × backend: the grounds on which each fault is proved."""
     rows = []
     for fault in FAULTS.values():
         if fault is Heal:
@@ -118,7 +119,7 @@ def _names(grounds: Iterable[Ground]) -> str:
 
 
 def proofs_table(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
-    """Return a row per proof as performed: what was seen, and the times."""
+    """Return one row per proof: what was seen, and the times."""
     rows = []
     for fault in FAULTS.values():
         mine = [proof for proof in proofs if proof.probe.fault is fault]

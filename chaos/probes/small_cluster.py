@@ -26,7 +26,7 @@ COMMON: frozenset[type[Fault]] = PROCESS_FAULTS | {Heal}
 
 
 class SmallCluster(LocalCluster):
-    """A cluster that is ready when every node says PONG; it does not speak Kafka's protocol."""
+    """A cluster that is ready when every node answers PONG; it does not speak Kafka's protocol."""
 
     layout: Layout
 
@@ -44,29 +44,29 @@ class SmallCluster(LocalCluster):
             return False
 
     def order(self, node: int, line: str, timeout_s: float = ASK_TIMEOUT_S) -> str:
-        """Send a node one line, past every proxy, and return its answer."""
+        """Send a node one line, past every proxy, and return its response."""
         with socket.create_connection(self.direct(node), timeout=timeout_s) as connection:
             connection.sendall(line.encode() + b"\n")
             return connection.makefile().readline().strip()
 
     def dial(self, source: int, to: int, seconds: float, listener: str = "INTERNAL") -> str:
-        """Return what a node reports of a node that it dials: answered, refused or silent."""
+        """Return what a node reports when it connects to another: answered, refused or silent."""
         host, port = self.where(source, to, listener)
         return self.order(source, f"DIAL {host} {port} {seconds}").split()[0]
 
     def dial_ms(self, source: int, to: int, listener: str = "INTERNAL") -> int:
-        """Return how many milliseconds a dial and an answer took."""
+        """Return how many ms a connection and a response took."""
         host, port = self.where(source, to, listener)
         return _milliseconds(self.order(source, f"DIAL {host} {port} {ASK_TIMEOUT_S}"))
 
     def send(self, source: int, to: int, size_bytes: int) -> int:
-        """Return how many milliseconds this many bytes and an answer took; at most DIAL's wait."""
+        """Return how many ms this many bytes and a response took, at most the time-out of DIAL."""
         host, port = self.where(source, to, "INTERNAL")
         order = f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}"
         return _milliseconds(self.order(source, order))
 
     def where(self, source: int, to: int, listener: str) -> Address:
-        """Return where a node finds another, as its hosts file has it."""
+        """Return the address at which a node finds another, according to its hosts file."""
         if self.layout.network is None:
             return self.layout.advertised(listener, to)
         return f"127.{self.layout.network}.{source}.{to}", self.layout.port(listener, to)
@@ -77,7 +77,7 @@ class SmallCluster(LocalCluster):
 
 
 def start(directory: Path) -> SmallCluster:
-    """Start three of them, every link proxied. Raises TargetError."""
+    """Start three small nodes with every link proxied. Raise TargetError."""
     leftovers.remove()
     layout = layouts.proxied(NODES)
     links: Links | None = None
@@ -93,7 +93,7 @@ def start(directory: Path) -> SmallCluster:
 
 
 def start_in_namespaces(directory: Path) -> SmallCluster:
-    """Start three of them in network namespaces. Raises TargetError."""
+    """Start three small nodes in network namespaces. Raise TargetError."""
     leftovers.remove()
     try:
         layout, links = namespaced.build(NODES, directory)

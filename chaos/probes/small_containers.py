@@ -1,4 +1,4 @@
-"""The three small nodes in containers, behind the same links as Apache Kafka has there."""
+"""Three small nodes in containers, behind the same links as Apache Kafka's containers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PROGRAM = "/small_node.py"
 
 
 class SmallContainers(SmallCluster, ContainerCluster):
-    """A cluster in containers that is ready when every node says PONG."""
+    """A cluster in containers that is ready when every node answers PONG."""
 
 
 class SmallTarget(ContainerTarget):
-    """As a target, for the probes alone."""
+    """The small nodes as a target, for the probes only."""
 
     name = "small nodes in containers"
     version = "1"
@@ -54,5 +54,5 @@ def _make(engine: Engine, network: Network, number: int, options: Mapping[str, A
 
 
 def start(directory: Path) -> SmallContainers:
-    """Start three of them, every link proxied. Raises TargetError."""
+    """Start three small nodes in containers with every link proxied. Raise TargetError."""
     return cast(SmallContainers, SmallTarget().start(directory, NODES, proxied=True))

@@ -1,12 +1,13 @@
-"""A node that is nothing but its connections: what links do to nodes is proved on three of these.
+"""A small node that only opens and answers connections: three of them prove the faults of links.
 
 `python small_node.py HOST:PORT …` listens at each address and answers lines:
 
-    PING                      PONG
-    DIAL HOST PORT SECONDS    dials there, says PING, and tells: answered, refused or silent
-    SEND HOST PORT SECONDS N  the same with N bytes first, and how many milliseconds it took
+PING                      PONG
+    DIAL HOST PORT SECONDS    connects there, sends PING, and reports: answered, refused or silent
+    SEND HOST PORT SECONDS N  the same with N bytes first, and reports how many ms it took
 
-It runs by itself, without the project: as fast as Python starts, and in any network namespace.
+It runs without the rest of the project, so that it starts as fast as Python, in any network
+namespace.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ PING, PONG = b"PING", b"PONG"
 
 
 def dial(host: str, port: int, seconds: float, filling: bytes = b"") -> str:
-    """Send a PING there, and return what became of it."""
+    """Connect to an address and send `filling` and a PING. Return "answered", "refused" or
+    "silent"."""
     began = time.monotonic()
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
@@ -37,7 +39,7 @@ def dial(host: str, port: int, seconds: float, filling: bytes = b"") -> str:
 
 
 def answer(line: bytes) -> bytes:
-    """Answer one line; a line that is no command is filling, and has no answer."""
+    """Return the response to one line; a line that is no command is filling and gets none."""
     words = line.decode("ascii", "replace").split()
     if words[:1] == ["PING"]:
         return PONG + b"\n"

@@ -1,8 +1,8 @@
-"""Scenarios: runs as values, each with the verdict in which it must end. Nothing here runs one.
+"""Scenarios: runs as values, each with the verdict that it must have. Nothing here runs one.
 
 expectation   one scenario and its expected verdict
-regression    what has been found once, with its seed: the same every night
-exploration   target × workload × nemesis × settings, as a seed chooses
-tables        the documents' guarantee tables: each cell a scenario and what it may show
-effects       what a recorded run shows of such a cell: records lost, doubled, out of order
+regression    scenarios of past findings, with their seeds: the same every night
+exploration   target × workload × nemesis × settings, chosen by a seed
+tables        the documents' guarantee tables: each cell is a scenario and what it may show
+effects       what the run of such a cell shows: records lost, duplicated, out of order
 """

@@ -1,7 +1,7 @@
-"""Count what a recorded run shows of durability and order, without a judge. The judges do not
-report what was not promised (acks=1 may lose); the guarantee tables ask what really happens. So
-this counts, from the final read of the leaders' logs: records that were acknowledged and are
-missing, records that are there twice, records behind younger ones of their sender."""
+"""Count what a recorded run shows of durability and order, without a checker. Checkers do not
+report what was not promised (acks=1 may lose), but the guarantee tables ask what really happens.
+This module counts, in the final read of the leaders' logs: acknowledged records that are missing,
+records stored twice, and records stored after later ones of the same sender."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTITION = ["topic", "partition"]
 
 
 class Effect(StrEnum):
-    """The effects on records; the field of Effects that counts each."""
+    """The kinds of effects on records; each is the name of the field of Effects that counts it."""
 
     LOST = "lost"
     DOUBLED = "doubled"
@@ -29,9 +29,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Effects:
-    """Counts of records. sent: those reported to their sender as successful (acks=0: as sent).
+    """Counts of records. sent: those that their sender was told are stored (with acks=0: all sent).
 
-    problem: why the run cannot tell, if it cannot.
+    problem: why the run cannot answer, or None.
     """
 
     sent: int = 0
@@ -45,7 +45,7 @@ class Effects:
 
 
 def effects_of(run: Path) -> Effects:
-    """Return the effects in one run directory."""
+    """Return the effects that the history of a run directory shows."""
     facts = run_directory.read(run)
     if not facts.get("ended"):
         return Effects(problem="the run was killed before its end")
@@ -55,7 +55,7 @@ def effects_of(run: Path) -> Effects:
 
 
 def counted(events: pl.LazyFrame) -> Effects:
-    """Count the effects in a history whose final read is whole."""
+    """Return the effects in a history. `problem` is set if its final read is incomplete."""
     whole = events.filter(_of_leaders() & (pl.col("f") == F.READ_ALL.value))
     if not whole.select(pl.len()).collect().item():
         return Effects(problem="no log was read at the end")
@@ -73,26 +73,24 @@ def counted(events: pl.LazyFrame) -> Effects:
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.DataFrame:
-    """Return topic, partition, value and t_complete_ns of every send that was reported as
-    successful."""
+    """Return topic, partition, value and t_complete_ns of every successful send."""
     good = (pl.col("f") == F.SEND.value) & (pl.col("type") == Type.OK.value)
     wanted = events.filter(good & pl.col("value").is_not_null())
     return wanted.select(*PARTITION, "value", "t_complete_ns").collect()
 
 
 def last_logs(events: pl.LazyFrame) -> pl.DataFrame:
-    """Return topic, partition, offset and value of the leaders' logs, as they were read at the
-    end."""
+    """Return topic, partition, offset and value of the leaders' logs, as read at the end."""
     found = _of_leaders() & pl.col("value").is_not_null()
     return events.filter(found).select(*PARTITION, "offset", "value").unique().collect()
 
 
 def _of_leaders() -> pl.Expr:
-    """Return the rows of the final raw read of the leaders."""
+    """Return the filter for rows of the final raw read of the leaders."""
     read = pl.col("f").is_in([F.POLL.value, F.READ_ALL.value]) & (pl.col("client") == "raw")
     return read & pl.col("final") & pl.col("replica").is_null()
 
 
 def lost(sent: pl.DataFrame, logs: pl.DataFrame) -> pl.DataFrame:
-    """Return the records sent that no log holds."""
+    """Return the sent records that no log contains."""
     return sent.join(logs, on=[*PARTITION, "value"], how="anti")

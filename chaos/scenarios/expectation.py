@@ -1,4 +1,4 @@
-"""One scenario, and how it must end."""
+"""One scenario, and the verdict that it must have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linearizability.verdict import Validity
 
 
 class Part(StrEnum):
-    """The reason to run a scenario."""
+    """The part of a night to which a scenario belongs."""
 
     REGRESSION = "regression"
     CANARY = "canary"
@@ -20,7 +20,8 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """A scenario with its expected verdict. why: what a reader learns from it, in a sentence."""
+    """A scenario with its expected verdict. why: one sentence on what its result tells the
+    reader."""
 
     scenario: Scenario
     verdict: Validity
@@ -36,7 +37,7 @@ class Expectation:
 
     @property
     def name(self) -> str:
-        """The scenario without seed and length: a row of the trend."""
+        """The scenario without seed and length, as in a row of the trend report."""
         words = shlex.split(self.command)[3:]
         named = dict(zip(words[::2], words[1::2], strict=True))
         place = f"{named['--target']} × {named['--nodes']}"

@@ -1,4 +1,5 @@
-"""Target × workload × nemesis × settings, round after round, as a seed chooses."""
+"""Explore combinations of target, workload, nemesis and settings, round after round, chosen by a
+seed."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ WHY = "guarantees hold whatever this nemesis does"
 
 @dataclass(frozen=True)
 class Settings:
-    """One way to run the same thing: configuration of the brokers, and whose clients."""
+    """One variant of a run: the configuration of the brokers, and the client library."""
 
     config: Mapping[str, str] = field(default_factory=dict)
     client: str = "confluent"
@@ -68,8 +69,8 @@ flushed as it is (docs/findings.md). A file system with a journal keeps it."""
 
 
 def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
-    """Yield round after round every pair that fits once, the targets taking turns. End at once if
-    nothing fits."""
+    """Yield, in each round, every combination of workload and nemesis that fits, alternating
+    between the targets. End at once if none fits."""
     rng = Random(f"{seed}:exploration")
     while True:
         rounds = [_round(target, rng) for target in targets]
@@ -92,8 +93,8 @@ def _round(target: str, rng: Random) -> list[Expectation]:
 
 
 def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario | None:
-    """Return one pair with settings and a seed of its own, or without settings if these do not fit
-    it."""
+    """Return one combination with random settings and a random seed, or without settings if they do
+    not fit it. Return None if it cannot run at all."""
     seed = rng.randrange(1 << 30)
     chosen = SETTINGS[0] if rng.random() < PLAIN_SHARE else rng.choice(SETTINGS)
     for settings in (chosen, SETTINGS[0]):
@@ -113,8 +114,7 @@ def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario
 
 
 def promises(workload: str, nemesis: str, family: str) -> bool:
-    """Return whether Kafka promises what this workload's judges look for, whatever this nemesis
-    does."""
+    """Return whether Kafka promises what this workload's checkers look for under this nemesis."""
     if nemesis == LOSE_UNSYNCED_NAMES and family in NAMES_UNSYNCED:
         return False
     if workload in ASK_LEADERS and not NEMESES[nemesis].faults <= LEAVE_NO_OLD_LEADER:
@@ -126,6 +126,6 @@ def promises(workload: str, nemesis: str, family: str) -> bool:
 
 def promised_config(nemesis: str) -> Mapping[str, str]:
     """Return the settings under which nothing may be lost. A loss of power may take what was not
-    flushed, but nothing that was. A clean shutdown before it has flushed everything."""
+    flushed, but nothing else. A clean shutdown before it has flushed everything."""
     faults = NEMESES[nemesis].faults
     return FLUSH_EACH if POWER_FAULTS & faults and Shutdown not in faults else {}

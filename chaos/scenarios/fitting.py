@@ -1,4 +1,5 @@
-"""Decide which scenarios can be run here: nodes, lengths, and why one cannot be."""
+"""Decide which scenarios can run on this machine: number of nodes, length, and why one cannot
+run."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ WITHOUT_TRANSACTIONS = ("kfake",)
 
 
 def nodes_of(target: str) -> int:
-    """Return three nodes if the target can run them, else one."""
+    """Return 3 if the target can run three nodes, else 1."""
     chosen = parse_target(target)
     if isinstance(chosen, SizedTarget):
         return chosen.nodes
@@ -31,7 +32,7 @@ def nodes_of(target: str) -> int:
 
 
 def seconds_of(target: str) -> float:
-    """Return how long the attack lasts by default."""
+    """Return how many seconds the attack lasts by default."""
     return SECONDS.get(family_of(target), SECONDS_ELSEWHERE)
 
 

@@ -1,6 +1,6 @@
 """Scenarios whose findings must be found again: the same scenarios and seeds every night. A
-scenario that may lose records is expected to be invalid: if it ended valid, the harness would have
-lost the means to see it."""
+scenario that may lose records is expected to be INVALID: if it ended VALID, the harness would no
+longer be able to see the loss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWO_COPIES_ONE_IN_SYNC = {"default.replication.factor": "2", "min.insync.replica
 
 @dataclass(frozen=True)
 class Found:
-    """A row: the families of targets that it holds for, and what it was."""
+    """One finding: the families of targets to which it applies, and what was found."""
 
     families: tuple[str, ...]
     workload: str
@@ -163,7 +163,7 @@ REGRESSION: tuple[Found, ...] = (
 
 
 def regressions(target: str) -> list[Expectation]:
-    """Return the list for one target, whether or not this machine can perform it
+    """Return the expectations for one target, whether or not this machine can run them
     (fitting.why_not)."""
     family = family_of(target)
     return [

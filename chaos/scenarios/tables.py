@@ -1,8 +1,8 @@
-"""The documents' guarantee tables as scenarios: each cell says what never, or may, happen.
+"""The documents' guarantee tables as scenarios: each cell says what must never, or may, happen.
 
-"Never" is held to one run; "may" is held to being *shown* under some seed: a guarantee that is
-denied and yet never missed would tell that the harness cannot see it missed. Claims: DUR-1 to
-DUR-4, ELE-3, IDM-1, ORD-2, SEM-1 and SEM-2 of the claims about Kafka.
+"Never" must hold in one run. "May" must be *shown* by the run of some seed: if it were never shown,
+the harness might be unable to see it. Claims: DUR-1 to DUR-4, ELE-3, IDM-1, ORD-2, SEM-1 and SEM-2
+of the claims about Kafka.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ THREE_IN_SYNC = {"min.insync.replicas": "3"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One statement of a table, and the scenario that shows it (or, with another seed, may)."""
+    """One statement of a table, and the scenario that shows it (perhaps with another seed)."""
 
     table: str
     row: str
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One way to write records. may: of the columns, those under which records may be lost."""
+    """One configuration of writers. may: the columns in which records may be lost."""
 
     label: str
     workload: str
@@ -54,7 +54,8 @@ class Row:
 
 @dataclass(frozen=True)
 class DurabilityTable:
-    """Settings of writers and topics against failures: what was acknowledged, is it there?"""
+    """The table of writer and topic settings against failures: is every acknowledged record still
+    there?"""
 
     columns: Mapping[str, str]
     """Nemesis -> how the document calls the failure."""
@@ -121,7 +122,7 @@ SEMANTICS_NEMESIS = "kill"
 
 
 def cells(target: str) -> Iterator[Cell]:
-    """Yield every cell of every table for one target; none for a target that has no tables."""
+    """Yield every cell of every table for one target; nothing for a target without tables."""
     table = DURABILITY.get(family_of(target))
     if table is None:
         return

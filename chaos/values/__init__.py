@@ -1,1 +1,2 @@
-"""Values that every part shares: faults, operations, and the Protocols between the parts."""
+"""The values that all parts of chaos share: faults, operations, and the Protocols between the
+parts."""

@@ -1,7 +1,7 @@
-"""Faults are values: nemeses yield them, targets perform them. This file knows no way to do either.
+"""Faults as values: nemeses yield them and targets perform them. This module does neither.
 
 A node is named by its number (1, 2, …) or by a role that the target resolves when it performs the
-fault: "leader" (of the partition that the workload calls interesting), "follower", "controller",
+fault: "leader" (of the partition that the workload names as its focus), "follower", "controller",
 "random", "all", or another of ROLES.
 """
 
@@ -59,7 +59,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Kill(Fault):
-    """SIGKILL the process of a node. Heal starts it again on the same data."""
+    """SIGKILL the process of a node. Heal restarts it on the same data."""
 
     node: Node
 
@@ -73,14 +73,15 @@ class Pause(Fault):
 
 @dataclass(frozen=True)
 class Shutdown(Fault):
-    """SIGTERM: a node ends in good order, handing over what it leads. Heal starts it again."""
+    """SIGTERM the process of a node: it hands over its leaderships and ends cleanly. Heal restarts
+    it."""
 
     node: Node
 
 
 @dataclass(frozen=True)
 class CutLink(Fault):
-    """Cut connections opened by `source` towards `destination` (one directed link)."""
+    """Cut the connections that `source` opens to `destination` (one directed link)."""
 
     source: Node
     destination: Node
@@ -89,10 +90,10 @@ class CutLink(Fault):
 
 @dataclass(frozen=True)
 class DropPackets(Fault):
-    """Lose the packets from source to destination; those in the other direction arrive.
+    """Drop the packets from source to destination; those in the other direction arrive.
 
-    This stops TCP both ways, since nothing is acknowledged: unlike CutLink, it does so whichever
-    side dialled.
+    This stops TCP in both directions, since nothing is acknowledged: unlike CutLink, it does so
+    whichever node opened the connection.
     """
 
     source: Node
@@ -101,7 +102,7 @@ class DropPackets(Fault):
 
 @dataclass(frozen=True)
 class LosePackets(Fault):
-    """A share of the packets that reach a node, in percent, is lost at random."""
+    """Drop a random share, in percent, of the packets that reach a node."""
 
     node: Node
     percent: int
@@ -109,7 +110,7 @@ class LosePackets(Fault):
 
 @dataclass(frozen=True)
 class Isolate(Fault):
-    """Cut a node from all other nodes, both directions; with_clients: from its clients too."""
+    """Cut a node from all other nodes, in both directions; with_clients: also from its clients."""
 
     node: Node
     with_clients: bool = False
@@ -118,7 +119,7 @@ class Isolate(Fault):
 
 @dataclass(frozen=True)
 class CutClients(Fault):
-    """Cut a node's clients from it; the links between nodes stay."""
+    """Cut a node from its clients; the links between nodes stay."""
 
     node: Node
     how: How = "blackhole"
@@ -126,7 +127,8 @@ class CutClients(Fault):
 
 @dataclass(frozen=True)
 class CutControllers(Fault):
-    """Cut a node from the other controllers, and them from it; as a broker it is reached."""
+    """Cut a node's controller from the other controllers, in both directions; its broker stays
+    reachable."""
 
     node: Node
     how: How = "blackhole"
@@ -134,11 +136,11 @@ class CutControllers(Fault):
 
 @dataclass(frozen=True)
 class Split(Fault):
-    """Divide the nodes from each other; clients reach them all.
+    """Divide the nodes from each other; clients reach all of them.
 
-    halves: a minority with `node` in it, and the rest.  bridge: two halves that do not see each
-    other, and `node`, which sees both.  ring: each node opens connections only to those next to it,
-    by number, so that each dials a majority and no two the same.
+    halves: a minority that contains `node`, and the rest. bridge: two halves that cannot reach each
+    other, and `node`, which reaches both. ring: each node opens connections only to those next to
+    it, by number, so that each reaches a majority and no two reach the same.
     """
 
     shape: Shape
@@ -148,7 +150,7 @@ class Split(Fault):
 
 @dataclass(frozen=True)
 class SlowLinks(Fault):
-    """Delay everything on a node's links by latency_ms ± jitter_ms, each way."""
+    """Delay all traffic on a node's links by latency_ms ± jitter_ms, each way."""
 
     node: Node
     latency_ms: int
@@ -158,7 +160,7 @@ class SlowLinks(Fault):
 
 @dataclass(frozen=True)
 class NarrowLinks(Fault):
-    """A node's links pass rate_kb_s kilobytes a second, each way."""
+    """Limit a node's links to rate_kb_s kilobytes per second, each way."""
 
     node: Node
     rate_kb_s: int
@@ -167,9 +169,9 @@ class NarrowLinks(Fault):
 
 @dataclass(frozen=True)
 class ResetConnections(Fault):
-    """End connections instead of answering, after_ms later, new ones by a reset (TCP RST): the
-    request was executed, but the client does not learn that. Toxiproxy resets those that are opened
-    after it was asked to; those that are open then are closed."""
+    """End connections instead of passing a response, after_ms later; the request was executed, but
+    the client does not learn that. Toxiproxy resets connections (TCP RST) that are opened after the
+    fault began, and closes those that were open."""
 
     node: Node
     after_ms: int = 0
@@ -178,7 +180,7 @@ class ResetConnections(Fault):
 
 @dataclass(frozen=True)
 class SlowClose(Fault):
-    """When one end of a connection closes it, let the other learn of it delay_ms later."""
+    """When one end closes a connection, let the other end learn of it delay_ms later."""
 
     node: Node
     delay_ms: int
@@ -187,7 +189,8 @@ class SlowClose(Fault):
 
 @dataclass(frozen=True)
 class LimitData(Fault):
-    """A connection ends after so many bytes one way: in the midst of a request or an answer."""
+    """End a connection after the given number of bytes in one direction: in the middle of a request
+    or a response."""
 
     node: Node
     size_bytes: int
@@ -196,8 +199,8 @@ class LimitData(Fault):
 
 @dataclass(frozen=True)
 class StallConnections(Fault):
-    """Let a random share of the connections pass nothing and end after timeout_ms; others go on.
-    This is the effect of lost packets where only TCP can be influenced."""
+    """Let a random share of the connections transfer nothing and end after timeout_ms; the others
+    go on. This resembles packet loss where only TCP connections can be influenced."""
 
     node: Node
     share: float = 0.5
@@ -207,7 +210,7 @@ class StallConnections(Fault):
 
 @dataclass(frozen=True)
 class DelayAnswers(Fault):
-    """Hold back every answer of a node to its clients for latency_ms ± jitter_ms."""
+    """Hold back every response of a node to its clients for latency_ms ± jitter_ms."""
 
     node: Node
     latency_ms: int
@@ -216,23 +219,24 @@ class DelayAnswers(Fault):
 
 @dataclass(frozen=True)
 class DiskStall(Fault):
-    """A node's disk hangs: writes and syncs wait, reads of what is cached go on. Heal ends it."""
+    """Make a node's disk hang: writes and syncs wait, reads of cached data go on. Heal ends the
+    stall."""
 
     node: Node
 
 
 @dataclass(frozen=True)
 class DiskFull(Fault):
-    """A node's disk has no room left. Heal makes room, and starts the node if it gave up."""
+    """Fill a node's disk. Heal makes room, and restarts the node if it has stopped."""
 
     node: Node
 
 
 @dataclass(frozen=True)
 class PowerLoss(Fault):
-    """Nodes stop at once, and what they had not synced is gone. Heal starts them on what is left.
+    """Stop nodes at once and lose what they had not synced. Heal restarts them on what is left.
 
-    Unlike Kill, which leaves what the operating system had been given.
+    Kill, in contrast, keeps all data that the operating system had accepted.
     """
 
     node: Node
@@ -241,23 +245,23 @@ class PowerLoss(Fault):
 @dataclass(frozen=True)
 class DiskReadOnly(Fault):
     """Turn a node's file system read-only, as ext4 does when it meets an error: writes fail with
-    EROFS, reads go on. What was written before is on it, as when ext4 still had the time. Heal ends
-    the node, mounts the disk again, and starts it."""
+    EROFS, reads go on. Everything written before is kept. Heal ends the node, mounts the disk
+    again, and restarts the node."""
 
     node: Node
 
 
 @dataclass(frozen=True)
 class DiskDead(Fault):
-    """Fail every write and sync of a node's disk with EIO. What was written before is on it. Heal
-    ends the node, mounts the disk again, and starts it."""
+    """Fail every write and sync of a node's disk with EIO. Everything written before is kept. Heal
+    ends the node, mounts the disk again, and restarts the node."""
 
     node: Node
 
 
 @dataclass(frozen=True)
 class SlowDisk(Fault):
-    """Every sync of a node takes so much longer."""
+    """Make every sync of a node take the given time longer."""
 
     node: Node
     delay_ms: int
@@ -265,8 +269,8 @@ class SlowDisk(Fault):
 
 @dataclass(frozen=True)
 class FailedSync(Fault):
-    """One sync of a node fails with EIO, the `number`th from now, and no later one brings what it
-    should have brought to the medium. Heal ends the node by a loss of power, and starts it."""
+    """Fail a node's `number`th sync from now with EIO. No later sync stores the data that this one
+    should have stored. Heal cuts the node's power, and restarts it."""
 
     node: Node
     number: int = 1
@@ -274,8 +278,8 @@ class FailedSync(Fault):
 
 @dataclass(frozen=True)
 class FailedWrite(Fault):
-    """One write of a node to a file fails with EIO, the `number`th from now; or to an index. Heal
-    starts the node if it gave up."""
+    """Fail a node's `number`th write to a file, or to an index, with EIO. Heal restarts the node if
+    it has stopped."""
 
     node: Node
     number: int = 1
@@ -284,11 +288,11 @@ class FailedWrite(Fault):
 
 @dataclass(frozen=True)
 class TornWrites(Fault):
-    """The power fails while a node waits for a sync, and of what was not synced some is there.
+    """Cut the power while a node waits for a sync, and store only a part of the unsynced data.
 
     torn: the first half of each file's unsynced end, by sectors, and zeros where the rest would be.
-    reordered: all but the largest of these ends, which is gone: what was written last is there.
-    scattered: each sector by chance.
+    reordered: all of these ends except the largest, as if the last writes had been stored first.
+    scattered: a random choice of sectors.
     """
 
     node: Node
@@ -297,17 +301,17 @@ class TornWrites(Fault):
 
 @dataclass(frozen=True)
 class LostNames(Fault):
-    """The power fails, and the names of new files and directories are gone with what was not
-    synced, unless their directory was synced (fsync(2))."""
+    """Cut the power, and lose the unsynced data as well as new files and directories whose parent
+    directory was not synced (fsync(2))."""
 
     node: Node
 
 
 @dataclass(frozen=True)
 class BitFlip(Fault):
-    """A node is killed, and one bit of one of its segments is another. Heal starts it again.
+    """Kill a node, and flip one bit in one of its segments. Heal restarts the node.
 
-    active: the segment that is written to.  closed: one that is not any more.
+    active: a segment that is still written to. closed: one that is not written to any more.
     """
 
     node: Node
@@ -316,7 +320,7 @@ class BitFlip(Fault):
 
 @dataclass(frozen=True)
 class ClockJump(Fault):
-    """A node's wall clock is put forward, or back. Heal puts it right: a jump, too."""
+    """Set a node's wall clock forward or back. Heal sets it right, by another jump."""
 
     node: Node
     by_ms: int
@@ -324,7 +328,7 @@ class ClockJump(Fault):
 
 @dataclass(frozen=True)
 class ClockSkew(Fault):
-    """A node's wall clock runs faster, or slower, by so many parts in a million."""
+    """Make a node's wall clock run faster or slower, by the given parts per million."""
 
     node: Node
     ppm: int
@@ -332,10 +336,11 @@ class ClockSkew(Fault):
 
 @dataclass(frozen=True)
 class Elect(Fault):
-    """Ask for elections (KIP-460) of the partition which the workload calls interesting.
+    """Request an election (KIP-460) for the workload's focus partition.
 
-    preferred: the first of its replicas, which must be in sync: nothing acknowledged may be lost.
-    unclean: any replica that lives, if nobody leads: what only dead ones hold is lost.
+    preferred: elect the first of its replicas, which must be in sync: no acknowledged record may be
+    lost. unclean: elect any living replica if there is no leader: records that only dead replicas
+    hold are lost.
     """
 
     kind: Election
@@ -343,20 +348,20 @@ class Elect(Fault):
 
 @dataclass(frozen=True)
 class MoveReplicas(Fault):
-    """Reassign the interesting partition (KIP-455): its first replica leaves, or all nodes are its
-    replicas again, in turn. A heal leaves it as it is."""
+    """Reassign the focus partition (KIP-455): remove its first replica, or, the next time, make all
+    nodes its replicas again. A heal does not change it."""
 
 
 @dataclass(frozen=True)
 class AdminStorm(Fault):
-    """Make a number of topics that nobody uses, alter and extend them, and delete them again."""
+    """Create a number of topics that no client uses, alter and extend them, and delete them."""
 
     topics: int = 5
 
 
 @dataclass(frozen=True)
 class Heal(Fault):
-    """Undo every fault: links open, disks well, processes continued, dead ones started again."""
+    """Undo every fault: open links, repair disks, continue paused processes, restart dead ones."""
 
     WHOLE: ClassVar[bool] = True
 

@@ -1,9 +1,9 @@
-"""Further operations: of readers who go elsewhere, of producers that no client library would be, on
-topics themselves, and on positions of groups that have no members.
+"""Further operations: seeks of readers, requests of producers that no client library would send,
+operations on topics, and offsets of groups without members.
 
-Seek and SeekToTime are the reader's own client's; RawSend, Supersede, CommitAsFormer and
-SendOffsets are the raw producer's (ClientSettings.raw). Whichever client it is, the others are
-chaos.clients.wire.operator's.
+The reader's own client performs Seek and SeekToTime; the raw producer (ClientSettings.raw) performs
+RawSend, Supersede, CommitAsFormer and SendOffsets. Whichever client a process has,
+chaos.clients.wire.operator performs the others.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Position = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Idle(Operation):
-    """Do nothing for a while, with everything left open; no client is involved."""
+    """Do nothing for a while and leave everything open; the client sends nothing."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Seek(Operation):
-    """Go on reading an assigned partition from this offset: a new session."""
+    """Continue reading an assigned partition at this offset, in a new session."""
 
     topic: str
     partition: int
@@ -34,9 +34,9 @@ class Seek(Operation):
 
 @dataclass(frozen=True)
 class SeekToTime(Operation):
-    """Look up the first record at or after a time, and go on reading from there: a new session.
+    """Look up the first record at or after a time, and continue reading there, in a new session.
 
-    Where no record is as late, the position stays.
+    If no record is that late, the position does not change.
     """
 
     topic: str
@@ -46,15 +46,15 @@ class SeekToTime(Operation):
 
 @dataclass(frozen=True)
 class CreateTopic(Operation):
-    """Make a topic: the runner's."""
+    """Create a topic; only the runner does this."""
 
     topic: TopicSpec
 
 
 @dataclass(frozen=True)
 class Recreate(Operation):
-    """Delete the topic, create it again under the same name, and wait until all brokers know. Only
-    the process that owns the topic does this: no other sends to it."""
+    """Delete the topic, create it again under the same name, and wait until all brokers know it.
+    Only the process that owns the topic does this; no other process sends to it."""
 
     topic: TopicSpec
     replication_factor: int = -1
@@ -63,7 +63,8 @@ class Recreate(Operation):
 
 @dataclass(frozen=True)
 class Grow(Operation):
-    """Give the topic all its partitions (CreatePartitions), and wait until all brokers know."""
+    """Give the topic its final number of partitions (CreatePartitions), and wait until all brokers
+    know."""
 
     topic: TopicSpec
 
@@ -79,7 +80,7 @@ class DeleteRecords(Operation):
 
 @dataclass(frozen=True)
 class ReadLatest(Operation):
-    """Read the last record below the high watermark which the leader tells: a register."""
+    """Read the last record below the leader's high watermark: the value of a register."""
 
     topic: str
     partition: int
@@ -87,8 +88,8 @@ class ReadLatest(Operation):
 
 @dataclass(frozen=True)
 class AskEnds(Operation):
-    """Ask the leader where its log begins, and how far it is replicated and decided: by a Fetch
-    whose records nobody takes, or by ListOffsets and OffsetForLeaderEpoch."""
+    """Ask the leader for its log start, high watermark and last stable offset: by a Fetch whose
+    records are ignored, or by ListOffsets and OffsetForLeaderEpoch."""
 
     topic: str
     partition: int
@@ -97,7 +98,7 @@ class AskEnds(Operation):
 
 @dataclass(frozen=True)
 class Membership:
-    """The identity that a member of a group had at the coordinator."""
+    """The identity of a group member at the coordinator."""
 
     member_id: str
     generation: int
@@ -107,7 +108,7 @@ class Membership:
 
 @dataclass(frozen=True)
 class RawSend(Send):
-    """A send as the raw producer makes it: one batch."""
+    """A send of the raw producer: one batch."""
 
     again: tuple[int, ...] = ()
     """The batches to send once more behind it: so many back in the partition, 0 this one."""
@@ -123,18 +124,18 @@ class RawSend(Send):
 
 @dataclass(frozen=True)
 class Supersede(Operation):
-    """InitProducerId for the same transactional id, while the producer before it lives on."""
+    """Send InitProducerId for the same transactional id while the earlier producer goes on."""
 
 
 @dataclass(frozen=True)
 class CommitAsFormer(Operation):
-    """EndTxn by the producer that was superseded: commit what its successor has aborted."""
+    """Send EndTxn as the superseded producer: ask to commit what its successor has aborted."""
 
 
 @dataclass(frozen=True)
 class SendOldMarker(Operation):
-    """Send the leader an ABORT marker of the producer that was superseded, as a coordinator would
-    that is late (WriteTxnMarkers): the leader must refuse it, whatever transaction is open."""
+    """Send the leader an ABORT marker of the superseded producer, like a coordinator that is late
+    (WriteTxnMarkers): the leader must refuse it, whatever transaction is open."""
 
     topic: str
     partition: int
@@ -142,15 +143,16 @@ class SendOldMarker(Operation):
 
 @dataclass(frozen=True)
 class RejoinAsFormer(Operation):
-    """InitProducerId with the id and epoch of the producer that was superseded, as one that wants
-    to go on after an error (KIP-360): to be refused. Where the successor has a transaction open,
-    Kafka aborts that first, and looks at the epoch of the next request."""
+    """Send InitProducerId with the id and epoch of the superseded producer, like one that wants to
+    go on after an error (KIP-360); it must be refused. If the successor has a transaction open,
+    Kafka aborts that first, and checks the epoch only on the next request."""
 
 
 @dataclass(frozen=True)
 class JoinAsStranger(Operation):
-    """InitProducerId with the producer id of another transactional id, and an epoch that this one
-    has left behind, though it is the own one's newest (KIP-360): to be refused."""
+    """Send InitProducerId with the producer id of another transactional id, and an epoch that is
+    the sender's own newest, but that the other producer has left behind (KIP-360); it must be
+    refused."""
 
     transactional_id: str
     """The beginning of both names."""
@@ -158,7 +160,7 @@ class JoinAsStranger(Operation):
 
 @dataclass(frozen=True)
 class SendOffsets(Operation):
-    """Put positions of a group into the open transaction, as a member or as nobody."""
+    """Add a group's offsets to the open transaction, as a group member or without a membership."""
 
     group: str
     topic: str
@@ -171,7 +173,7 @@ class SendOffsets(Operation):
 
 @dataclass(frozen=True)
 class CommitPosition(Operation):
-    """Commit an offset for a group once, and await the answer."""
+    """Commit an offset for a group once, and wait for the response."""
 
     group: str
     topic: str
@@ -185,8 +187,8 @@ class CommitPosition(Operation):
 
 @dataclass(frozen=True)
 class DeletePositions(Operation):
-    """Delete what a group without members has committed for these partitions (OffsetDelete), or, if
-    they are all that it may have, the group (DeleteGroups)."""
+    """Delete a group's committed offsets for these partitions (OffsetDelete), or, if the group can
+    have no others, the group (DeleteGroups). The group has no members."""
 
     group: str
     places: tuple[tuple[str, int], ...]
@@ -196,14 +198,14 @@ class DeletePositions(Operation):
 
 @dataclass(frozen=True)
 class AddOffsets(Operation):
-    """Add the positions after what the member polled to its open transaction; a commit does so by
-    itself."""
+    """Add the positions after what the member polled to its open transaction; Commit does so
+    implicitly."""
 
 
 @dataclass(frozen=True)
 class CommitInTransaction(Operation):
-    """Commit an offset for a group in a transaction of its own, as a member that may have left the
-    group; if the group refuses, the transaction is aborted."""
+    """Commit a group's offset in a separate transaction, as a member that may have left the group;
+    if the group refuses, abort the transaction."""
 
     group: str
     topic: str
@@ -215,8 +217,8 @@ class CommitInTransaction(Operation):
 
 @dataclass(frozen=True)
 class LeaveOpen(Send):
-    """Send in a transaction of an id of its own, whose producer is never heard of again: no
-    successor ends it, so that the coordinator must when its time is over."""
+    """Send in a transaction with its own transactional id, and abandon it. No successor fences it,
+    so that the coordinator must abort it when it times out."""
 
     transactional_id: str = ""
     timeout_ms: int = 3_000
@@ -224,7 +226,7 @@ class LeaveOpen(Send):
 
 @dataclass(frozen=True)
 class FetchPositions(Operation):
-    """Ask which offsets the group has committed (OffsetFetch, require_stable)."""
+    """Fetch the group's committed offsets (OffsetFetch, require_stable)."""
 
     group: str
     topic: str

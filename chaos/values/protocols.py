@@ -1,7 +1,7 @@
 """The interfaces between workloads, nemeses, clients, recorders and targets: values and Protocols.
 
-A workload yields *operations* and is sent back their *completions*; a nemesis yields *faults*; a
-client performs operations; a target performs faults. The code that does it is elsewhere.
+A workload yields *operations* and is sent their *completions*; a nemesis yields *faults*; a client
+performs operations; a target performs faults. The implementations are elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from chaos.values.faults import Fault
 
 
 class Outcome(StrEnum):
-    """OK happened, FAIL certainly did not, INFO nobody knows (history.Type has the same values)."""
+    """OK: it happened. FAIL: it certainly did not. INFO: unknown. (history.Type has the same
+    values.)"""
 
     OK = "ok"
     FAIL = "fail"
@@ -39,9 +40,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Send(Operation):
-    """Produce one record per value to a partition and wait until each is settled.
+    """Produce one record per value to a partition, and wait until each one is acknowledged or has
+    failed.
 
-    Values are unique in the run. Inside an open transaction it belongs to it.
+    Values are unique in the run. Inside an open transaction the send is part of it.
     """
 
     topic: str
@@ -60,7 +62,7 @@ class Send(Operation):
 
 @dataclass(frozen=True)
 class Assign(Operation):
-    """Take these partitions and read them from offset 0 (a new session), or from their log start
+    """Assign these partitions and read them from offset 0 (a new session), or from their log start
     where records may have been removed."""
 
     partitions: tuple[tuple[str, int], ...]
@@ -69,7 +71,7 @@ class Assign(Operation):
 
 @dataclass(frozen=True)
 class Poll(Operation):
-    """Deliver what is there, up to max_records, waiting up to timeout_s for the first."""
+    """Return up to max_records of the available records; wait up to timeout_s for the first."""
 
     timeout_s: float = 0.5
     max_records: int = 500
@@ -77,25 +79,25 @@ class Poll(Operation):
 
 @dataclass(frozen=True)
 class Subscribe(Operation):
-    """Become a new member of the group in the settings; read what it assigns, from the group's
-    committed offset (from the start if there is none)."""
+    """Become a new member of the group in the settings. Read the assigned partitions from the
+    group's committed offset (from the start if there is none)."""
 
     topics: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class CommitOffsets(Operation):
-    """Commit the group's positions after what was polled, and wait for the answer."""
+    """Commit the group's positions after what was polled, and wait for the response."""
 
 
 @dataclass(frozen=True)
 class Leave(Operation):
-    """Close the member, which tells the group."""
+    """Close the member, which leaves its group."""
 
 
 @dataclass(frozen=True)
 class Crash(Operation):
-    """The member is gone without a word: the group learns of it by silence."""
+    """Abandon the member without leaving: the group notices when its session times out."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Abort(Operation):
 
 @dataclass(frozen=True)
 class ReadAll(Operation):
-    """Read these partitions from log start to their end, whole (the final phase).
+    """Read these partitions completely, from log start to end (in the final phase).
 
     raw: fetch the batches from the leader and record their headers and control records.
     """
@@ -135,7 +137,7 @@ class TopicSpec:
 
     @property
     def made(self) -> int:
-        """The number of partitions that it is made with."""
+        """The number of partitions with which the topic is created."""
         return self.partitions if self.at_first is None else self.at_first
 
 
@@ -144,7 +146,7 @@ class TopicSpec:
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a completion: sent (offset known if acknowledged) or delivered."""
+    """One record of a completion: sent (its offset is known if it was acknowledged) or received."""
 
     topic: str
     partition: int
@@ -160,7 +162,8 @@ class Record:
 
 @dataclass(frozen=True)
 class Completion:
-    """The end of an operation. broken: the client can do no more (fenced, fatal), so replace it."""
+    """The end of an operation. broken: the client can do nothing more (it was fenced or failed
+    fatally), so it must be replaced."""
 
     outcome: Outcome
     records: Sequence[Record] = ()
@@ -183,7 +186,7 @@ class Completion:
 
 
 class GroupProtocol(StrEnum):
-    """As the configuration `group.protocol` of consumers has it."""
+    """The values of a consumer's configuration `group.protocol`."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -191,7 +194,7 @@ class GroupProtocol(StrEnum):
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """The group of a process, for Subscribe; the assignor is the members' (classic) or the
+    """The group of a process, for Subscribe. The assignor is the members' (classic) or the
     coordinator's (consumer)."""
 
     name: str
@@ -207,7 +210,7 @@ class GroupSettings:
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """The requirements of a workload on the clients of its processes."""
+    """The settings that a workload requires of a process's client."""
 
     acks: int = -1
     idempotent: bool = True
@@ -244,7 +247,8 @@ class ClientFactory(Protocol):
 
 
 class Workload(Protocol):
-    """The topics, the operations of each process, what to read at the end, and the judges."""
+    """A workload: its topics, the operations of each process, the final reads, and the checkers
+    that must judge."""
 
     name: str
     judged_by: tuple[str, ...]
@@ -264,8 +268,8 @@ class Workload(Protocol):
 
 
 class Nemesis(Protocol):
-    """The schedule of a run's faults, not how they are performed. The runner skips a target that
-    lacks one of them, and says so."""
+    """The schedule of a run's faults, not how they are performed. The runner refuses a target that
+    cannot perform one of them, and says so."""
 
     name: str
     faults: frozenset[type[Fault]]
@@ -273,14 +277,14 @@ class Nemesis(Protocol):
     """With fewer nodes its faults would strike nothing."""
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield seconds to wait, then the fault. The runner cuts the schedule off, and heals at the
-        end."""
+        """Yield (seconds to wait, fault). The runner ends the schedule when the time is up, and
+        then heals."""
         ...
 
 
 @dataclass(frozen=True)
 class Performed:
-    """The result of a fault: the nodes it struck (roles resolved), or why nothing was done."""
+    """The result of a fault: the nodes that it struck (roles resolved), or why it struck none."""
 
     fault: Fault
     nodes: tuple[int, ...]
@@ -306,16 +310,16 @@ class Cluster(Protocol):
     def perform(self, fault: Fault) -> Performed: ...
 
     def alive(self) -> bool:
-        """Return whether all nodes run and answer ApiVersions. For conformance: did a case kill the
-        target?"""
+        """Return whether all nodes run and answer ApiVersions. Conformance uses this to notice a
+        case that crashed the target."""
         ...
 
     def restart(self) -> None:
-        """Bring back every node that died. Raise TargetError if that fails."""
+        """Restart every node that died. Raise TargetError if that fails."""
         ...
 
     def collect(self, into: Path) -> None:
-        """Copy node logs and configurations under `into`."""
+        """Copy node logs and configurations into the directory `into`."""
         ...
 
     def stop(self) -> None:
@@ -324,7 +328,7 @@ class Cluster(Protocol):
 
 
 class Target(Protocol):
-    """An implementation that can be started here."""
+    """A Kafka implementation that can be started on this machine."""
 
     name: str
     faults: frozenset[type[Fault]]
@@ -336,59 +340,63 @@ class Target(Protocol):
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start and wait until ready. proxied: every link through toxiproxy, so that links can be
-        cut. Raises TargetError (one sentence, what to do) when it cannot."""
+        """Start nodes and wait until they are ready. proxied: route every link through toxiproxy,
+        so that links can be cut. Raise TargetError, whose message is one sentence that says what to
+        do, if that fails."""
         ...
 
 
 @runtime_checkable
 class MustShow(Protocol):
-    """A workload that tests what brokers do on their own, such as retention, and may not have done
+    """A workload that tests what brokers do by themselves, such as retention, and may not have done
     during the run."""
 
     def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
         """Return why the final raw read gives nothing to judge, or None if it does. The run then
-        reports a problem: no violation was found, but the workload tested nothing."""
+        reports a problem: no violation was found, but nothing was tested."""
         ...
 
 
 @runtime_checkable
 class DiskTarget(Protocol):
-    """A target whose nodes can be put on disks of their own, for faults.DISK_FAULTS."""
+    """A target whose nodes can have their own disks, which faults.DISK_FAULTS need."""
 
     def with_disks(self) -> Target:
-        """Return the same target on such disks. Its start raises TargetError if there can be
-        none."""
+        """Return the same target with such disks. Its start raises TargetError if they cannot be
+        made."""
         ...
 
 
 @runtime_checkable
 class PreloadTarget(Protocol):
-    """A target whose nodes can be preloaded with the shim, for faults.SHIM_FAULTS."""
+    """A target whose nodes can be started with the LD_PRELOAD library ("shim"), which
+    faults.SHIM_FAULTS need."""
 
     def with_shim(self) -> Target:
-        """Return the same target, preloaded. Its start raises TargetError if there is no shim."""
+        """Return the same target with the preloaded shim. Its start raises TargetError if there is
+        no shim."""
         ...
 
 
 @runtime_checkable
 class SizedTarget(Protocol):
-    """A target whose nodes are counted already: somebody else's cluster, as its owner describes."""
+    """A target with a fixed number of nodes: a running cluster that its owner describes."""
 
     nodes: int
 
 
 class TargetError(RuntimeError):
-    """A target cannot be had or started: one sentence, and what to do."""
+    """A target is unavailable or did not start; the message is one sentence that says what to
+    do."""
 
 
 class TargetLost(TargetError):
-    """The means to control a running target is gone: no fault can be performed any more, nor
-    undone."""
+    """The means to control a running target is gone: no fault can be performed or undone any
+    more."""
 
 
 class Recorder(Protocol):
-    """Gathers the history while the run goes on, and may write it already."""
+    """Collects the history during the run; it may write it already meanwhile."""
 
     topic_ids: dict[str, str]
     topic_defaults: dict[str, str]
@@ -406,7 +414,8 @@ class Recorder(Protocol):
         t_invoke_ns: int,
         context: Mapping[str, Any],
     ) -> None:
-        """Record that an operation begins. If it never completes, the history says INFO."""
+        """Record that an operation begins. If it never completes, its outcome in the history is
+        INFO."""
         ...
 
     def record(

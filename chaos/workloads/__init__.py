@@ -1,4 +1,5 @@
-"""The workloads: which operations, by which process, read how at the end. One literal table."""
+"""The workloads, in one literal table: which process performs which operations, and what is read at
+the end."""
 
 from chaos.values.protocols import Workload
 from chaos.workloads.appends import Appends

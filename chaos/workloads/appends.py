@@ -12,7 +12,7 @@ from chaos.workloads.sending import send_for_ever
 
 
 class Appends:
-    """Send distinct values with acks=all, poll them meanwhile; at the end read everything."""
+    """Send distinct values with acks=all and poll them; at the end read everything."""
 
     name = "appends"
     config: Mapping[str, str] = {}
@@ -42,7 +42,8 @@ class Appends:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first processes send, the next ones poll, and any beside them ask."""
+        """Let the first processes send, the next ones poll, and further ones ask for the ends of
+        the logs."""
         if process >= self.producers + self.pollers:
             return ask_for_ever(self.topic, self.partitions)
         if process >= self.producers:

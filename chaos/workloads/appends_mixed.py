@@ -1,4 +1,4 @@
-"""Appends of all kinds of records: keys, headers, every codec, sizes up to a megabyte."""
+"""Appends with many kinds of records: keys, headers, every codec, and sizes up to a megabyte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USUAL_MAX = 2_000
 
 
 class AppendsMixed(Appends):
-    """Appends with keys, headers, all codecs, and records of up to a megabyte."""
+    """Append records with keys, headers, all codecs, and sizes up to a megabyte."""
 
     name = topic = "appends-mixed"
     records_per_send_max = 4
@@ -28,7 +28,7 @@ class AppendsMixed(Appends):
         return ClientSettings(compression=CODECS[process % len(CODECS)])
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Send small batches, and one time in a hundred a single record of any size."""
+        """Send small batches, and one time in a hundred a single record of random size."""
         values = values_of(process)
         while True:
             if rng.random() < LARGE_SHARE:

@@ -1,9 +1,9 @@
-"""Appends that promise less: acks=1, acks=0, and no idempotence.
+"""Appends with weaker promises: acks=1, acks=0, and no idempotence.
 
-Broken non-promises are not reported: the history names the `acks` and `idempotent` of every send,
-and the judges of durability and of duplicates look at those that promise. What holds for all of
-them (nothing is invented, altered, moved, or shown and then taken back) is judged as ever. Source:
-producer configuration, acks, enable.idempotence; design#replication.
+A checker does not report what was not promised: the history records the `acks` and `idempotent` of
+every send, and the checkers of durability and duplicates only consider sends that promise it. What
+holds for all sends (no record is invented, altered, moved, or seen and then lost) is judged as
+usual. Source: producer configuration, acks, enable.idempotence; design#replication.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ ALWAYS_HOLDS = (
 
 
 class AppendsAcks1(Appends):
-    """Appends acknowledged by the leader alone: they may be lost with it, but nothing else.
+    """Append with acks=1, acknowledged by the leader alone: records may be lost with it, but
+    nothing else may happen.
 
     Where the leader stayed the same, delivery_semantics judges what it acknowledged. Most nemeses
-    leave nothing of the kind, so it is not asked to have judged.
+    leave no such partition, so the workload does not require that checker to have judged anything.
     """
 
     name = topic = "appends-acks1"
@@ -36,7 +37,8 @@ class AppendsAcks1(Appends):
 
 
 class AppendsAcks0(Appends):
-    """Appends which nobody acknowledges: they may be lost, and their place is not told."""
+    """Append with acks=0: nothing is acknowledged, records may be lost, and their offsets are not
+    known."""
 
     name = topic = "appends-acks0"
     judged_by = ALWAYS_HOLDS
@@ -46,7 +48,7 @@ class AppendsAcks0(Appends):
 
 
 class AppendsNotIdempotent(Appends):
-    """Appends with acks=all without idempotence: they may be there twice, but are not lost."""
+    """Append with acks=all but without idempotence: records may be duplicated, but not lost."""
 
     name = topic = "appends-not-idempotent"
     judged_by = ("lost_writes", *ALWAYS_HOLDS)

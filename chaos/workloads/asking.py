@@ -1,6 +1,6 @@
-"""A process that asks the leaders where their logs begin and end, over and over.
+"""A process that asks the leaders again and again where their logs begin and end.
 
-What a log loses at its start, and when, is known to a few hundredths of a second.
+It records what a log loses at its start, and when, to within a few hundredths of a second.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ BETWEEN_S = 0.02
 
 
 def ask_for_ever(topic: str, partitions: int) -> Generator[Operation, Completion, None]:
-    """Ask for the ends of each partition in turn, by Fetch and by ListOffsets, which must agree."""
+    """Ask for the start and end of each partition's log in turn, by Fetch and by ListOffsets, which
+    must agree."""
     for looks_up in cycle((False, True)):
         for partition in range(partitions):
             yield AskEnds(topic, partition, looks_up)

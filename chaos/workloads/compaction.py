@@ -1,4 +1,4 @@
-"""Compaction: keys written over and over, and deleted, in topics that are compacted meanwhile."""
+"""Compaction: keys are written repeatedly and deleted while the log is compacted."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ QUICK_CLEANING = {
 
 
 class Compaction:
-    """Write keys over and over, delete some, while the log is compacted: the last of each stays.
+    """Write keys repeatedly and delete some while the log is compacted: the last record of each key
+    must stay.
 
-    Spec: docs, design#compaction. Tombstones stay for delete.retention.ms, longer than a run.
+    Spec: docs, design#compaction. Tombstones stay for delete.retention.ms, which is longer than a
+    run.
     """
 
     name = topic = "compaction"

@@ -1,4 +1,5 @@
-"""Compaction with transactions: keys written in transactions, some aborted, amid cleanings."""
+"""Compaction with transactions: keys are written in transactions, some of them aborted, while the
+log is cleaned."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ from chaos.workloads.values import values_of
 
 
 class CompactionInTransactions(ByTransactions, Compaction):
-    """Compaction, by transactions that are open across many cleanings: what was aborted takes no
-    older value away, and what is undecided is left alone.
+    """Write keys in transactions that stay open across many cleanings of the log.
 
-    Spec: KIP-98; LogCleanerManager, cleanableOffsets (nothing above the last stable offset).
+    An aborted value must not remove an older one, and undecided values must not be touched. Spec:
+    KIP-98; LogCleanerManager, cleanableOffsets (nothing above the last stable offset).
     """
 
     name = topic = "compaction-transactions"
@@ -25,8 +26,8 @@ class CompactionInTransactions(ByTransactions, Compaction):
     topics = Compaction.topics
 
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
-        """Send one transaction after the other, each in one partition, so that cleaning can pass it
-        in the others."""
+        """Send one transaction after another, each in one partition, so that the cleaner can
+        advance in the others."""
         values = values_of(process)
         while True:
             aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)

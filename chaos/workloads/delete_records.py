@@ -1,4 +1,4 @@
-"""DeleteRecords: appends, and requests that cut the log at its beginning."""
+"""DeleteRecords: appends, and requests that delete the beginning of the log."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from chaos.workloads.sending import send_for_ever
 
 
 class DeletingRecords(Appends):
-    """Append, and now and then delete what lies below some offset: that goes, and no more.
+    """Append, and now and then delete the records below some offset: those must go, and no others.
 
-    Spec: KIP-107. A producer deletes below a record which it knows to be acknowledged, or just
-    behind it; now and then below the high watermark, wherever that is."""
+    Spec: KIP-107. A producer deletes below a record that it knows to be acknowledged, or just
+    behind it; now and then below the current high watermark.
+    """
 
     name = topic = "delete-records"
     judged_by = ("retention", "high_watermark", *Appends.judged_by)
@@ -27,7 +28,7 @@ class DeletingRecords(Appends):
     most_kept = 50
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Yield sends, some followed by a deletion in the same partition."""
+        """Yield sends, some of them followed by a deletion in the same partition."""
         sends = send_for_ever(self.topic, self.partitions, process, rng)
         operation = next(sends)
         while True:

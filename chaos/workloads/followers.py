@@ -1,4 +1,4 @@
-"""Followers: consumers that read from the replica in their own rack."""
+"""Followers: consumers that fetch from the replica in their own rack."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ RACKS = 3
 
 
 class ReadFromFollower(Appends):
-    """Appends, polled by consumers in three racks, each from the replica of its own (KIP-392).
+    """Append records, and poll them with consumers in three racks, each from the replica in its own
+    rack (KIP-392).
 
-    What a follower gives is below the high watermark that it knows: late perhaps, never taken back.
+    A follower returns only records below the high watermark that it knows: perhaps late, but never
+    records that are lost afterwards.
     """
 
     name = topic = "read-from-follower"

@@ -1,4 +1,4 @@
-"""Groups whose topic gets more partitions when they have settled."""
+"""Groups whose topic gets more partitions after the group has settled."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SETTLED_AFTER_S = 10.0
 
 
 class GrowingGroups(ConsumerGroups):
-    """Members of a group of KIP-848 that stay, while their topic grows from four partitions to six.
+    """Keep the members of a KIP-848 group while their topic grows from four partitions to six.
 
     No member joins or leaves then, so that only the coordinator can notice the new partitions, and
-    it must give them to members. One process lets the topic grow, and sends to all of it.
+    it must assign them. One process grows the topic and sends to all of its partitions.
     """
 
     name = "groups-growing"
@@ -37,7 +37,8 @@ class GrowingGroups(ConsumerGroups):
         return (TopicSpec(self.name, self.partitions, at_first=self.partitions_at_first),)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first processes send, the last one grow the topic, and the others be members."""
+        """Let the first processes send, the last one grow the topic, and the others be group
+        members."""
         if process < self.producers:
             return send_for_ever(self.name, self.partitions_at_first, process, rng)
         return (
@@ -48,7 +49,7 @@ class GrowingGroups(ConsumerGroups):
         return super().settings(0 if process == self.processes - 1 else process)
 
     def _stay(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Be a member for ever."""
+        """Be a group member for ever."""
         while True:
             completion = yield Subscribe((self.name,))
             while not completion.broken:
@@ -58,7 +59,7 @@ class GrowingGroups(ConsumerGroups):
                     completion = yield CommitOffsets()
 
     def _grow(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Wait until the group has settled, let the topic grow, then send."""
+        """Wait until the group has settled, grow the topic, then send."""
         (topic,) = self.topics()
         yield Idle(SETTLED_AFTER_S)
         while (yield Grow(topic)).outcome is not Outcome.OK:
@@ -66,7 +67,7 @@ class GrowingGroups(ConsumerGroups):
         yield from send_for_ever(self.name, self.partitions, process, rng)
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """Yield the growth, which a short run has not come to, and the reads."""
+        """Yield the growth, in case a short run has not reached it, and the final reads."""
         (topic,) = self.topics()
         yield ClientSettings(), Grow(topic)
         yield from super().final_operations()

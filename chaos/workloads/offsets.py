@@ -1,4 +1,4 @@
-"""Offsets: positions of groups are committed and asked for, also after their coordinator died."""
+"""Offsets: group offsets are committed and fetched, also after their coordinator died."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from chaos.workloads.sending import send_for_ever
 
 
 class Offsets:
-    """Commit positions and ask for them: every process must find what was committed last.
+    """Commit and fetch group offsets: every process must get the last commit.
 
-    Two processes commit for each partition of a group, now and then going back; all processes ask.
-    The answers are of OffsetFetch with `require_stable` (KIP-447). Some requests are of two topics,
-    and of rare groups positions are deleted, or the group is with all of them (KIP-496; KIP-229).
+    Two processes commit for each partition of a group, and sometimes lower offsets than before; all
+    processes fetch, by OffsetFetch with `require_stable` (KIP-447). Some requests contain two
+    topics. Offsets of rarely used groups are deleted, or the group with all of its offsets is
+    (KIP-496; KIP-229).
     """
 
     name = topic = "offsets"
@@ -46,7 +47,7 @@ class Offsets:
 
     @property
     def other_topic(self) -> str:
-        """The topic to which nobody writes, and in which groups have positions all the same."""
+        """The topic to which nobody writes, but for which groups commit offsets."""
         return f"{self.topic}-other"
 
     def topics(self) -> Sequence[TopicSpec]:
@@ -56,14 +57,14 @@ class Offsets:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first process send and the others commit and ask."""
+        """Let the first process send, and let the others commit and fetch offsets."""
         if process < self.producers:
             return send_for_ever(self.topic, self.partitions, process, rng)
         return self._commit_for_ever(process, rng)
 
     def _commit_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Commit offsets that are never the same twice in a process, so that an answer shows which
-        commit it is."""
+        """Commit offsets, never the same one twice in a process, so that a fetched offset
+        identifies its commit."""
         offset, partition = process, process % self.partitions
         while True:
             is_rare = rng.random() < self.rare_share
@@ -79,7 +80,8 @@ class Offsets:
                 yield CommitPosition(group, self.topic, partition, offset, beside=beside)
 
     def _deletion(self, group: str, rng: Random) -> DeletePositions:
-        """Return the deletion of a whole group, or of one partition of both topics."""
+        """Return the deletion of a whole group, or of its offsets for one partition of both
+        topics."""
         is_whole = rng.random() < self.whole_group_share
         wanted = range(self.partitions) if is_whole else [rng.randrange(self.partitions)]
         topics = (self.topic, self.other_topic)
@@ -87,7 +89,7 @@ class Offsets:
         return DeletePositions(group, places, is_whole)
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """Yield reads of the last commits of each group, then of the log."""
+        """Yield fetches of each group's committed offsets, then reads of the log."""
         everywhere = tuple(range(self.partitions))
         for group in (*self.groups, *self.rare_groups):
             both = FetchPositions(group, self.topic, everywhere, (self.other_topic,))

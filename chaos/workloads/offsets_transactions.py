@@ -1,4 +1,4 @@
-"""Offsets in transactions: positions that are committed, aborted, fenced and left hanging."""
+"""Offsets in transactions: group offsets that are committed, aborted, fenced, or left undecided."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ TWO_GROUPS_SHARE = 0.3
 
 
 class OffsetsInTransactions(Offsets):
-    """Offsets, by transactions: what is committed holds, what is aborted or fenced never does.
+    """Commit group offsets in transactions: committed offsets hold, aborted or fenced ones never
+    do.
 
-    Some are held open while others ask (OffsetFetch, require_stable): no process may get an
-    undecided position. Some outlive their time-out, some are fenced and asked to commit all the
-    same. Spec: KIP-98; KIP-447.
+    Some transactions are kept open while other processes ask (OffsetFetch, require_stable): no
+    process may get an undecided offset. Some outlive their time-out; some are fenced and ask to
+    commit nevertheless. Spec: KIP-98; KIP-447.
     """
 
     name = topic = "offsets-transactions"
@@ -60,7 +61,8 @@ class OffsetsInTransactions(Offsets):
         return replace(settings, raw=True, transactional=True, transaction_timeout_ms=TIMEOUT_MS)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first process send and the others commit in transactions and ask."""
+        """Let the first process send, and let the others commit offsets in transactions and fetch
+        them."""
         if process < self.producers:
             return send_for_ever(self.topic, self.partitions, process, rng)
         return self._transact_for_ever(process, rng)
@@ -68,8 +70,8 @@ class OffsetsInTransactions(Offsets):
     def _transact_for_ever(
         self, process: int, rng: Random
     ) -> Generator[Operation, Completion, None]:
-        """Commit in transactions offsets that are never the same twice in a process, so that an
-        answer shows which commit it is."""
+        """Commit offsets in transactions. A process never commits the same offset twice, so that a
+        fetched offset identifies its commit."""
         offset, partition, values = process, process % self.partitions, values_of(process)
         while True:
             groups = self.rare_groups if rng.random() < self.rare_share else self.groups
@@ -102,8 +104,8 @@ class OffsetsInTransactions(Offsets):
 
 
 def _ended(chance: float, haunted: Sequence[SendOffsets]) -> Generator[Operation, Completion, None]:
-    """Abort, be fenced, be late, or commit. haunted: what a successor sends in a transaction of its
-    own, and what the fenced one sends then."""
+    """Abort, be fenced, exceed the time-out, or commit. haunted: the offsets that a successor sends
+    in its own transaction, and those that the fenced producer sends then."""
     if chance < ABORT_SHARE:
         yield Abort()
     elif chance < ABORT_SHARE + FENCED_SHARE:

@@ -1,4 +1,4 @@
-"""The readers that workloads share: while the run goes on, and when it is over."""
+"""The readers that workloads share: during the run, and at its end."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ POLLS_PER_SESSION = 250
 
 
 def everything(topics: Sequence[TopicSpec]) -> tuple[tuple[str, int], ...]:
-    """Return all partitions of these topics."""
+    """Return (topic, partition) for all partitions of these topics."""
     return tuple((topic.name, number) for topic in topics for number in range(topic.partitions))
 
 
 def poll_for_ever(
     partitions: Sequence[tuple[str, int]], rng: Random, from_log_start: bool = False
 ) -> Generator[Operation, Completion, None]:
-    """Yield sessions of polls over a random half of the partitions, each from offset 0, or from the
-    start of the logs. A failed poll ends the session, since its position is unknown."""
+    """Yield sessions of polls over a random half of the partitions, each starting at offset 0, or
+    at the log start if from_log_start. A failed poll ends the session, since its position is
+    unknown."""
     half = max(1, len(partitions) // 2)
     while True:
         yield Assign(tuple(sorted(rng.sample(list(partitions), half))), from_log_start)
@@ -43,6 +44,6 @@ def poll_for_ever(
 def final_reads(
     topics: Sequence[TopicSpec], isolation: Isolation = Isolation.READ_UNCOMMITTED
 ) -> Iterator[tuple[ClientSettings, Operation]]:
-    """Yield reads of the batches as they lie on the replicas, then of what a consumer receives."""
+    """Yield raw reads of the batches on the replicas, then reads of what a consumer receives."""
     yield ClientSettings(), ReadAll(everything(topics), raw=True)
     yield ClientSettings(isolation=isolation), ReadAll(everything(topics), isolation)

@@ -1,4 +1,4 @@
-"""Recreate: topics that are deleted and created again under the same name, again and again."""
+"""Recreate: topics that are deleted and created again under the same name, repeatedly."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ OPERATIONS_PER_TOPIC = 60
 
 
 class Recreated:
-    """Delete and re-create topics under the same names: nothing of the old is in the new.
+    """Delete and create topics under the same names: a new topic must contain nothing of the old
+    one.
 
-    Spec: KIP-516, topic ids. Each process has a topic of its own: it writes to it, reads it, and
-    replaces it when nothing of its own is under way, so that it knows of every record to which of
-    the namesakes it went. A record of unknown outcome may still reach the next. A group commits
-    positions in each, and must have none in the next.
+    Spec: KIP-516, topic ids. Each process has its own topic: it writes to it, reads it, and
+    replaces it when none of its own operations is under way, so that it knows for every record to
+    which of the same-named topics it went. A record of unknown outcome may still reach the next
+    topic. A group commits offsets in each topic, and must have none in the next one.
     """
 
     name = "recreate"
@@ -59,8 +60,8 @@ class Recreated:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Live one topic's life after the other: sends with polls between them, then the next
-        topic."""
+        """Yield, for one topic after another, sends with polls between them, and then its
+        replacement."""
         topic = self._topic_of(process)
         sends = send_for_ever(topic.name, topic.partitions, process, rng)
         send = next(sends)
@@ -81,8 +82,8 @@ class Recreated:
         return FetchPositions(f"group-of-{topic.name}", topic.name, tuple(range(topic.partitions)))
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """Yield topic by topic its group's positions, and reads of one of the topics of the same
-        name."""
+        """Yield, for each topic, a fetch of its group's offsets and a read of the last topic of
+        that name."""
         for topic in self.topics():
             yield ClientSettings(), self._ask(topic)
         for topic in self.topics():

@@ -1,4 +1,5 @@
-"""Register: each partition of a compacted topic is a register that one process writes."""
+"""Register: each partition of a compacted topic is a register that one process writes and others
+read."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ KEY = "register"
 
 
 class Register:
-    """Compare-and-set by one writer per register, and readers of all: each reads the last value.
+    """Let one writer per register compare and set, and let other processes read the last value.
 
-    The writer reads, compares with what it wrote last, and writes the next only then; every read
-    returns what was written last, for every reader, in real time (linearizability). A leader that
-    does not know yet that it has been replaced may answer less: faults that cut leaders off may
-    show it. Source: KIP-207; design#replication; design#compaction.
+    The writer reads, compares with its last write, and only then writes the next value. Every read
+    must return the last write, for every reader, in real time (linearizability). A leader that does
+    not know yet that it was replaced may return less: faults that cut leaders off may reveal that.
+    Source: KIP-207; design#replication; design#compaction.
     """
 
     name = topic = "register"
@@ -47,14 +48,14 @@ class Register:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first processes write, each its own register, and the others read."""
+        """Let the first processes write, each to its own register, and let the others read."""
         if process < self.writers:
             return self._write_for_ever(process)
         return self._read_for_ever(rng)
 
     def _write_for_ever(self, process: int) -> Generator[Operation, Completion, None]:
-        """Write for ever. After a write of unknown outcome, what it wrote may be read as well as
-        what was before: the comparison then takes both."""
+        """Write for ever. After a write of unknown outcome both its value and the one before may be
+        read; the comparison accepts either."""
         may_be: set[int | None] = {None}
         for value in values_of(process):
             while True:

@@ -1,5 +1,6 @@
-"""Find out whether brokers removed anything at all; otherwise the run shows nothing about removal.
-The final read of the leaders shows it: where it began and ended, and what it found between."""
+"""Find out whether brokers removed any record; if not, the run shows nothing about retention or
+compaction. The final read of the leaders tells it: where it began and ended, and which offsets it
+found."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ WHOLE = "read_all"
 
 
 def nothing_deleted(records: Iterable[Record]) -> str | None:
-    """Return why a run shows nothing about deletion from the start of logs, or None."""
+    """Return a sentence if no record was deleted from the start of a log, so that the run proves
+    nothing about it, else None."""
     starts = [record.extra["log_start"] or 0 for record in records if _is_summary(record)]
     if any(starts):
         return None
@@ -19,8 +21,8 @@ def nothing_deleted(records: Iterable[Record]) -> str | None:
 
 
 def nothing_cleaned(records: Iterable[Record]) -> str | None:
-    """Return why a run shows nothing about compaction (no offset is without its record), or
-    None."""
+    """Return a sentence if compaction removed no record, so that the run proves nothing about it,
+    else None."""
     offsets = found = 0
     for record in records:
         if _is_summary(record):
@@ -33,5 +35,5 @@ def nothing_cleaned(records: Iterable[Record]) -> str | None:
 
 
 def _is_summary(record: Record) -> bool:
-    """Return whether the record is a statement about a leader's log as a whole."""
+    """Return whether the row describes a leader's whole log instead of one record."""
     return record.extra.get("f") == WHOLE and record.extra.get("replica") is None

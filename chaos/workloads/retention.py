@@ -1,4 +1,4 @@
-"""Retention: appends to topics whose records soon go, by their age and by the log's size."""
+"""Retention: appends to topics whose records are soon deleted, by age or by the size of the log."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ QUICK_CHECKS: Mapping[str, str] = {
 
 
 class Retention(Appends):
-    """Append to a log whose records go after eight seconds: from its start, no sooner, and not much
-    later. The leader is asked all the time where its log begins.
+    """Append to a log whose records are deleted after eight seconds: from its start, not earlier,
+    and not much later.
 
-    Spec: topic configuration, retention.ms, segment.ms; LogManager, cleanupLogs.
+    The leader is asked all the time where its log starts. Spec: topic configuration, retention.ms,
+    segment.ms; LogManager, cleanupLogs.
     """
 
     name = topic = "retention"
@@ -44,7 +45,8 @@ class Retention(Appends):
 
 
 class RetentionBySize(Retention):
-    """Append to a log that keeps 20,000 bytes at least: no segment goes without which it has fewer.
+    """Append to a log that keeps at least 20,000 bytes: no segment may go if fewer bytes would
+    remain.
 
     Spec: topic configuration, retention.bytes; UnifiedLog, deleteRetentionSizeBreachedSegments.
     """

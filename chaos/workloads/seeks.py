@@ -1,4 +1,4 @@
-"""Seeks: readers that go back, and look up times, to where they know what they must find."""
+"""Seeks: readers that jump back to offsets and times of records that they know."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ less than one)."""
 
 
 class Seeks(Appends):
-    """Appends, polled by readers that seek to offsets and times of records which they have read.
+    """Append records, and poll them with readers that seek to offsets and times of records which
+    they have read.
 
-    Segments of a second and an entry of the indexes for every few records, so that most look-ups
-    end in a closed segment. Records have keys and headers; some senders set their timestamps, out
-    of order. Spec: KIP-79 (the first record at or after a time), KIP-74.
+    Segments last a second and the indexes have an entry for every few records, so that most
+    look-ups end in a closed segment. Records have keys and headers; some senders set their own
+    timestamps, out of order. Spec: KIP-79 (the first record at or after a time), KIP-74.
     """
 
     name = topic = "seeks"
@@ -47,7 +48,7 @@ class Seeks(Appends):
     filling_max = 200
 
     def settings(self, process: int) -> ClientSettings:
-        """Return the settings: every other producer makes a batch of each record."""
+        """Return the client settings: every other producer makes one batch per record."""
         if process < self.producers:
             return ClientSettings(batches_of_one=process % 2 == 0)
         return ClientSettings(fetch_bytes=FETCH_BYTES[process % len(FETCH_BYTES)])
@@ -68,7 +69,7 @@ class Seeks(Appends):
             operation = sends.send((yield dressed))
 
     def _seek_for_ever(self, rng: Random) -> Generator[Operation, Completion, None]:
-        """Yield sessions of polls over half of the partitions, with seeks between them."""
+        """Yield sessions of polls over half of the partitions, with seeks between the polls."""
         partitions = everything(self.topics())
         while True:
             chosen = sorted(rng.sample(partitions, len(partitions) // 2))
@@ -85,8 +86,8 @@ class Seeks(Appends):
                     completion = yield self._seek(known[-1], rng)
 
     def _seek(self, known: Known, rng: Random) -> Operation:
-        """Return a seek to the record, to the offset after it, or to its time, a moment before or
-        after."""
+        """Return a seek to the record, to the offset after it, or to its timestamp, a moment
+        earlier or later."""
         topic, partition, offset, timestamp_ms = known
         if rng.random() < self.by_time_share:
             return SeekToTime(topic, partition, timestamp_ms + rng.choice((-1, 0, 0, 0, 1)))

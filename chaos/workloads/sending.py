@@ -1,4 +1,5 @@
-"""The sender that workloads share: new values for ever, to random partitions of one topic."""
+"""The sender that workloads share: it sends new values for ever, to random partitions of one
+topic."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ RECORDS_PER_SEND_MAX = 4
 def send_for_ever(
     topic: str, partitions: int, process: int, rng: Random
 ) -> Generator[Operation, Completion, None]:
-    """Send each value once only, whatever becomes of it: the client alone may retry."""
+    """Send each value only once, whatever the outcome: only the client library may retry."""
     values = values_of(process)
     while True:
         batch = tuple(islice(values, rng.randint(1, RECORDS_PER_SEND_MAX)))

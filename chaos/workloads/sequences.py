@@ -1,4 +1,5 @@
-"""Sequences: idempotent producers whose numbers wrap, and which send what is acknowledged again."""
+"""Sequences: idempotent producers whose sequence numbers wrap, and which resend acknowledged
+batches."""
 
 from __future__ import annotations
 
@@ -20,12 +21,14 @@ CRASH_SHARE = 0.01
 
 
 class Sequences(Appends):
-    """Appends of raw producers whose sequences wrap soon; batches are sent again, up to five old.
+    """Append with raw producers whose sequence numbers soon wrap; resend batches, up to the fifth
+    last.
 
-    A leader knows a producer's last five batches by their sequences, and answers each as it did the
-    first time; behind 2,147,483,647 comes 0. A producer that a leader does not know may begin with
-    any sequence. Producers crash, and the next ones get ids that nobody had before. Spec: KIP-98;
-    ProducerStateEntry; DefaultRecordBatch, incrementSequence.
+    A leader knows a producer's last five batches by their sequence numbers and answers each
+    duplicate as it did the first time; 2,147,483,647 is followed by 0. A producer that a leader
+    does not know may begin with any sequence number. Producers crash, and the next ones get
+    producer ids that nobody had before. Spec: KIP-98; ProducerStateEntry; DefaultRecordBatch,
+    incrementSequence.
     """
 
     name = topic = "sequences"
@@ -36,7 +39,7 @@ class Sequences(Appends):
         return ClientSettings(raw=process < self.producers)
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Send for ever, with sequences that wrap in each partition."""
+        """Send for ever, with sequence numbers that wrap in each partition."""
         values = values_of(process)
         firsts = [
             SEQUENCES - rng.randint(1, RECORDS_BEFORE_WRAP_MAX) for _ in range(self.partitions)

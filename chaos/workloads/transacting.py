@@ -1,4 +1,5 @@
-"""The common base of workloads of transactions: who writes them, who reads, and how one goes."""
+"""The common base of transactional workloads: which processes write, which read, and how a
+transaction goes."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ Steps = Generator[Operation, Completion, None]
 
 
 class ByTransactions(ABC):
-    """The first processes run transactions, the others poll read_committed."""
+    """Let the first processes run transactions, and let the others poll with read_committed."""
 
     producers: int
 
@@ -36,7 +37,7 @@ class ByTransactions(ABC):
 
     @abstractmethod
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
-        """Yield the operations of a process that writes."""
+        """Yield the operations of a writing process."""
 
     def settings(self, process: int) -> ClientSettings:
         if process >= self.producers:
@@ -64,9 +65,9 @@ class End(Enum):
 
 
 def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:
-    """Do one transaction: its sends up to one that fails, a pause, then its end. An end without a
-    clear answer is aborted where the client still can, and left to the next client of the same
-    transactional id where it cannot."""
+    """Yield the operations of one transaction: its sends until one fails, a pause of idle_s
+    seconds, then its end. If the end has no clear response, abort the transaction if the client
+    still can; else leave it to the next client with the same transactional id."""
     if (yield Begin()).outcome is not Outcome.OK:
         return
     completion = Completion(Outcome.OK)

@@ -1,4 +1,5 @@
-"""Transactions over several partitions, some aborted; read_committed readers meanwhile."""
+"""Transactions over several partitions, some of them aborted, with read_committed readers at the
+same time."""
 
 from __future__ import annotations
 
@@ -33,11 +34,13 @@ between two such: under kills it comes to some dozens in half a minute."""
 
 
 class Transactions(ByTransactions):
-    """Open, send to several partitions, commit, abort or crash; read committed records meanwhile.
+    """Begin, send to several partitions, and commit, abort or crash, while others read with
+    read_committed.
 
-    A crashed client is followed by one of the same transactional id, which fences it, at once or
-    when the coordinator has ended what was open. Now and then a commit comes too late: after
-    `transaction.timeout.ms` and the coordinator's sweep, so that it must be refused. Spec: KIP-98.
+    A crashed client is replaced by one with the same transactional id, which fences it, at once or
+    after the coordinator has ended the open transaction. Now and then a commit comes too late,
+    after `transaction.timeout.ms` and the coordinator's check for expired transactions, so that it
+    must be refused. Spec: KIP-98.
     """
 
     name = "transactions"
@@ -70,7 +73,8 @@ class Transactions(ByTransactions):
         return replace(settings, transaction_timeout_ms=TIMEOUT_MS)
 
     def operations(self, process: int, rng: Random) -> Steps:
-        """Let the last process ask for the ends of the logs, and the others transact and poll."""
+        """Let the last process ask for the ends of the logs, and let the others transact and
+        poll."""
         if process == self.processes - 1:
             return ask_for_ever(self.topic, self.partitions)
         return super().operations(process, rng)

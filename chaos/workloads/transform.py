@@ -1,4 +1,4 @@
-"""Transform: consume, transform, produce, exactly once, by several workers of one group."""
+"""Transform: several workers of one group consume, transform and produce exactly once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ADDED_SHARE = 0.7
 
 
 class _Memory:
-    """A worker's last commit, in this life and in the one before."""
+    """A worker's last commit, in its current life and in the previous one."""
 
     def __init__(self, transactional_id: str) -> None:
         self._transactional_id = transactional_id
@@ -48,7 +48,7 @@ class _Memory:
     def noting(
         self, steps: Generator[Operation, Completion, Completion]
     ) -> Generator[Operation, Completion, Completion]:
-        """Perform the steps, and remember the offsets of a commit that was acknowledged."""
+        """Perform the operations, and remember the offsets of an acknowledged commit."""
         operation = next(steps)
         while True:
             completion = yield operation
@@ -60,8 +60,8 @@ class _Memory:
                 return cast("Completion", ended.value)
 
     def _note(self, completion: Completion) -> None:
-        """Note what was committed. After an unknown outcome nothing is known: repeating an older
-        commit would lawfully go back."""
+        """Remember what was committed. Forget it after an unknown outcome, since repeating an older
+        commit would lawfully set the group back."""
         self._last = None
         for row in completion.told if completion.outcome is Outcome.OK else ():
             if row.get("member_id") and row.get("generation") is not None:
@@ -81,13 +81,14 @@ class _Memory:
 
 
 class Transform:
-    """Workers of one group read inputs, write outputs and commit both in one transaction (KIP-447).
+    """Let workers of one group read inputs, write outputs, and commit both in one transaction
+    (KIP-447).
 
     One transaction in ten is aborted and its inputs are read again. Workers leave, or crash in the
-    middle of a transaction, and come back under their transactional id, which fences the zombie.
-    Offsets are in aborted transactions, too; and now and then a worker commits once more, in a
+    middle of a transaction, and return under their transactional id, which fences the zombie.
+    Aborted transactions contain offsets, too. Now and then a worker commits once more, in a
     transaction of another id, as the member that it was in its last life: the coordinator must
-    refuse the old generation (TxnOffsetCommit, KIP-447), or inputs are processed twice.
+    refuse the old generation (TxnOffsetCommit, KIP-447), or inputs would be processed twice.
     """
 
     name = "transform"
@@ -149,7 +150,8 @@ class Transform:
     def _transform(
         self, values: Iterator[int], rng: Random, crashes: bool
     ) -> Generator[Operation, Completion, Completion]:
-        """Do one transaction; return how it ended, or what broke the client."""
+        """Perform one transaction; return the completion of its end, or of the operation that broke
+        the client."""
         # Drawn before anything happens, so that a failure does not shift later choices.
         aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
         adds_offsets = rng.random() < ADDED_SHARE

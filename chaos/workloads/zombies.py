@@ -1,4 +1,4 @@
-"""Zombies: producers that their own successors have fenced and that go on all the same."""
+"""Zombies: producers that a successor has fenced and that go on nevertheless."""
 
 from __future__ import annotations
 
@@ -44,14 +44,15 @@ BACK_MAX = 4
 
 
 class Zombies(ByTransactions):
-    """Transactions of raw producers, which write and commit on when a successor has fenced them.
+    """Run transactions of raw producers that go on writing and committing after a successor has
+    fenced them.
 
-    Client libraries refuse by themselves; here the broker must: to the partitions of the old
-    transaction, to others, and at its end; and a batch of a partition that has not joined. Others
-    ask for a commit when the coordinator has aborted for time. Acknowledged batches are sent again,
-    which must not be written twice. A marker of the fenced epoch comes late, and the fenced
-    producer asks for a new epoch, as does one that names the producer id of another. Spec: KIP-98,
-    "Transactional Guarantees"; KIP-360; KIP-890.
+    A client library would stop by itself; here the broker must refuse the fenced producer's writes
+    to partitions of its old transaction and to others, its commit, and any batch for a partition
+    that was not added to a transaction. Some producers ask to commit after the coordinator has
+    aborted on time-out. Acknowledged batches are sent again and must not be stored twice. A marker
+    of the fenced epoch comes late. The fenced producer asks for a new epoch, and so does one that
+    names another's producer id. Spec: KIP-98, "Transactional Guarantees"; KIP-360; KIP-890.
     """
 
     name = topic = "zombies"
@@ -124,8 +125,8 @@ class Zombies(ByTransactions):
 
 
 def _ended(chance: float, haunts: Sequence[RawSend], own: RawSend) -> Steps:
-    """End the transaction in one of four ways: fenced and gone on, aborted, too late, or
-    committed."""
+    """End the transaction in one of four ways: fenced by a successor and continued, aborted, timed
+    out, or committed."""
     completion = Completion(Outcome.OK)
     if chance < FENCED_SHARE:
         if (yield Supersede()).outcome is Outcome.OK:
@@ -144,8 +145,8 @@ def _ended(chance: float, haunts: Sequence[RawSend], own: RawSend) -> Steps:
 
 
 def _ended_by_the_former(own: RawSend, is_open: bool) -> Steps:
-    """Let the former producer ask for its commit, while its successor has a transaction open or
-    before another successor comes."""
+    """Let the fenced producer ask to commit, while its successor has a transaction open or before
+    another successor comes."""
     completion = Completion(Outcome.OK)
     if is_open:
         completion = yield Begin()

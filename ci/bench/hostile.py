@@ -35,7 +35,8 @@ LOOKED_AT_S = 3.0
 
 @dataclass(frozen=True)
 class Attack:
-    """What the hostile clients do, and the largest effect that a well-behaved client may notice."""
+    """The actions of hostile clients, and the largest effect that a well-behaved client may
+    notice."""
 
     run: Callable[[Address], float | None]
     """Returns how long the slowest answer took, where that is bounded."""

@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def meaning(self) -> str:
-        """What the outcome means for the claim."""
+        """The meaning of the outcome for the claim."""
         if self.noted or (self.effects.lost and not self.claim.broken_by):
             return self.claim.lost
         if self.validity == Validity.VALID.value:

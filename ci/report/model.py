@@ -193,7 +193,7 @@ class NodeLog:
 
 @dataclass(frozen=True)
 class Cause:
-    """What may explain an anomaly. faults: (anchor, name, relation to the anomaly in words).
+    """The possible cause of an anomaly. faults: (anchor, name, relation to the anomaly in words).
     from_s, to_s: the time span of the anomaly, for the timeline."""
 
     faults: tuple[tuple[str, str, str], ...] = ()
