@@ -1,4 +1,4 @@
-"""Groups: members of one consumer group that join, leave and crash while records arrive."""
+"""Groups: members of a consumer group that join, leave and crash while records arrive."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ POLLS_PER_LIFE = 100
 
 
 class _Eras:
-    """The restless and calm times of a process, from the end of its first operation on."""
+    """Alternating restless and calm times of a process, counted from the end of its first
+    operation."""
 
     def __init__(self) -> None:
         self._begun_s: float | None = None
         self._now_s = 0.0
 
     def noted(self, completion: Completion) -> Completion:
-        """Return the completion, whose end is the time from now on."""
+        """Return the completion unchanged, and take its end as the current time."""
         self._now_s = completion.now_s
         if self._begun_s is None:
             self._begun_s = self._now_s
@@ -52,15 +53,16 @@ class _Eras:
 
     @property
     def calm_s(self) -> float:
-        """How long it has been calm, below 0 in a restless time."""
+        """How many seconds the calm has lasted; negative in a restless time."""
         begun_s = self._now_s if self._begun_s is None else self._begun_s
         return (self._now_s - begun_s) % (RESTLESS_S + CALM_S) - RESTLESS_S
 
 
 class _Groups:
-    """The common base of the three kinds of groups. Half of the members commit by themselves every
-    second, half ask for it after polls. Between two committed positions a group skips no record,
-    whichever members come and go (docs, design, "Message Delivery Semantics", at least once)."""
+    """The common base of the group workloads. Half of the members commit automatically every
+    second, half commit explicitly after polls. Between two committed offsets a group must skip no
+    record, whichever members come and go (docs, design, "Message Delivery Semantics", at least
+    once)."""
 
     name: str
     protocol: GroupProtocol
@@ -120,8 +122,8 @@ class _Groups:
         return self._be_members(process, rng)
 
     def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Be one group member after another. Each leaves or crashes, but only while the group is
-        meant to be restless (`_Eras`)."""
+        """Be one group member after another. Each leaves or crashes, but only in a restless time
+        (`_Eras`)."""
         commits_itself, is_deserter = self._commits_itself(process), process == self.processes - 1
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
         eras = _Eras()
@@ -157,7 +159,7 @@ class _Groups:
                 yield next(meanwhile)
 
     def _ask(self, rng: Random) -> Generator[Operation, Completion, None]:
-        """Ask for the group's positions, in workloads that record every commit."""
+        """Fetch the group's committed offsets, in workloads that record every commit."""
         yield from ()
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
@@ -165,7 +167,8 @@ class _Groups:
 
 
 class ClassicGroups(_Groups):
-    """Members of a classic group come and go; a rebalance takes all partitions from all."""
+    """Let members of a classic group come and go; a rebalance revokes all partitions from all
+    members."""
 
     name = "groups"
     protocol = GroupProtocol.CLASSIC
@@ -173,7 +176,8 @@ class ClassicGroups(_Groups):
 
 
 class StaticGroups(_Groups):
-    """Members with an id of their own (KIP-345): who is back in time keeps its partitions."""
+    """Use members with a group.instance.id (KIP-345): one that returns in time keeps its
+    partitions."""
 
     name = "groups-static"
     protocol = GroupProtocol.CLASSIC
@@ -182,7 +186,8 @@ class StaticGroups(_Groups):
 
 
 class CooperativeGroups(_Groups):
-    """The same with incremental rebalances: what a member keeps it goes on reading (KIP-429)."""
+    """Let members of a classic group with incremental rebalances come and go: a member goes on
+    reading the partitions that it keeps (KIP-429)."""
 
     name = "groups-cooperative"
     protocol = GroupProtocol.CLASSIC
@@ -190,7 +195,8 @@ class CooperativeGroups(_Groups):
 
 
 class ConsumerGroups(_Groups):
-    """The same by the group protocol of KIP-848: the coordinator assigns, by heartbeats."""
+    """Let members of a KIP-848 group come and go: the coordinator assigns partitions by
+    heartbeats."""
 
     name = "groups-consumer"
     protocol = GroupProtocol.CONSUMER
@@ -205,8 +211,11 @@ class ConsumerGroups(_Groups):
 
 
 class StaticConsumerGroups(ConsumerGroups):
-    """Members with an id of their own in a group of KIP-848: who left for a while (member epoch -2)
-    comes back to what it had; who crashed must wait until its session has ended."""
+    """Use members with a group.instance.id in a KIP-848 group: one that left for a while gets its
+    partitions back.
+
+    It leaves with member epoch -2. One that crashed must wait until its session has ended.
+    """
 
     name = "groups-consumer-static"
     static = True
@@ -216,13 +225,14 @@ class StaticConsumerGroups(ConsumerGroups):
 
 
 class GroupPositions(ClassicGroups):
-    """All members commit by asking for it, so that every commit is known, and what the group has
-    committed is asked for: behind a commit, before a member joins, and at the end.
+    """Let members of a classic group commit explicitly, so that every commit is known, and fetch
+    the committed offsets.
 
-    Now and then a process commits once more as the member that it was before it left or crashed:
-    a zombie, which must be refused once its group has gone on without it (OffsetCommit: generation;
-    KIP-345: a replaced process; KIP-848: member epoch). And a living member repeats an old commit
-    of its generation: the group is to go back there; one of an earlier generation is refused.
+    Offsets are fetched after a commit, before a member joins, and at the end. Now and then a
+    process commits once more as the member that it was before it left or crashed: a zombie, which
+    must be refused once its group has gone on without it (OffsetCommit: generation; KIP-345: a
+    replaced process; KIP-848: member epoch). Also, a living member repeats an old commit: from its
+    current generation it must set the group back, from an earlier one it must be refused.
     """
 
     name = "groups-positions"
@@ -238,7 +248,8 @@ class GroupPositions(ClassicGroups):
         return True
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Work as in the other group workloads, with zombies among the members' polls."""
+        """Work as in the other group workloads, with commits of zombies between the members'
+        polls."""
         living = super().operations(process, rng)
         return (
             living if process < self.producers else self._with_zombie_commits(process, living, rng)
@@ -247,7 +258,8 @@ class GroupPositions(ClassicGroups):
     def _with_zombie_commits(
         self, process: int, living: Generator[Operation, Completion, None], rng: Random
     ) -> Generator[Operation, Completion, None]:
-        """Yield what a member does and, now and then, the last commit of the one before it."""
+        """Yield a member's operations and, now and then, repeat the last commit of the process's
+        previous member."""
         current: CommitPosition | None = None
         old: CommitPosition | None = None
         """The first of this member and generation, in which no other member is to own the
@@ -276,7 +288,8 @@ class GroupPositions(ClassicGroups):
             operation = living.send(completion)
 
     def _again(self, process: int, completion: Completion) -> CommitPosition | None:
-        """Return the same commit as a single request, if it succeeded and its member is known."""
+        """Return the same commit as a single request, or None if it failed or its member is
+        unknown."""
         member_id = completion.columns.get("member_id")
         generation = completion.columns.get("generation")
         if completion.outcome is not Outcome.OK or not completion.records:
@@ -303,20 +316,23 @@ class GroupPositions(ClassicGroups):
 
 
 class StaticGroupPositions(GroupPositions):
-    """The same with members that have an id of their own: a zombie's generation may be the current
-    one, since who comes back in time takes its place without a rebalance (KIP-345)."""
+    """Let members with a group.instance.id commit explicitly, and fetch the committed offsets.
+
+    A zombie may have the current generation, since a member that returns in time replaces it
+    without a rebalance (KIP-345).
+    """
 
     name = "groups-static-positions"
     static = True
 
 
 class ConsumerGroupPositions(GroupPositions):
-    """The same by the group protocol of KIP-848.
+    """Let members of a KIP-848 group commit explicitly, and fetch the committed offsets.
 
     Members commit often, seldom crash, and stay away for some seconds, in which the others take
-    over what they had: so a returning member takes partitions over from living ones, which alone
-    shows whether a partition is assigned before it was released. Heartbeats are slow, so that
-    members learn late that they must release partitions.
+    over their partitions. So a returning member takes partitions over from living ones; only that
+    reveals a partition that is assigned before its owner has released it. Heartbeats are slow, so
+    that members learn late that they must release partitions.
     """
 
     name = "groups-consumer-positions"

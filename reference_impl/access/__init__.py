@@ -1,8 +1,9 @@
-"""How clients get into a cluster: TLS and SASL, as its owner states them.
+"""How clients get access to a cluster: TLS and SASL, as the cluster's owner configures them.
 
 `Access` holds the settings; `login` speaks SASL; `connect` opens a connection that is ready for
-requests. A `Bootstrap` is a text of addresses, and an `Endpoint` one address, that carry their
-access along: whoever is handed one can get in, and an ordinary str or tuple means PLAINTEXT.
+requests. A `Bootstrap` is a str of addresses, and an `Endpoint` one address, that carry their
+Access with them, so that any function that gets one can connect. A plain str or tuple means
+PLAINTEXT.
 """
 
 from reference_impl.access.connecting import AccessError, connect, enter

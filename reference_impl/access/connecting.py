@@ -15,12 +15,12 @@ _READ_BYTES = 1 << 16
 
 
 class AccessError(OSError):
-    """TLS cannot be agreed on: one sentence."""
+    """TLS could not be established; the message is one sentence."""
 
 
 def connect(address: tuple[str, int], timeout_s: float) -> socket.socket:
-    """Return a connection to the address, by the access that it carries. Raise OSError;
-    LoginRefused and AccessError are such."""
+    """Return a connection to the address, opened with the Access that it carries. Raise OSError;
+    LoginRefused and AccessError are subclasses of it."""
     deadline = time.monotonic() + timeout_s
     connection = socket.create_connection((address[0], address[1]), timeout=timeout_s)
     access = access_of(address)
@@ -32,7 +32,7 @@ def connect(address: tuple[str, int], timeout_s: float) -> socket.socket:
 
 
 def enter(connection: socket.socket, access: Access, host: str, timeout_s: float) -> socket.socket:
-    """Return the connection after TLS and SASL, where the access has them. Raise OSError."""
+    """Return the connection after TLS and SASL, if the Access demands them. Raise OSError."""
     deadline = time.monotonic() + timeout_s
     connection.settimeout(timeout_s)
     if access.uses_tls:
@@ -56,7 +56,7 @@ def _in_tls(connection: socket.socket, access: Access, host: str) -> socket.sock
 
 
 def log_in(connection: socket.socket, access: Access, deadline: float) -> int:
-    """Log in, and return for how many milliseconds the session lasts (0: without end). Raise
+    """Log in, and return after how many milliseconds the session expires (0: never). Raise
     OSError."""
     exchange, reader = login(access), FrameReader()
     request = next(exchange)

@@ -1,4 +1,4 @@
-"""Log in by SASL: the requests of one connection, one after the other, without a socket.
+"""Log in by SASL: yield the requests of one connection one after the other, without a socket.
 
 Sources: KIP-43 (SaslHandshake), KIP-152 (SaslAuthenticate), KIP-368 (session lifetime), RFC 4616
 (PLAIN), KIP-84 (SCRAM), KIP-255 and RFC 7628 (OAUTHBEARER).
@@ -29,11 +29,12 @@ NEWEST = {ApiKey.SASL_HANDSHAKE: 1, ApiKey.SASL_AUTHENTICATE: 2}
 
 
 class LoginRefused(OSError):
-    """The broker does not let this user in: one sentence."""
+    """The broker rejected the login; the message is one sentence."""
 
 
 def login(access: Access) -> Exchange:
-    """Return the exchange that logs in. It raises LoginRefused."""
+    """Return a generator that yields the requests of a login and is sent their responses. It raises
+    LoginRefused."""
     versions = yield from _versions()
     mechanism = access.mechanism or ""
     answer = yield from _ask(ApiKey.SASL_HANDSHAKE, versions, mechanism=mechanism)
@@ -48,7 +49,7 @@ def login(access: Access) -> Exchange:
 
 
 def _only_token(access: Access) -> bytes:
-    """Return the one message of PLAIN, or of OAUTHBEARER."""
+    """Return the single client message of PLAIN or OAUTHBEARER."""
     if access.mechanism == "PLAIN":
         return f"\0{access.username}\0{access.password}".encode()
     assert access.token is not None  # whoever read the settings has seen to it
@@ -69,7 +70,7 @@ def _scram(access: Access, versions: dict[int, int]) -> Generator[bytes, bytes |
 
 
 def _versions() -> Generator[bytes, bytes | bytearray, dict[int, int]]:
-    """Ask which version of each API is the newest there (ApiVersions goes before SASL)."""
+    """Ask the broker for its newest version of each API (ApiVersions is permitted before SASL)."""
     answer = yield from _ask(ApiKey.API_VERSIONS, {})
     return {row.api_key: row.max_version for row in answer.api_keys}
 

@@ -1,4 +1,4 @@
-"""Addresses that carry their access along."""
+"""Addresses that carry the Access for connecting to them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from reference_impl.access.settings import PLAINTEXT, Access
 
 
 class Bootstrap(str):
-    """Addresses of brokers, host:port[,host:port…], and how to get in there.
+    """Addresses of brokers, host:port[,host:port…], with the Access for them.
 
-    A text made from this one is an ordinary str again, without the access: what connects by it
-    then fails at once, since such a listener takes no plain text.
+    Text derived from it is an ordinary str without the Access. Connecting with that fails at once,
+    since such a listener does not accept PLAINTEXT.
     """
 
     access: Access
@@ -21,7 +21,7 @@ class Bootstrap(str):
 
 
 class Endpoint(tuple[str, int]):
-    """The address of one broker, and how to get in there. It equals the plain (host, port)."""
+    """The address of one broker with the Access for it. It equals the plain (host, port)."""
 
     access: Access
 
@@ -32,5 +32,5 @@ class Endpoint(tuple[str, int]):
 
 
 def access_of(place: str | tuple[str, int]) -> Access:
-    """Return the access that an address carries; PLAINTEXT for an ordinary str or tuple."""
+    """Return the Access that an address carries, or PLAINTEXT for an ordinary str or tuple."""
     return place.access if isinstance(place, Bootstrap | Endpoint) else PLAINTEXT

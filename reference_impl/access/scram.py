@@ -1,7 +1,7 @@
-"""The client's side of SCRAM, one message at a time, so that a test can take a wrong step.
+"""The client's side of SCRAM, message by message, so that a test can make a wrong step.
 
-Sources: KIP-84 and RFC 5802 (SCRAM). Written against the RFC, not against the reference broker: the
-two check each other.
+Sources: KIP-84 and RFC 5802 (SCRAM). It is written from the RFC, not from the reference broker's
+code, so that the two check each other.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ NO_CHANNEL_BINDING = "n,,"
 
 
 def salted(mechanism: str, password: str, salt: bytes, iterations: int) -> bytes:
-    """Return Hi(password, salt, i) of RFC 5802, which AlterUserScramCredentials sends."""
+    """Return Hi(password, salt, i) of RFC 5802: the salted password that AlterUserScramCredentials
+    sends."""
     return hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)
 
 
 @dataclass
 class Scram:
-    """One exchange. The server sees that we know the password, and we that it does."""
+    """One SCRAM exchange, in which each side proves to the other that it knows the password."""
 
     mechanism: str
     user: str
@@ -40,7 +41,8 @@ class Scram:
         return (self.header + self._first_bare()).encode()
 
     def final(self, server_first: bytes, nonce: str | None = None) -> bytes:
-        """Return the client's final message: the proof, by default over the server's nonce."""
+        """Return the client's final message with its proof; nonce: by default the one of the
+        server."""
         self.server_first = server_first.decode()
         channel = base64.b64encode(self.header.encode()).decode()
         self.final_without_proof = f"c={channel},r={nonce or self.answered('r')}"
@@ -51,12 +53,12 @@ class Scram:
         return f"{self.final_without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def server_signature(self) -> bytes:
-        """Return what a server that knows the password must send in the end."""
+        """Return the signature that a server which knows the password must send at the end."""
         signature = self._hmac(self._hmac(self._salted(), b"Server Key"), self._auth_message())
         return b"v=" + base64.b64encode(signature)
 
     def answered(self, attribute: str) -> str:
-        """Return an attribute of the server's first message: r (nonce), s (salt), i
+        """Return an attribute of the server's first message: r (nonce), s (salt) or i
         (iterations)."""
         found = dict(part.split("=", 1) for part in self.server_first.split(","))
         return found[attribute]

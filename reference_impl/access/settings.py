@@ -1,4 +1,5 @@
-"""The settings of an access, under Kafka's terms. Sources: KIP-12 (security.protocol), KIP-651."""
+"""The security settings of a client, under Kafka's names. Sources: KIP-12 (security.protocol),
+KIP-651."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 @dataclass(frozen=True)
 class Token:
-    """A bearer token, and until when it serves (seconds since the epoch)."""
+    """A bearer token, and when it expires (seconds since the epoch)."""
 
     value: str = field(repr=False)
     expires_s: float
@@ -51,13 +52,14 @@ class Access:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the texts that must not appear in a run, a report or a message."""
+        """Return the texts that must never appear in a run, a report or a message."""
         printed = getattr(self.token, "printed", ())
         return tuple(text for text in (self.password, self.key_password, *printed) if text)
 
     @cached_property
     def context(self) -> ssl.SSLContext:
-        """Return what Python's ssl needs. Raise OSError (ssl.SSLError too) for unusable files."""
+        """Return a TLS context for these settings. Raise OSError (also ssl.SSLError) for unusable
+        files."""
         context = ssl.create_default_context(cafile=self.ca)
         context.check_hostname = self.checks_hostname
         if self.certificate is not None:

@@ -1,7 +1,8 @@
-"""A client machine between the core and the world: connections, one timer, and futures for calls.
+"""Connect a client's state machine to the world: it owns connections, one timer, and the futures of
+calls.
 
-The machine (`reference_impl.client`) decides everything; here bytes become events and effects
-become bytes. Everything runs in the thread of one event loop.
+The state machine (`reference_impl.client`) makes all decisions; this module converts bytes to
+events and effects to bytes. Everything runs in the thread of one event loop.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ log = logging.getLogger("reference_impl.client")
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection to a broker. Bytes written before it is established, and we are logged in, are
-    sent once that is so."""
+    """One connection to a broker. Requests made before it is established and logged in are sent
+    afterwards."""
 
     def __init__(self, driver: ClientDriver, destination: Destination) -> None:
         self._driver = driver
@@ -81,7 +82,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.write(frame)
 
     def abandon(self) -> None:
-        """Close without a word to the machine, which knows."""
+        """Close without an event to the state machine, which has asked for it."""
         self._is_over = True
         self._opening.cancel()
         if self._transport is not None:
@@ -109,7 +110,7 @@ class ClientConnection(asyncio.Protocol):
         self._unsent.clear()
 
     def _log_in(self, frame: bytearray) -> None:
-        """Go on with the login by the broker's answer. Raise LoginRefused."""
+        """Continue the login with the broker's response. Raise LoginRefused."""
         assert self._login is not None and self._transport is not None
         try:
             self._transport.write(self._login.send(frame))
@@ -146,7 +147,7 @@ class ClientConnection(asyncio.Protocol):
 
 
 class ClientDriver:
-    """The driver of one client machine: it owns its connections, its timer and the futures of its
+    """The driver of one state machine: it owns its connections, its timer and the futures of its
     calls."""
 
     def __init__(
@@ -174,7 +175,8 @@ class ClientDriver:
         }
 
     def call(self, call: Call) -> asyncio.Future[Any]:
-        """Ask something of the client's state machine; cancelling the future abandons the call."""
+        """Start a call of the state machine and return its future; cancelling the future abandons
+        the call."""
         call_id = next(self._ids)
         future: asyncio.Future[Any] = self._loop.create_future()
         self._calls[call_id] = future
@@ -191,7 +193,8 @@ class ClientDriver:
         task.add_done_callback(self._spawned.discard)
 
     def close(self) -> None:
-        """Drop the connections, the timer, and what was spawned."""
+        """Close the connections and cancel the timer; the state machine must have been closed
+        before."""
         current = asyncio.current_task(self._loop) if self._loop.is_running() else None
         for task in self._spawned - {current}:
             task.cancel()
@@ -204,11 +207,11 @@ class ClientDriver:
     # --- events -------------------------------------------------------------------------------
 
     def answered(self, request_id: int, body: Struct | None) -> None:
-        """Step the machine with a broker's answer."""
+        """Pass a broker's response to the state machine."""
         self._step(Answered(*clocks(), request_id, body))
 
     def connection_lost(self, destination: Destination, reason: str) -> None:
-        """Step the machine after a connection is gone, or was never established."""
+        """Tell the state machine that a connection is lost, or was never established."""
         self._connections.pop(destination, None)
         self._step(ConnectionLost(*clocks(), destination, reason))
 
@@ -271,6 +274,6 @@ class ClientDriver:
 
 
 def clocks() -> tuple[int, int]:
-    """Return (wall clock, monotonic clock) in milliseconds. The monotonic one is rounded up: a
-    timer must not seem to fire before its time."""
+    """Return (wall clock, monotonic clock) in milliseconds. The monotonic one is rounded up, so
+    that a timer never seems to fire early."""
     return time.time_ns() // 1_000_000, -(-time.monotonic_ns() // 1_000_000)

@@ -23,7 +23,7 @@ from reference_impl.host.client_driver import ClientDriver
 
 
 class Producer(producer.Producer):
-    """A producer for one event loop."""
+    """A producer for one event loop. Create it inside the loop, and close it."""
 
     def __init__(
         self, bootstrap: str, config: Mapping[str, Any] | None = None, seed: int | None = None
@@ -33,7 +33,7 @@ class Producer(producer.Producer):
 
 
 class Consumer(consumer.Consumer):
-    """A consumer for one event loop."""
+    """A consumer for one event loop. Create it inside the loop, and close it."""
 
     def __init__(
         self, bootstrap: str, config: Mapping[str, Any] | None = None, seed: int | None = None

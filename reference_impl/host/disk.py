@@ -1,9 +1,9 @@
-"""Real files behind the core's `Storage`: the only place that touches them.
+"""Implement the core's `Storage` with real files; no other module touches them.
 
-Descriptors: a broker with 1,000 partitions has 3,000 files, and a process often may open only
-1,024. So a file holds no descriptor of its own; `Disk` keeps the most recently used ones open,
-up to a bound, and opens a file again when it is next used. Syncing through a new descriptor is
-as good as through the old one: fsync concerns the file, not the descriptor (fsync(2)).
+Descriptors: a broker with 1,000 partitions has 3,000 files, but a process may often open only
+1,024. So a file does not keep a descriptor; `Disk` keeps the most recently used ones open, up to a
+limit, and reopens a file when it is used. Syncing through a new descriptor is as good as through
+the old one: fsync concerns the file, not the descriptor (fsync(2)).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CAUSES = {
 
 @contextmanager
 def _speaking(path: str) -> Iterator[None]:
-    """Turn the operating system's error into a StorageError that names the path and the cause."""
+    """Convert an OSError to a StorageError that names the path and the cause."""
     try:
         yield
     except OSError as error:
@@ -42,7 +42,8 @@ def _speaking(path: str) -> Iterator[None]:
 
 
 def files_open_max() -> int:
-    """Return half of the files that the process may open: the other half is for connections."""
+    """Return half of the number of files that the process may open; the other half is for
+    connections."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 4096
@@ -50,9 +51,8 @@ def files_open_max() -> int:
 
 
 class DiskFile:
-    """One real file. Its size is known from counting, so that a read or an append is one system
-    call.
-    """
+    """One real file. Its size is counted by this process, so that a read or an append is one system
+    call."""
 
     def __init__(self, disk: Disk, path: str, size: int) -> None:
         self.path = path
@@ -61,7 +61,8 @@ class DiskFile:
         self._size = size
 
     def append(self, data: Buffer) -> None:
-        """Append all of `data`; if the disk is full, cut off the part that was written."""
+        """Append all of `data`. If the disk is full, remove the part that was written, and
+        raise."""
         try:
             descriptor = self._disk.descriptor(self)
             written = os.pwrite(descriptor, data, self._size)
@@ -82,7 +83,7 @@ class DiskFile:
             os.truncate(self.path, self._size)
 
     def read(self, position: int, size: int) -> bytes:
-        """Return at most `size` bytes from `position`, and fewer only at the end of the file."""
+        """Return `size` bytes from `position`, or fewer only at the end of the file."""
         try:
             descriptor = self._disk.descriptor(self)
             data = os.pread(descriptor, size, position)
@@ -96,7 +97,8 @@ class DiskFile:
                 raise error
 
     def duplicate(self) -> int:
-        """Return a descriptor of the caller's own, which stays good when the file is deleted."""
+        """Return a new descriptor, which the caller must close; it stays valid when the file is
+        deleted."""
         with _speaking(self.path):
             return os.dup(self._disk.descriptor(self))
 
@@ -111,12 +113,12 @@ class DiskFile:
         self._size = min(self._size, size)
 
     def sync(self) -> None:
-        """Return when content and size are on the medium."""
+        """Sync the file; return when its content and size are on the medium."""
         with _speaking(self.path):
             os.fdatasync(self._disk.descriptor(self))
 
     def close(self) -> None:
-        """Give the descriptor back, if one is held."""
+        """Close the descriptor, if one is open."""
         self._disk.release(self)
 
 
@@ -133,12 +135,12 @@ class Disk:
     # -- descriptors ---------------------------------------------------------------------------
 
     def next_key(self) -> int:
-        """Return a number that no other file object of this disk has had."""
+        """Return a number that is unique among the file objects of this disk."""
         return next(self._keys)
 
     def descriptor(self, file: DiskFile) -> int:
-        """Return an open descriptor of the file; the least recently used other one may be closed
-        for it."""
+        """Return an open descriptor of the file; this may close the least recently used other
+        one."""
         key = file.key
         found = self._open.get(key)
         if found is not None:
@@ -181,9 +183,8 @@ class Disk:
             return file.read()
 
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
-        """Write a file beside it, sync, rename, sync the directory
-        (Utils.atomicMoveWithFallback).
-        """
+        """Write to a temporary file, sync it, rename it to `path`, and sync the directory
+        (Utils.atomicMoveWithFallback)."""
         beside = path + ".tmp"
         with _speaking(path):
             try:
@@ -216,7 +217,7 @@ class Disk:
             os.makedirs(path, exist_ok=True)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file or directory another name, durably."""
+        """Rename a file or directory durably."""
         with _speaking(old):
             os.rename(old, new)
         self.sync_directory(os.path.dirname(new) or ".")
@@ -230,7 +231,7 @@ class Disk:
                 return
 
     def delete_tree(self, path: str) -> None:
-        """Remove a directory with all it holds, if it exists."""
+        """Remove a directory with its content, if it exists."""
         with _speaking(path):
             try:
                 shutil.rmtree(path)
@@ -238,13 +239,14 @@ class Disk:
                 return
 
     def space(self, path: str) -> Space:
-        """Return the size of the volume, and what a user who is not root may still write."""
+        """Return the size of the volume, and how many bytes a user other than root may still
+        write."""
         with _speaking(path):
             usage = os.statvfs(path)
         return Space(usage.f_blocks * usage.f_frsize, usage.f_bavail * usage.f_frsize)
 
     def sync_directory(self, path: str) -> None:
-        """Return when the names in the directory would survive a loss of power."""
+        """Sync a directory; return when its entries would survive a loss of power."""
         with _speaking(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:

@@ -1,4 +1,5 @@
-"""One process for one data directory. Source: LogManager.java (lockLogDirs), FileLock.java."""
+"""Let only one process use a data directory. Source: LogManager.java (lockLogDirs),
+FileLock.java."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ LOCK_FILE = ".lock"
 
 
 class DirectoryLocked(Exception):
-    """Another process uses the data directory; the message is one sentence for a person."""
+    """Another process uses the data directory; the message is one sentence."""
 
 
 class DirectoryLock:
-    """Held until `release`, or until the process ends, however it ends."""
+    """A lock on a data directory, held until `release` or until the process ends for any reason."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -29,5 +30,5 @@ class DirectoryLock:
             ) from None
 
     def release(self) -> None:
-        """Let another process have the directory."""
+        """Release the lock, so that another process can use the directory."""
         os.close(self._descriptor)

@@ -1,8 +1,7 @@
-"""One node between the core and the world: it turns time and chance into events, and performs
-effects.
+"""Run one node: turn incoming requests, time and random bytes into events, and perform the effects.
 
-Everything runs in one thread: while `deliver` is at work nothing else happens, so the order of the
-effects is the order in which the world sees them.
+Everything runs in one thread: nothing else happens during `deliver`, so effects become visible in
+their order.
 """
 
 from __future__ import annotations
@@ -62,35 +61,37 @@ _drawn: list[bytes] = []
 
 
 class Answerable(Protocol):
-    """A connection as the node sees it."""
+    """The parts of a connection that the node uses."""
 
     def answer(self, data: bytes | None) -> None:
-        """Send the answer to the request in flight (None: there is none), and go on."""
+        """Send the response to the request in progress (None: it has no response), and go on with
+        the next request."""
 
     def answer_aside(self, encode: Callable[[], Parts]) -> None:
-        """Encode a long answer in another thread, then send it."""
+        """Encode a long response in another thread, then send it."""
 
     def answer_from_files(self, parts: Parts) -> None:
-        """Send an answer, parts of which lie in files."""
+        """Send a response, parts of which lie in files."""
 
     def give_way(self) -> None:
-        """Call `go_on` once others had their turn."""
+        """Let other connections have their turn, then call `go_on`."""
 
     def drop(self, reason: str) -> None:
-        """Close, and say why in the log."""
+        """Close the connection, and log the reason."""
 
     def mute(self, for_ms: int) -> None:
-        """Take nothing more from it for so long, once the request in flight is answered."""
+        """Read no request from it for this time, starting when the request in progress is
+        answered."""
 
     def read_tokens(self) -> None:
-        """Read bare SASL tokens from now on."""
+        """From now on, read SASL tokens without a request header."""
 
     def admit(self) -> None:
-        """Read requests of any size from now on."""
+        """From now on, read requests of any size."""
 
 
 class NodeHost:
-    """The host of one node: it owns its timers and knows its connections."""
+    """Runs one node: it owns the node's timers and knows its connections."""
 
     def __init__(self, node: Node, on_fatal: Callable[[str], None]) -> None:
         self.node = node
@@ -116,30 +117,31 @@ class NodeHost:
         }
 
     def start(self) -> None:
-        """Open the data directory. Raise what the core raises."""
+        """Open the data directory. Raise the core's errors."""
         self._deliver(Started(*moment()))
 
     def stop(self) -> None:
-        """Make the disk complete. No event may follow."""
+        """Write everything to disk. No event may follow."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         self._deliver(Stopping(*moment()))
 
     def request_arrived(self, request: Request) -> None:
-        """Deliver a request."""
+        """Pass a request to the node."""
         self._deliver(RequestArrived(*moment(), request))
 
     def go_on(self, connection: int) -> None:
-        """Go on with the request that gave way."""
+        """Continue with the request for which `give_way` was called."""
         self._deliver(GoOn(*moment(), connection))
 
     def token_arrived(self, connection: int, token: bytes) -> None:
-        """Deliver a SASL token that came without a request around it."""
+        """Pass on a SASL token that came without a request header."""
         self._deliver(TokenArrived(*moment(), connection, token))
 
     def _deliver(self, event: Event) -> None:
-        """Step the node and perform its effects, each of them whatever became of the others."""
+        """Step the node and perform its effects; an error in one of them does not prevent the
+        others."""
         self._step_ends_s = time.monotonic() + STEP_S_MIN
         self._event = event
         for effect in self.node.step(event):
@@ -149,7 +151,8 @@ class NodeHost:
                 self._failed(Failed(connection_of(effect), error))
 
     def _failed(self, effect: Failed) -> None:
-        """Let an error inside the broker cost a connection, not the broker."""
+        """Close the connection that caused an error inside the broker; the broker itself goes
+        on."""
         if isinstance(effect.error, StorageError):
             self._on_fatal(f"the broker cannot go on without its disk: {effect.error}")
             return
@@ -161,12 +164,12 @@ class NodeHost:
         return time.monotonic() >= self._step_ends_s and self.turn_is_over()
 
     def connection_opened(self, connection: int, listener: str, client_port: int) -> None:
-        """Tell the core that somebody has connected, from which port and to which listener."""
+        """Tell the node that a client has connected to this listener from this port."""
         opened = ConnectionOpened(*moment(), connection, listener, client_port)
         self._deliver(opened)
 
     def connection_closed(self, connection: int) -> None:
-        """Tell the core that nobody waits for answers there any more."""
+        """Tell the node that nobody waits for responses on this connection any more."""
         if self.connections.pop(connection, None) is not None:
             self._deliver(ConnectionClosed(*moment(), connection))
 
@@ -244,7 +247,7 @@ class NodeHost:
 
 
 def connection_of(effect: Effect) -> int | None:
-    """Return the connection that an effect is for, if it is for one."""
+    """Return the connection that an effect concerns, or None."""
     if isinstance(effect, Respond | Release | GiveWay):
         return effect.request.connection
     if isinstance(effect, SendToken | ReadTokens | Admit | CloseConnection):
@@ -253,7 +256,7 @@ def connection_of(effect: Effect) -> int | None:
 
 
 def _named(event: Event) -> str:
-    """Return what a log may say of an event: neither its token nor its records."""
+    """Return an event's description for the log, without tokens and records."""
     if isinstance(event, RequestArrived):
         return f"API {event.request.api_key} version {event.request.api_version}"
     return type(event).__name__
@@ -265,7 +268,7 @@ def moment() -> tuple[int, int, bytes]:
 
 
 def entropy() -> bytes:
-    """Return random bytes from which the core may draw ids during one event."""
+    """Return random bytes for the ids that the core may create during one event."""
     if not _drawn:
         _drawn.extend(ENTROPY.unpack(os.urandom(ENTROPY.size)))
     return _drawn.pop()

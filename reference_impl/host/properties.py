@@ -1,4 +1,4 @@
-"""A file of settings as java.util.Properties reads it: what server.properties of Kafka is.
+"""Read a file of settings in the format of java.util.Properties, such as Kafka's server.properties.
 
 Source: java.util.Properties.load(InputStream), ISO 8859-1 with escapes.
 """
@@ -19,7 +19,8 @@ _MEANT = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read(file: Path) -> dict[str, str]:
-    """Return the settings of a file; if one occurs twice, the last counts. Raise BadConfig."""
+    """Return the settings of a file; if a key occurs twice, the last one counts. Raise
+    BadConfig."""
     try:
         text = file.read_bytes().decode("iso-8859-1")
     except OSError as error:

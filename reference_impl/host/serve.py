@@ -1,8 +1,8 @@
 """`touchstone serve`: run the reference broker in this process until a signal ends it.
 
-Prints exactly one line on standard output, `ready host:port`, once it serves there (what it tells
-clients may be another address: advertised.listeners); everything else goes to standard error.
-Exit status: 0 after a clean stop, 2 when it could not start, 1 when it had to give up.
+It prints exactly one line on standard output, `ready host:port`, once it accepts requests there
+(the address that clients are given may differ: advertised.listeners). Everything else goes to
+standard error. Exit status: 0 after a clean stop, 2 if it could not start, 1 if it had to give up.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ ADVICE: dict[type[Exception], str] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that the command line decides."""
+    """The validated settings from the command line."""
 
     config: BrokerConfig
     listeners: tuple[Listener, ...]
@@ -138,8 +138,8 @@ def serve(
 
 
 def event_loop() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Return the factory of the event loop: uvloop if it is installed, since a request then waits
-    less (`make bench BENCH=broker`); else asyncio's own, with which everything works as well."""
+    """Return the factory of the event loop: uvloop if it is installed, since it shortens the
+    latency of requests (`make bench BENCH=broker`), else asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -148,17 +148,17 @@ def event_loop() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def keep_freed_memory() -> None:
-    """Let the C library reuse the memory of large requests and answers.
+    """Let the C library reuse the memory of large requests and responses.
 
-    glibc gives blocks of 128 KiB and more back at once, and each page of the next one then costs a
-    fault: more time than all else that is done with it. The largest block that was ever freed, up
-    to 32 MiB, raises that limit (mallopt(3), M_MMAP_THRESHOLD); elsewhere this does nothing.
+    glibc returns freed blocks of 128 KiB and more to the system at once, and each page of the next
+    block then costs a page fault, which takes longer than all other work on it. After this call,
+    blocks of up to 32 MiB are kept (mallopt(3), M_MMAP_THRESHOLD). Without glibc it does nothing.
     """
     bytes(LARGEST_BLOCK_KEPT)
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """Parse key=value, as --config takes it; a later pair wins."""
+    """Return the pairs key=value of --config as a dict; a later pair wins."""
     found = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
@@ -171,7 +171,7 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 def make_plan(
     nodes: int, port: int | None, data: str | None, config: Mapping[str, str], bug: str | None
 ) -> Plan:
-    """Check the options against each other. Raise BadConfig."""
+    """Validate the options together and return the plan. Raise BadConfig."""
     if nodes != 1:
         raise BadConfig(
             f"--nodes {nodes}: a cluster of several nodes is not served yet; use --nodes 1"
@@ -209,7 +209,7 @@ def _directory(data: str | None, config: Mapping[str, str]) -> Path:
 
 
 async def _serve(plan: Plan) -> int:
-    """Start, serve and stop. Raise what CANNOT_START lists."""
+    """Start, serve and stop the node. Raise one of the errors in CANNOT_START."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[str | None] = loop.create_future()
 
@@ -258,7 +258,7 @@ async def _listen(server: Server, listener: Listener) -> int:
 
 
 def make_node(plan: Plan, ports: Sequence[int]) -> Node:
-    """Make the node over its data directory, correct or with the requested bug."""
+    """Create the node on its data directory, correct or with the requested planted bug."""
     advertised = {
         listener.name: _advertised(listener, port)
         for listener, port in zip(plan.listeners, ports, strict=True)
@@ -271,13 +271,13 @@ def make_node(plan: Plan, ports: Sequence[int]) -> Node:
 
 
 def _advertised(listener: Listener, port: int) -> Endpoint:
-    """Return the address that clients are given: as configured, else where the listener is."""
+    """Return the address for clients: the configured one, else that of the listener."""
     given = listener.advertised or listener.endpoint
     return Endpoint(given.host or "localhost", given.port or port)
 
 
 def _sentence(error: BaseException) -> str:
-    """Return one sentence for an error, also for one of the operating system."""
+    """Return one sentence for an error, including those of the operating system."""
     if isinstance(error, OSError):
         name = error.filename or "the data directory"
         return f"{name}: {error.strerror}; give another directory with --data"

@@ -1,4 +1,4 @@
-"""Trials of a broker from outside: fuzz, random kills, hostile clients; each of them is seeded.
+"""Robustness tests of a broker from outside: fuzz, random kills, hostile clients; each with a seed.
 
-`process.py` runs a broker as a process and talks to it with hand-made bytes.
+`process.py` runs a broker as a process and sends hand-made bytes to it.
 """

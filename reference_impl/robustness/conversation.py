@@ -1,6 +1,6 @@
-"""Requests that tests send to a broker all the time, independent of their transport.
+"""Common requests of tests, independent of the transport to the broker.
 
-`World` hands them to a node in the same process; the tests with kills send them over TCP.
+`World` passes them to a node in the same process; the tests with kills send them over TCP.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, request_def
 
 
 class Conversation:
-    """A broker that can be asked."""
+    """A broker that answers requests."""
 
     now_ms: int
     """What the client's clock says."""
 
     def ask(self, api: ApiKey, version: int, body: Struct) -> Struct:
-        """Send one request and return its answer."""
+        """Send one request and return its response."""
         raise NotImplementedError
 
     def call(self, api: ApiKey, version: int, **fields: Any) -> Struct:
-        """Build a request from its fields, `ask` it, and return the answer."""
+        """Build a request from its fields, send it, and return its response."""
         return self.ask(api, version, request_definition(api).new(**fields))
 
     def create_topic(self, name: str, partitions: int = 1, /, **configs: str) -> Any:
-        """Create a topic and return its id. Configs have `_` for `.`."""
+        """Create a topic and return its id. In configs, write `_` instead of `.`."""
         of = request_definition(ApiKey.CREATE_TOPICS)
         rows = [
             of.struct("CreatableTopicConfig", name=key.replace("_", "."), value=value)
@@ -53,7 +53,7 @@ class Conversation:
         transactional_id: str | None = None,
         **batch: Any,
     ) -> Struct:
-        """Append one batch and return the partition's row of the answer."""
+        """Append one batch and return the partition's row of the response."""
         records = raw if raw is not None else self.batch(*values, **batch)
         body = self.produce_body(topic, records, partition, acks, transactional_id)
         answer = self.ask(ApiKey.PRODUCE, version, body)
@@ -79,7 +79,7 @@ class Conversation:
         )
 
     def batch(self, *values: str, **fields: Any) -> bytes:
-        """Encode a batch of values, stamped with the current time."""
+        """Encode a batch of values with the current time."""
         fields.setdefault("base_timestamp", self.now_ms)
         return RecordBatch([Record(value.encode()) for value in values], **fields).encode()
 

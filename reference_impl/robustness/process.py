@@ -1,4 +1,4 @@
-"""A broker in a process of its own, as a user starts it, and a raw client."""
+"""Run a broker in its own process, as a user starts it, and talk to it with a raw client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Address(Protocol):
 
 
 class BrokerProcess:
-    """`python -m reference_impl.host`, waited for until it is ready (unless told not to)."""
+    """A process `python -m reference_impl.host`; creating it waits until it is ready, unless told
+    not to."""
 
     def __init__(self, data: Path, *options: str, port: int = 0, wait: bool = True) -> None:
         command = [sys.executable, "-m", "reference_impl.host", "--port", str(port)]
@@ -46,7 +47,7 @@ class BrokerProcess:
             self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        """Return once it serves; AssertionError if it does not in a generous time."""
+        """Wait until the broker serves. Raise AssertionError if that takes far too long."""
         assert self.process.stdout is not None
         readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
         line = self.process.stdout.readline() if readable else ""
@@ -83,7 +84,7 @@ class BrokerProcess:
 
 
 class RawClient:
-    """One connection, and requests field by field."""
+    """One connection, on which each request is given field by field."""
 
     def __init__(self, broker: Address) -> None:
         self.socket = socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S)
@@ -99,7 +100,7 @@ class RawClient:
         self.socket.sendall(encode_request(api, version, correlation_id, "raw", body))
 
     def receive(self) -> bytes | None:
-        """Return one frame, or None once the broker has closed."""
+        """Return one frame, or None if the broker has closed the connection."""
         size = self._exactly(4)
         return None if size is None else self._exactly(struct.unpack(">i", size)[0])
 

@@ -1,4 +1,4 @@
-"""A transactional producer whose requests are written by hand, over any `Conversation`."""
+"""A transactional producer with hand-made requests, over any `Conversation`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PER_TRANSACTION = {"produce": 12, "end": 5, "offsets": 5}
 
 
 class TransactionalClient:
-    """One producer with a transactional id, wherever its broker is."""
+    """One producer with a transactional id."""
 
     def __init__(
         self, world: Conversation, name: str = "tx", versions: dict[str, int] = CLASSIC
@@ -34,7 +34,7 @@ class TransactionalClient:
         self._sequences: dict[tuple[str, int], int] = {}
 
     def init(self, timeout_ms: int = 60_000, version: int = 5, **fields: Any) -> Struct:
-        """Send InitProducerId, and take the id and epoch in the answer."""
+        """Send InitProducerId, and adopt the id and epoch of the response."""
         answer = self.world.call(
             ApiKey.INIT_PRODUCER_ID,
             version,
@@ -52,7 +52,7 @@ class TransactionalClient:
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 
     def add(self, topic: str = "t", *indexes: int, version: int = 3) -> int:
-        """Send AddPartitionsToTxn as a client; return the code of the first partition."""
+        """Send AddPartitionsToTxn; return the error code of the first partition."""
         of = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN)
         answer = self.world.call(
             ApiKey.ADD_PARTITIONS_TO_TXN,
@@ -70,7 +70,7 @@ class TransactionalClient:
         return code
 
     def send(self, *values: str, topic: str = "t", partition: int = 0, **batch: Any) -> Struct:
-        """Produce inside the transaction. Return the partition's row of the answer."""
+        """Produce inside the transaction. Return the partition's row of the response."""
         key = (topic, partition)
         sequence = self._sequences.get(key, 0)
         fields = {
@@ -93,7 +93,7 @@ class TransactionalClient:
         return row
 
     def end(self, *, commit: bool, version: int | None = None, **fields: Any) -> Struct:
-        """Send EndTxn, and take the epoch in the answer (v5)."""
+        """Send EndTxn, and adopt the epoch of the response (v5)."""
         version = self.versions["end"] if version is None else version
         fields = {"producer_id": self.producer_id, "producer_epoch": self.epoch, **fields}
         answer = self.world.call(
@@ -104,7 +104,8 @@ class TransactionalClient:
         return answer
 
     def transaction(self, *values: str, commit: bool = True, partitions: int = 1) -> None:
-        """Do a whole transaction: write the values to each of the first partitions."""
+        """Run a whole transaction that writes the values to each of the first `partitions`
+        partitions."""
         if self.versions is CLASSIC:
             assert self.add("t", *range(partitions)) == ErrorCode.NONE
         for index in range(partitions):
@@ -112,7 +113,7 @@ class TransactionalClient:
         assert self.end(commit=commit).error_code == ErrorCode.NONE
 
     def add_offsets(self, group: str = "g", version: int = 3) -> int:
-        """Send AddOffsetsToTxn."""
+        """Send AddOffsetsToTxn; return the error code."""
         answer = self.world.call(
             ApiKey.ADD_OFFSETS_TO_TXN,
             version,
@@ -127,7 +128,7 @@ class TransactionalClient:
     def commit_offset(
         self, offset: int, group: str = "g", version: int | None = None, **fields: Any
     ) -> int:
-        """Send TxnOffsetCommit for t-0; return the code of the partition."""
+        """Send TxnOffsetCommit for t-0; return the partition's error code."""
         of = request_definition(ApiKey.TXN_OFFSET_COMMIT)
         row = of.struct(
             "TxnOffsetCommitRequestPartition",
@@ -150,7 +151,7 @@ class TransactionalClient:
 def committed_offset(
     world: Conversation, group: str = "g", *, stable: bool = False
 ) -> tuple[int, int]:
-    """Return (offset, error code) that OffsetFetch answers for t-0."""
+    """Return (offset, error code) of an OffsetFetch for t-0."""
     of = request_definition(ApiKey.OFFSET_FETCH)
     answer = world.call(
         ApiKey.OFFSET_FETCH,
@@ -164,7 +165,7 @@ def committed_offset(
 
 
 def read_committed(world: Conversation, topic: str = "t", partition: int = 0) -> list[str]:
-    """Return what a consumer with isolation.level=read_committed delivers (KIP-98,
+    """Return the values that a consumer with isolation.level=read_committed would deliver (KIP-98,
     Fetcher.java)."""
     found: list[str] = []
     offset = 0

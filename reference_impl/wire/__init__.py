@@ -1,7 +1,9 @@
-"""Bytes <-> messages of the Kafka protocol, every version. A leaf: imports nothing of the project.
+"""Encode and decode the messages of the Kafka protocol in every version. This package imports
+nothing else of the project.
 
-Read README.md for a tour. `definition("ProduceRequest")` is a message; `encode_request` and
-`decode_response` put it on a connection; `RecordBatch` is what Produce and Fetch carry.
+README.md gives a tour. `definition("ProduceRequest")` is a message; `encode_request` and
+`decode_response` convert it to and from bytes on a connection; `RecordBatch` is what Produce and
+Fetch carry.
 """
 
 from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, valid_versions

@@ -1,4 +1,4 @@
-"""The codes in which ACLs are written: on the wire and in AccessControlEntryRecord.
+"""The numeric codes of ACLs, on the wire and in AccessControlEntryRecord.
 
 Source: Java enums ResourceType, PatternType, AclOperation, AclPermissionType; KIP-140, KIP-290
 (PREFIXED, MATCH), KIP-373 (USER), KIP-939 (TWO_PHASE_COMMIT).
@@ -16,7 +16,7 @@ WILDCARD_PRINCIPAL = "User:*"
 
 
 class ResourceType(IntEnum):
-    """The type of a resource; ANY only in filters."""
+    """The type of a resource; ANY occurs only in filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -29,8 +29,8 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a name is compared. ANY and MATCH occur only in filters: MATCH finds every pattern, of
-    either type, that covers the name given."""
+    """How a resource name is compared. ANY and MATCH occur only in filters: MATCH finds every
+    pattern, of either type, that covers the given name."""
 
     UNKNOWN = 0
     ANY = 1
@@ -40,7 +40,7 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """An operation on a resource; ANY only in filters."""
+    """An operation on a resource; ANY occurs only in filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -61,7 +61,7 @@ class AclOperation(IntEnum):
 
 
 class AclPermissionType(IntEnum):
-    """Whether an ACL allows or denies; ANY only in filters."""
+    """Whether an ACL allows or denies; ANY occurs only in filters."""
 
     UNKNOWN = 0
     ANY = 1

@@ -1,7 +1,7 @@
-"""APIs: key <-> name, and the versions in which they exist.
+"""Kafka's API keys, their names, and the versions in which they exist.
 
 Source: Java class org.apache.kafka.common.protocol.ApiKeys; the message definitions (`apiKey`,
-`validVersions`). The reference broker's own handler table says which of them it serves.
+`validVersions`). Which of them the reference broker serves is up to its own handler table.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from reference_impl.wire.messages import LATEST, api_keys, request_definition
 
 
 class ApiKey(IntEnum):
-    """Kafka's API keys; 4 to 7 were ZooKeeper's, and exist up to 3.9 only."""
+    """Kafka's API keys; 4 to 7 belonged to ZooKeeper clusters, and exist up to 3.9 only."""
 
     PRODUCE = 0
     FETCH = 1
@@ -216,8 +216,8 @@ def api_key(name: str) -> ApiKey:
 
 
 def valid_versions(key: int, kafka_version: str = LATEST, *, stable: bool = False) -> range:
-    """Return the versions of an API in one Kafka; `stable` leaves out a last one still called
-    unstable."""
+    """Return the versions of an API in one Kafka version; with `stable`, without a last one that is
+    still marked unstable."""
     if key not in api_keys(kafka_version):
         return range(0)
     definition = request_definition(key, kafka_version)

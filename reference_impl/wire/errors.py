@@ -167,7 +167,7 @@ class ErrorCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorInfo:
-    """The facts about one error code."""
+    """The properties of one error code."""
 
     code: ErrorCode
     retriable: bool

@@ -1,8 +1,8 @@
-"""Frames and headers: what stands around a message on a connection.
+"""Encode and decode the frame around a message on a connection: its size and its header.
 
 Source: Kafka protocol guide, Protocol Common Structure (size, then header, then body);
-RequestHeader.json, ResponseHeader.json; KIP-482 (flexible headers); KIP-511 (the response header
-of ApiVersions stays at version 0, since a client may not know the broker's versions yet).
+RequestHeader.json, ResponseHeader.json; KIP-482 (flexible headers); KIP-511 (the response header of
+ApiVersions stays at version 0, since a client may not know the broker's versions yet).
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ _CORRELATION_ID = struct.Struct(">i")
 
 
 class FrameReader:
-    """A cutter of a connection's bytes into frames; each frame owns its bytes, so it may be
-    patched.
+    """Cut the bytes of a connection into frames; each frame owns its bytes, so it may be patched.
 
-    A frame grows with the bytes that arrive: a size which is only claimed allocates nothing.
+    The buffer grows only with bytes that arrive: a claimed size allocates nothing.
     """
 
     def __init__(self, max_size: int = FRAME_BYTES_MAX) -> None:
@@ -45,18 +44,17 @@ class FrameReader:
 
     @property
     def has_more(self) -> bool:
-        """Whether bytes of an incomplete frame are kept."""
+        """Whether the reader holds bytes of an incomplete frame."""
         return bool(self._partial)
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of an incomplete frame are kept."""
+        """How many bytes of an incomplete frame the reader holds."""
         return len(self._partial)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:
-        """Return the frames that these bytes complete. Raise for an impossible size, but only after
-        every frame before it was returned: the frames in front of it are returned, and the next
-        call raises, be it with no bytes at all."""
+        """Return the frames that these bytes complete. If an impossible size follows them, the
+        frames before it are returned first, and the next call raises, even one with no bytes."""
         if not self._partial and len(data) >= 4 and self._size_at(data) == len(data) - 4:
             frame = bytearray(data)
             del frame[:4]  # bytearray drops from the front without copying
@@ -80,7 +78,8 @@ class FrameReader:
         return frames
 
     def _finish_partial(self, view: memoryview, frames: list[bytearray]) -> int:
-        """Complete the partial frame if these bytes do; return how many of them it took."""
+        """Append bytes to the incomplete frame; add it to `frames` if it is complete. Return how
+        many bytes were used."""
         taken = 0
         if len(self._partial) < 4:
             taken = min(4 - len(self._partial), len(view))
@@ -118,8 +117,8 @@ class RequestHeader(NamedTuple):
 
 @lru_cache(None)
 def _flexible_versions(kind: str, api_key: int) -> range:
-    """Return the flexible versions from the newest table that knows the API: they never change, but
-    APIs are removed."""
+    """Return the flexible versions of an API, from the newest table that knows the API: they never
+    change, but APIs are removed."""
     for kafka_version in KAFKA_VERSIONS:
         for row in table(kafka_version).values():
             if row.get("api_key") == api_key and row["type"] == kind:
@@ -147,9 +146,9 @@ def response_header_version(api_key: int, version: int) -> int:
 def decode_request_header(
     frame: bytes | bytearray | memoryview, tags_max: int | None = None
 ) -> tuple[RequestHeader, int]:
-    """Return the header of a request and where its body starts. The version need not be one which
-    is served: a broker answers ApiVersions even then (KIP-511). Raise TooManyElements if there are
-    more tagged fields than this."""
+    """Return the header of a request and the position of its body. The API version may be
+    unsupported: a broker answers ApiVersions even then (KIP-511). Raise TooManyElements if there
+    are more than tags_max tagged fields."""
     try:
         return _decode_request_header(memoryview(frame), tags_max)
     except (struct.error, IndexError):
@@ -182,7 +181,7 @@ def _decode_request_header(view: memoryview, tags_max: int | None) -> tuple[Requ
 
 
 def _skip_tags(view: memoryview, position: int, tags_max: int | None = None) -> int:
-    """Step over the tagged fields of a header (KIP-482), which must ascend."""
+    """Return the position after the tagged fields of a header (KIP-482), whose tags must ascend."""
     if view[position] == 0:
         return position + 1
     count, position = read_uvarint(view, position)
@@ -220,7 +219,8 @@ def encode_request(
 def encode_request_header(
     api_key: int, api_version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """Return the header of a request, in the version which belongs to the request."""
+    """Return the header of a request, in the header version that belongs to the request's
+    version."""
     header_version = request_header_version(api_key, api_version)
     if header_version == 0:
         return struct.pack(">hhi", api_key, api_version, correlation_id)
@@ -233,8 +233,8 @@ def encode_request_header(
 def decode_request(
     frame: bytes | bytearray | memoryview, kafka_version: str | None = None
 ) -> tuple[RequestHeader, Struct]:
-    """Return a request without its size; bytes after the body are tolerated, as brokers do
-    (WIRE-21)."""
+    """Return (header, body) of a request without its size; bytes after the body are ignored, as
+    brokers do (WIRE-21)."""
     view = memoryview(frame)
     header, start = decode_request_header(view)
     definition = _of_api("request", header.api_key, header.api_version, kafka_version)
@@ -263,10 +263,10 @@ def encode_response_parts(
     kafka_version: str | None = None,
     elements_max: int | None = None,
 ) -> list[Any]:
-    """Return a response in parts, for a sender that has `records` elsewhere. A field of type
-    records may then hold any object with a length, which comes out as the part that it is: how many
-    bytes the sender will put there (a slice of a file). Raise TooManyElements if the arrays of the
-    body have more elements than this."""
+    """Return a response as parts, for a sender whose `records` are elsewhere. A field of type
+    records may then hold any object that has a length (such as a slice of a file). This object
+    becomes a part of its own, and the sender must write that many bytes in its place. Raise
+    TooManyElements if the arrays of the body have more than elements_max elements."""
     of = _of_api("response", api_key, api_version, kafka_version)
     parts = of.encode_parts(body, api_version, elements_max)
     tags = b"\0" if response_header_version(api_key, api_version) else b""
@@ -294,8 +294,8 @@ def decode_response(
     api_version: int,
     kafka_version: str | None = None,
 ) -> tuple[int, Struct]:
-    """Return (correlation id, body) of a response without its size. Raise if bytes are left
-    over."""
+    """Return (correlation id, body) of a response without its size. Raise if there are bytes after
+    the body."""
     view = memoryview(frame)
     correlation_id, start = decode_response_header(view, api_key, api_version)
     definition = _of_api("response", api_key, api_version, kafka_version)
@@ -304,7 +304,8 @@ def decode_response(
 
 @lru_cache(4096)
 def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
-    """Return the newest definition that has this version."""
+    """Return the message definition of this API from the newest Kafka version that has this API
+    version."""
     find = request_definition if kind == "request" else response_definition
     if kafka_version is not None:
         return find(api_key, kafka_version)
@@ -322,5 +323,5 @@ def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None
 
 
 def _with_size(header: bytes, parts: list[Any]) -> list[Any]:
-    """Return the parts of a whole frame: the size and the header come first."""
+    """Return the parts of a whole frame: size and header first."""
     return [_SIZE.pack(len(header) + sum(map(len, parts))) + header, *parts]

@@ -1,4 +1,4 @@
-"""Frame messages that are records of a log: coordinator records, metadata records.
+"""Encode and decode messages that are records of a log: coordinator records and metadata records.
 
 Source: Java classes MessageUtil (toVersionPrefixedBytes), CoordinatorRecordSerde (the key starts
 with its record type, the value with its version) and AbstractApiMessageSerde (metadata records:
@@ -25,20 +25,20 @@ _INT16 = struct.Struct(">h")
 
 
 def encode_versioned(of: Definition, message: Struct, version: int) -> bytes:
-    """Encode an int16 version, then the message: coordinator values, ConsumerProtocolSubscription,
-    ..."""
+    """Return an int16 version followed by the message, as in coordinator values and in
+    ConsumerProtocolSubscription."""
     return _INT16.pack(version) + of.encode(message, version)
 
 
 def decode_versioned(of: Definition, data: Bytes) -> tuple[int, Struct]:
-    """Return (version, message) of what `encode_versioned` writes."""
+    """Return (version, message) of bytes in the form that `encode_versioned` writes."""
     version = _int16(data, of.name)
     return version, of.decode(memoryview(data)[2:], version)
 
 
 def encode_key(of: Definition, key: Struct, version: int = 0) -> bytes:
-    """Encode an int16 record type, then the key. Up to 3.9 the definitions have no api key, and the
-    version is what says the type."""
+    """Return an int16 record type followed by the key. In the definitions up to 3.9 the keys have
+    no api key; there, `version` is the record type."""
     record_type = version if of.api_key is None else of.api_key
     return _INT16.pack(record_type) + of.encode(key, version)
 
@@ -46,7 +46,7 @@ def encode_key(of: Definition, key: Struct, version: int = 0) -> bytes:
 def decode_record(
     key: Bytes, value: Bytes | None, module: str = GROUP
 ) -> tuple[Struct, Struct | None]:
-    """Return (key, value) of one coordinator record; a null value is a tombstone."""
+    """Return (key, value) of one coordinator record; the value is None for a tombstone."""
     record_type = _int16(key, f"{module} record key")
     names = coordinator_types(module).get(record_type)
     if names is None:
@@ -79,7 +79,7 @@ def coordinator_types(module: str, kafka_version: str = LATEST) -> dict[int, tup
 
 
 def encode_metadata_record(record: Struct, version: int | None = None) -> bytes:
-    """Return one record of the metadata log; by default in its newest version."""
+    """Encode one record of the metadata log; by default in its newest version."""
     of = definition(type(record).__name__)
     if of.api_key is None or of.type != "metadata":
         raise Malformed(f"{of.name} is not a metadata record")
@@ -89,7 +89,7 @@ def encode_metadata_record(record: Struct, version: int | None = None) -> bytes:
 
 
 def decode_metadata_record(data: Bytes) -> tuple[int, Struct]:
-    """Return (version, record) of one record of the metadata log."""
+    """Decode one record of the metadata log; return (version, record)."""
     view = memoryview(data)
     try:
         frame, position = read_uvarint(view, 0)

@@ -1,4 +1,4 @@
-"""The one error of this package: bytes which are not the message that they claim to be."""
+"""The error types of this package, for bytes that are not the message that they claim to be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRITE_ERRORS = (struct.error, TypeError, AttributeError, ValueError)
 
 
 class Malformed(ValueError):
-    """Bytes which are not a message of this schema and version, or a value it cannot hold.
+    """The bytes are not a message of this schema and version, or a value does not fit into it.
 
     `message` says which message and version, `path` which field of it, `problem` what is wrong.
     """
@@ -26,25 +26,24 @@ class Malformed(ValueError):
         return f"{where}: {self.problem}" if where else self.problem
 
     def inside(self, step: str) -> Self:
-        """Return the error as seen from one level further out: `step` is a field name or
-        `[index]`."""
+        """Return the same error with `step`, a field name or `[index]`, in front of its path."""
         joint = "." if self.path and not self.path.startswith("[") else ""
         self.path = f"{step}{joint}{self.path}"
         return self
 
     def of(self, message: str) -> Self:
-        """Return the error with the message and version in which it was found."""
+        """Return the same error with the name of the message and version in which it occurred."""
         self.message = message
         return self
 
 
 class CorruptRecord(Malformed):
-    """A record batch whose bytes contradict themselves (CORRUPT_MESSAGE or INVALID_RECORD)."""
+    """A record batch contradicts itself (CORRUPT_MESSAGE or INVALID_RECORD)."""
 
 
 class TooManyElements(Exception):
-    """A message has more elements than may be read or written in one go. It is not malformed, so
-    no reader or writer translates this."""
+    """A message has more array elements than may be read or written in one go. It is not malformed,
+    so no reader or writer converts this error to Malformed."""
 
 
 class Budget:
@@ -56,14 +55,14 @@ class Budget:
         self.left = 0
 
     def spend(self, count: int) -> None:
-        """Count the elements of one array before they are touched."""
+        """Deduct the number of elements of an array, before any of them is read or written."""
         self.left -= count
         if self.left < 0:
             raise TooManyElements
 
 
 def unreadable(error: Exception, step: str) -> Malformed:
-    """Return the error of reading `step` as the one error type."""
+    """Return the error that occurred while reading `step` as a Malformed."""
     if isinstance(error, Malformed):
         return error.inside(step)
     if isinstance(error, UnicodeDecodeError):
@@ -74,7 +73,7 @@ def unreadable(error: Exception, step: str) -> Malformed:
 
 
 def unwritable(error: Exception, step: str, value: object) -> Malformed:
-    """Return the error of writing `step` as the one error type."""
+    """Return the error that occurred while writing `step` as a Malformed."""
     if isinstance(error, Malformed):
         return error.inside(step)
     shown = repr(value)

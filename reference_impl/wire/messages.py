@@ -37,7 +37,7 @@ def _table(kafka_version: str) -> dict[str, dict[str, Any]]:
 
 
 def names(kafka_version: str = LATEST) -> tuple[str, ...]:
-    """Return every message of this Kafka version."""
+    """Return the names of all messages of this Kafka version."""
     return tuple(table(kafka_version))
 
 
@@ -83,6 +83,6 @@ def response_definition(api_key: int, kafka_version: str = LATEST) -> Definition
 
 
 def api_keys(kafka_version: str = LATEST) -> tuple[int, ...]:
-    """Return the APIs of this Kafka version."""
+    """Return the API keys of this Kafka version."""
     kinds = _by_api_key(kafka_version)
     return tuple(sorted(key for kind, key in kinds if kind == "request"))

@@ -1,4 +1,4 @@
-"""One client's connection: bytes in, one request at a time to the node, its answers out in order.
+"""One client's connection: pass one request at a time to the node, and send the responses in order.
 
 Source: SocketServer.java (a channel is muted while a request of it is processed), NetworkReceive
 (size limits). A frame that cannot be read closes its own connection and no other.
@@ -45,7 +45,7 @@ GATHERED_BYTES_MAX = 64 * 1024
 
 
 class Shared(Protocol):
-    """The things that all connections of a node share; the server (`server.py`) has them."""
+    """The state that all connections of a node share; the server (`server.py`) holds it."""
 
     host: NodeHost
     max_frame_bytes: int
@@ -61,7 +61,7 @@ class Shared(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """One client. At most one of its requests is with the node at any time."""
+    """One client's connection. At most one of its requests is in progress at the node."""
 
     def __init__(self, server: Shared, connection_id: int, listener: Listener) -> None:
         self.id = connection_id
@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_at_long_work(self) -> bool:
-        """Whether a request or an answer of this client takes long."""
+        """Whether another thread works on a request or response of this client."""
         return self._gave_way or self._is_aside
 
     # --- asyncio.Protocol ---------------------------------------------------------------------
@@ -171,8 +171,8 @@ class Connection(asyncio.Protocol):
             self._pump()
 
     def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
-        """Send an answer whose parts lie in files. The request stays in flight until the last part
-        is sent, so that nothing comes between."""
+        """Send a response parts of which lie in files. The request stays in progress until the last
+        part is sent, so that no other response comes between."""
         if self._transport is None or self._transport.is_closing():
             return
         parts = [*self._answers, *parts]
@@ -204,7 +204,8 @@ class Connection(asyncio.Protocol):
             self.answer(b"".join(cast(Sequence[bytes], parts)))
 
     def _aside(self, work: Callable[[], Done], then: Callable[[Done], None]) -> None:
-        """Work in another thread, then go on here if the client is still there."""
+        """Run `work` in another thread, then `then` in this one if the client is still
+        connected."""
         self._is_aside = True
         future = self._loop.run_in_executor(self._server.aside, work)
 
@@ -250,12 +251,12 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abandon(self) -> None:
-        """Close at once and drop whatever was not sent."""
+        """Close at once and discard what was not sent."""
         if self._transport is not None:
             self._transport.abort()
 
     def end(self, reason: str) -> None:
-        """Close at once, and say why in the log."""
+        """Close at once, and log the reason."""
         log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
         self.abandon()
 
@@ -268,7 +269,7 @@ class Connection(asyncio.Protocol):
         return -1 if socket is None else cast(int, socket.fileno())
 
     def note_progress(self) -> None:
-        """Count a client that slowly takes a long answer as active (Selector.java: writes
+        """Count a client that slowly receives a long response as active (Selector.java: writes
         count)."""
         unsent = 0 if self._transport is None else self._transport.get_write_buffer_size()
         if unsent < self._unsent_bytes:
@@ -279,7 +280,7 @@ class Connection(asyncio.Protocol):
         self.last_used_s = self._loop.time()
 
     def departed(self, how: Departure) -> None:
-        """Close if the client has gone, or if nothing is sent that would show whether it has."""
+        """Close if the client is gone, or if it has half-closed and no response is due."""
         is_parked = self._in_flight and self._sending is None and not self.is_at_long_work
         if how is Departure.GONE or is_parked or self._muted is not None:
             self.abandon()
@@ -304,7 +305,8 @@ class Connection(asyncio.Protocol):
             self._pump()
 
     def _pump(self) -> None:
-        """Hand over what has come until the turn ends, one is in flight, or nobody reads."""
+        """Pass received requests to the node until the turn ends, one is in progress, or reading is
+        paused."""
         self._is_pumping = True
         try:
             while self._frames and not (
@@ -324,8 +326,8 @@ class Connection(asyncio.Protocol):
         self._pause_or_resume()
 
     def _send_answers(self) -> None:
-        """Send the answers of requests that came together in one write, which costs as much as an
-        append."""
+        """Send the responses of requests that arrived together in one write, since a write costs as
+        much as an append."""
         if self._answers and self._transport is not None:
             self._transport.write(b"".join(self._answers))
         self._forget_answers()
@@ -335,14 +337,15 @@ class Connection(asyncio.Protocol):
         self._gathered_bytes = 0
 
     def _look_for_bad_size(self) -> None:
-        """Find an impossible frame size that lies behind the frames just answered."""
+        """Find an impossible frame size behind the frames that were just answered."""
         try:
             self._reader.feed(b"")
         except Malformed as error:
             self._broken = str(error)
 
     def _pause_or_resume(self) -> None:
-        """Read no further while requests wait here: that is what holds a pipelining client."""
+        """Stop reading while requests wait here, which limits a client that pipelines; else
+        resume."""
         is_full = bool(self._frames) or self._muted is not None or self._must_wait
         if is_full == self.is_paused or self._transport is None or self._transport.is_closing():
             return
@@ -389,7 +392,7 @@ class Connection(asyncio.Protocol):
         )
 
     def _decode(self, frame: bytearray, elements_max: int | None = None) -> Decoded:
-        """Return the header and the body, which is None if this API or version is not served."""
+        """Return (header, body); the body is None if this API or version is not supported."""
         header, start = decode_request_header(frame, elements_max)
         view = memoryview(frame)[start:]
         api = self._server.host.node.apis.broker.get(header.api_key)

@@ -1,7 +1,7 @@
-"""Notice clients that leave while nothing is read of them.
+"""Notice clients that disconnect while the broker does not read from them.
 
-A connection with requests waiting is not read, so the event loop does not see its end. poll(2)
-tells of it all the same.
+The broker does not read from a connection whose requests are waiting, so the event loop does not
+see the end of its stream. poll(2) reports it nevertheless.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _WHOLE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
 class Departure(Enum):
-    """How a client has left: half closed, or gone."""
+    """How a client has disconnected: it closed its sending side only, or it is gone."""
 
     SENDS_NO_MORE = auto()
     GONE = auto()
@@ -23,7 +23,7 @@ class Departure(Enum):
 
 
 def departures(descriptors: Iterable[int]) -> dict[int, Departure]:
-    """Return the sockets of these whose other side has closed, without waiting."""
+    """Return, without waiting, those sockets whose other side has disconnected, and how."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, _HALF)

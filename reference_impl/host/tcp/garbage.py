@@ -1,8 +1,8 @@
-"""Look for cycles of garbage between requests, not in the middle of one that names very much.
+"""Run Python's cyclic garbage collection between requests, not in the middle of a large one.
 
-Python's collector looks through all objects whenever many have survived: for a request of a
-hundred thousand elements 0.1 s or more in which nobody is answered, several times over. What a
-request leaves behind is freed without it; only what refers to itself waits for the collector.
+Python's collector scans all objects whenever many have survived. During a request of a hundred
+thousand elements it would block all clients for 0.1 s or more, several times. Most objects of a
+request are freed by reference counting; only cycles wait for the collector.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LATEST_S = 60.0
 
 
 class GarbageCollection:
-    """Takes the collection of the oldest objects out of Python's hands."""
+    """Decides when Python collects the oldest generation of objects."""
 
     def __init__(self, now_s: float) -> None:
         self._thresholds = gc.get_threshold()
@@ -27,13 +27,14 @@ class GarbageCollection:
         gc.set_threshold(*self._thresholds[:2], NEVER)
 
     def look(self, now_s: float, *, is_busy: bool) -> None:
-        """Collect if it is due and nobody is busy, or has been busy for too long."""
+        """Run a collection if one is due and either no request is in progress, or one has been for
+        too long."""
         overdue = now_s - self._last_s > LATEST_S
         if gc.get_count()[2] >= DUE and (overdue or not is_busy):
             self._last_s = now_s
             gc.collect()
 
     def close(self) -> None:
-        """Leave it to Python again."""
+        """Give the decision back to Python."""
         gc.set_threshold(*self._thresholds)
         gc.unfreeze()

@@ -1,10 +1,10 @@
-"""Bound the memory of all requests that have not arrived completely.
+"""Limit the memory of all requests that have not arrived completely.
 
-Source: SocketServer.java and SimpleMemoryPool.java (`queued.max.request.bytes`): beyond the bound
-no more is read. Kafka's default is no bound but its heap; here `DEFAULT_BYTES` stands for it. Kafka
-takes the size that a client claims, this broker the bytes that have come. Two things keep the bound
-from stopping every client: small requests are always read, and the oldest one in progress is read
-on, unless it makes no progress, which ends its connection as soon as others wait for it.
+Source: SocketServer.java and SimpleMemoryPool.java (`queued.max.request.bytes`): beyond the limit
+the broker reads no more. Kafka's default is no limit but its heap; here it is `DEFAULT_BYTES`.
+Kafka counts the size that a client claims, this broker the bytes that have arrived. Two rules keep
+the limit from blocking every client: small requests are always read, and so is the oldest
+incomplete one. If that makes no progress while others wait, its connection is closed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STANDSTILL_S = 2.0
 
 
 class Sender(Protocol):
-    """A connection with a request under way."""
+    """A connection with an incomplete request."""
 
     last_used_s: float
 
@@ -29,7 +29,7 @@ class Sender(Protocol):
 
 
 class Intake:
-    """How many bytes each sender holds, in the order in which they began."""
+    """The number of bytes that each sender holds, in the order in which their requests began."""
 
     def __init__(self, configured_bytes: int, request_bytes_max: int) -> None:
         self.bytes_max = configured_bytes
@@ -40,7 +40,8 @@ class Intake:
         self._waiting: dict[Sender, None] = {}
 
     def note(self, sender: Sender, pending_bytes: int) -> bool:
-        """Note how much of a request has come. Return False if no more may be read for now."""
+        """Record how many bytes of a request have arrived. Return False if no more may be read for
+        now."""
         was = self._held.get(sender, 0)
         if pending_bytes <= SMALL_BYTES:
             if was:
@@ -54,7 +55,8 @@ class Intake:
         return False
 
     def forget(self, sender: Sender) -> None:
-        """Free the memory of a request that is complete or gone, so that others may go on."""
+        """Release the memory of a request that is complete or abandoned, so that others may go
+        on."""
         self.held_bytes -= self._held.pop(sender, 0)
         self._waiting.pop(sender, None)
         oldest = next(iter(self._held), None)
@@ -64,7 +66,7 @@ class Intake:
                 waiting.read_on()
 
     def end_standstills(self, now_s: float) -> None:
-        """Drop those who send nothing while others wait for what they hold."""
+        """Close connections that send nothing while others wait for their memory."""
         if not self._waiting:
             return
         for sender in list(self._held):

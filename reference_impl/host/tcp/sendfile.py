@@ -1,8 +1,8 @@
-"""Answers whose records go from the file to the socket without passing through this process.
+"""Send responses whose records go from file to socket without passing through this process.
 
-Source: sendfile(2); FileRecords.java, writeTo. On a TLS connection the bytes must be encrypted
-here, so they are read in pieces instead. An answer that the socket takes at once is sent at once,
-without a task; else the event loop calls `go_on` again.
+Source: sendfile(2); FileRecords.java, writeTo. On a TLS connection the process must encrypt the
+bytes, so it reads them in pieces. A response that the socket accepts at once is sent without a
+task; otherwise the event loop calls `go_on` repeatedly.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ended = Callable[[Exception | None], None]
 
 
 class FileAnswer(ABC):
-    """One answer on its way to the client: bytes, and slices of files, in their order."""
+    """One response in the process of being sent: bytes and slices of files, in order."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class FileAnswer(ABC):
         self._ended = ended
 
     def go_on(self) -> None:
-        """Send what is taken now, a piece at most."""
+        """Send as much as the socket accepts now, at most one piece."""
         if self._transport.is_closing():
             return
         try:
@@ -64,10 +64,10 @@ class FileAnswer(ABC):
 
     @abstractmethod
     def _send(self) -> None:
-        """Send a piece at most, and see to it that `go_on` is called if something is left."""
+        """Send at most one piece, and arrange a further call of `go_on` if something is left."""
 
     def close(self) -> None:
-        """Send no more, and give the descriptors back."""
+        """Stop sending, and close the descriptors."""
         self._parts.clear()
         self._close_file()
 
@@ -98,8 +98,8 @@ class FileAnswer(ABC):
 
 
 class Direct(FileAnswer):
-    """An answer sent by sendfile, past the transport. The transport keeps the socket's descriptor
-    to itself, so a copy of it is written to."""
+    """A response sent by sendfile, bypassing the transport. It writes to a duplicate of the
+    socket's descriptor, since the transport does not share its own."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class Direct(FileAnswer):
 
 
 class Encrypted(FileAnswer):
-    """An answer written to the transport, which encrypts it."""
+    """A response written to the transport, which encrypts it."""
 
     def __init__(
         self,
@@ -164,8 +164,8 @@ class Encrypted(FileAnswer):
         ended: Ended,
         takes_more: Callable[[], bool],
     ) -> None:
-        """takes_more: whether the transport has sent what it was given before; it calls
-        resume_writing once it has."""
+        """Start sending. takes_more: whether the transport's buffer has room; if not, the transport
+        calls resume_writing later."""
         super().__init__(transport, parts, progressed, ended)
         self._takes_more = takes_more
 
@@ -187,7 +187,7 @@ class Encrypted(FileAnswer):
 
 
 def joined(parts: Sequence[bytes | Slice]) -> deque[bytes | Slice]:
-    """Return the parts with neighbouring bytes made one, since each part costs a system call."""
+    """Return the parts with adjacent bytes joined, since each part costs a system call."""
     found: deque[bytes | Slice] = deque()
     for is_bytes, run in groupby(parts, lambda part: isinstance(part, bytes)):
         if is_bytes:

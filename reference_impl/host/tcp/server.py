@@ -1,4 +1,4 @@
-"""TCP: the listeners of one node, and what its connections share.
+"""The TCP listeners of one node, and the state that its connections share.
 
 Source: SocketServer.java (listeners), Selector.java (idle connections).
 """
@@ -40,7 +40,8 @@ ASIDE_S = 0.001
 
 
 def connections_max() -> float:
-    """Return how many connections leave enough of the process's descriptors for its files."""
+    """Return how many connections the process may have and still have enough descriptors for its
+    files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return math.inf
@@ -81,7 +82,8 @@ class Server:
         sys.setswitchinterval(ASIDE_S)
 
     async def listen(self, listener: Listener, tls: ssl.SSLContext | None = None) -> int:
-        """Bind, without accepting yet, and return the port. Raise OSError."""
+        """Bind the listener, without accepting connections yet, and return its port. Raise
+        OSError."""
         loop = asyncio.get_running_loop()
         bound = await loop.create_server(
             lambda: Connection(self, next(self._ids), listener),
@@ -98,7 +100,7 @@ class Server:
         return cast(int, bound.sockets[0].getsockname()[1])
 
     async def accept(self, host: NodeHost) -> None:
-        """Begin to serve this node."""
+        """Start accepting connections for this node."""
         self.host = host
         host.turn_is_over = self.turns.is_over
         for bound in self._listening:
@@ -107,7 +109,7 @@ class Server:
         self._sweep()
 
     async def close(self) -> None:
-        """Stop listening and drop every connection."""
+        """Stop listening and close every connection."""
         if self._sweeper is not None:
             self._sweeper.cancel()
         for bound in self._listening:
@@ -139,7 +141,8 @@ class Server:
         self.host.connection_closed(connection.id)
 
     def _sweep(self) -> None:
-        """Close what is idle for connections.max.idle.ms, and what has left unseen."""
+        """Close connections that were idle for connections.max.idle.ms, and those whose client is
+        gone."""
         now_s = asyncio.get_running_loop().time()
         idle_s = self._idle_ms / 1000 if self._idle_ms >= 0 else math.inf
         for connection in list(self._connections):

@@ -1,4 +1,4 @@
-"""TLS for a listener: Kafka's keys in PEM, given to Python's ssl. Source: KIP-651; SslConfigs."""
+"""Create the TLS context of a listener from Kafka's PEM settings. Source: KIP-651; SslConfigs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference_impl.core.security.listeners import Tls
 
 
 def server_context(listener: str, tls: Tls) -> ssl.SSLContext:
-    """Return what a server needs to speak TLS. Raise BadConfig with one sentence."""
+    """Return the TLS context of a listener. Raise BadConfig with one sentence."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if tls.key is not None and tls.chain is not None:
         _load_text(context, listener, tls.key, tls.chain, tls.password)
@@ -24,8 +24,8 @@ def server_context(listener: str, tls: Tls) -> ssl.SSLContext:
 def _load_text(
     context: ssl.SSLContext, listener: str, key: str, chain: str, password: str | None
 ) -> None:
-    """Load a key from text. Python reads keys only from files, so for a moment there is one that
-    only we can read."""
+    """Load a key from text. Python reads keys only from files, so for a moment the key is in a file
+    that only this user can read."""
     descriptor, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "w") as file:
@@ -56,8 +56,8 @@ def _load_file(context: ssl.SSLContext, listener: str, location: str, password: 
 
 
 def _load(context: ssl.SSLContext, location: str, password: str | None) -> None:
-    """Load a key file. Without a password openssl would ask at the terminal, so an empty one is
-    given."""
+    """Load a key file. Without a password openssl would prompt at the terminal, so an empty one is
+    passed."""
     context.load_cert_chain(location, password=password or "")
 
 

@@ -1,10 +1,10 @@
-"""Share the time of the event loop among connections, so that no client waits for another's pile.
+"""Share the event loop's time among connections, so that no client waits for another's queue of
+requests.
 
-A client may pipeline thousands of requests, and one read brings them all. They are handed over in
-turns of a few milliseconds, and between two turns the loop looks at its sockets: a request of a
-client that has none waiting is answered there, before the pile goes on. Piles take turns round
-robin. Kafka reads one request of a connection at a time instead (SocketServer.java mutes the
-channel meanwhile).
+A client may pipeline thousands of requests, and one read may return all of them. They are processed
+in turns of a few milliseconds, and between two turns the event loop polls its sockets: a request of
+a client without a queue is answered there first. Clients with queues take turns round robin. Kafka
+reads one request of a connection at a time instead (SocketServer.java mutes the channel meanwhile).
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ class Piled(Protocol):
     """A connection with requests that wait for their turn."""
 
     def take_turn(self) -> None:
-        """Hand over at least one request, and more until the turn is over."""
+        """Process at least one request, and further ones until the turn is over."""
 
 
 class Turns:
-    """Connections take turns, one at a time; `wait` is for those that did not get to the end of
-    their requests."""
+    """The queue of connections that still have requests when their turn is over."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -33,7 +32,7 @@ class Turns:
         self._ends_s: float | None = None
 
     def is_over(self) -> bool:
-        """Return whether the loop must look at its sockets now. The first call begins a turn."""
+        """Return whether the event loop must poll its sockets now. The first call begins a turn."""
         now_s = time.monotonic()  # the clock of the loop stands still within a turn
         if self._ends_s is None:
             self._ends_s = now_s + TURN_S
@@ -42,7 +41,7 @@ class Turns:
         return now_s >= self._ends_s
 
     def wait(self, connection: Piled) -> None:
-        """Queue a connection for one of the next turns, once."""
+        """Queue a connection for one of the next turns; do nothing if it is queued already."""
         if connection not in self._waiting:
             self._waiting[connection] = None
             if self._ends_s is None:
@@ -50,7 +49,7 @@ class Turns:
                 self._loop.call_soon(self._next)
 
     def forget(self, connection: Piled) -> None:
-        """Give a connection no more turns."""
+        """Remove a connection from the queue."""
         self._waiting.pop(connection, None)
 
     def _next(self) -> None:

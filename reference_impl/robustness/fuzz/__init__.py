@@ -1,7 +1,8 @@
-"""Schema-aware fuzz of the reference broker: seeded, over TCP, while another client works on.
+"""Fuzz the reference broker over TCP, based on the message schemas, while a well-behaved client
+works.
 
-Every case `n` of a seed is drawn from `Random(f"{seed}:{n}")`, and is one connection or a few: a
+Case `n` of a seed is drawn from `Random(f"{seed}:{n}")` and uses one connection or a few: a
 conversation of plausible requests, requests with one piece broken, garbage, pipelining, slow
-senders, half-closed connections, crowds. `touchstone fuzz` runs them (`run.py`); what must hold is
-in `judge.py`, `resources.py` and, for the waits of another client, `hostile/witness.py`.
+senders, half-closed connections, crowds. `touchstone fuzz` runs them (`run.py`). What must hold is
+in `judge.py`, `resources.py` and, for the latency of the other client, `hostile/witness.py`.
 """

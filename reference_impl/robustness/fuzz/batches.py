@@ -1,4 +1,5 @@
-"""Record batches: sound ones, sound ones that lie, and bytes that are none."""
+"""Draw record batches: valid ones, valid-looking ones that contradict themselves, and random
+bytes."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _ATTRIBUTES, _LAST_OFFSET_DELTA, _RECORDS_COUNT = 21, 23, 57
 
 
 class Batches:
-    """Draws the `records` of a Produce."""
+    """Draws the `records` of a Produce request."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -42,7 +43,7 @@ class Batches:
         self._sequence = 0
 
     def draw(self) -> bytes | None:
-        """Draw a batch, mostly one that gets into the log."""
+        """Return a batch that is usually valid, or None for null records."""
         makers: tuple[tuple[int, Callable[[], bytes | None]], ...] = (
             (60, self._sound),
             (8, self._with_lying_header),
@@ -124,7 +125,8 @@ class Batches:
 
 
 def _encoded(batch: RecordBatch) -> bytes:
-    """Encode the batch; replace a maximum timestamp that no int64 holds by the base."""
+    """Encode the batch; if its maximum timestamp does not fit into an int64, use the base
+    timestamp."""
     try:
         return batch.encode()
     except struct.error:
@@ -139,7 +141,7 @@ def _with_crc(data: bytearray) -> bytes:
 
 @lru_cache(1)
 def bombs() -> tuple[bytes, ...]:
-    """Return batches of some kilobytes that decompress to more than any request may hold."""
+    """Return batches of a few kilobytes that decompress to more than a request may contain."""
     zeros = bytes(BOMB_BYTES)
     deflate = zlib.compressobj(wbits=31)
     payloads = (

@@ -1,4 +1,4 @@
-"""The broker under attack, in a child process: its log, its memory, its descriptors."""
+"""The broker under attack in a child process, with its log, memory and descriptors."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ POLL_S = 0.01
 
 
 class Violation(Exception):
-    """Something that must hold does not; one sentence."""
+    """The broker violates a requirement; the message is one sentence."""
 
 
 class Broker:
-    """A reference broker with Kafka's limits set low, and an eye on it."""
+    """A reference broker with low values for Kafka's limits, which is observed."""
 
     def __init__(self, data: Path) -> None:
         options = [word for key, value in CONFIG.items() for word in ("--config", f"{key}={value}")]
@@ -61,7 +61,7 @@ class Broker:
         return self.process.process.poll() is None
 
     def new_log_lines(self) -> list[str]:
-        """Return what was logged since the last call. Raise Violation for what may never be
+        """Return the lines logged since the last call. Raise Violation if one of them must never be
         logged."""
         text = self._unfinished + self._log.read()
         *lines, self._unfinished = text.split("\n")
@@ -69,8 +69,8 @@ class Broker:
         return lines
 
     def logged(self, until: Callable[[list[str]], bool]) -> bool:
-        """Wait, within a generous bound, until the new lines satisfy `until`; return whether they
-        do."""
+        """Return whether the new log lines satisfy `until`; wait for that within a generous
+        time-out."""
         deadline = time.monotonic() + PATIENCE_S
         lines: list[str] = []
         while True:
@@ -87,9 +87,9 @@ class Broker:
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def descriptors(self) -> int:
-        """Return how many sockets and deleted files it has open.
+        """Return the number of open sockets and deleted files.
 
-        The files of living partitions do not count: a log opens its files when it needs them.
+        Files of existing partitions do not count: a log opens its files when it needs them.
         """
         directory = Path(f"/proc/{self.process.process.pid}/fd")
         return sum(not self._is_of_a_partition(link) for link in directory.iterdir())
@@ -102,13 +102,13 @@ class Broker:
         return target.startswith(self._data) and not target.endswith(" (deleted)")
 
     def close(self) -> None:
-        """End it; the log keeps everything."""
+        """End the process; the log stays readable."""
         self.process.__exit__(None, None, None)
         self._log.close()
 
 
 def check_lines(lines: Sequence[str]) -> None:
-    """Raise Violation at the first line that is no record of the log, or one of an error."""
+    """Raise Violation at the first line that is not a log entry, or is one of an error."""
     for number, line in enumerate(lines):
         if not A_RECORD.match(line) or any(words in line for words in NEVER):
             following = "\n    ".join(lines[number : number + 80])
@@ -116,8 +116,8 @@ def check_lines(lines: Sequence[str]) -> None:
 
 
 def advertised(client: RawClient) -> dict[int, range]:
-    """Return the APIs which ApiVersions names, with the versions of them that exist in Kafka 4.
-    (Produce 0 to 2 are advertised, but served by nobody: KAFKA-18659.)"""
+    """Return API key -> versions that ApiVersions advertises and that exist in Kafka 4. (Produce 0
+    to 2 are advertised but not supported: KAFKA-18659.)"""
     answer = client.call(
         ApiKey.API_VERSIONS, 3, client_software_name="fuzz", client_software_version="1"
     )

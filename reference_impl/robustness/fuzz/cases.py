@@ -1,4 +1,5 @@
-"""The kinds of cases. Each is one short story between a bad or good client and the broker."""
+"""The kinds of cases: each is a short conversation between a faulty or correct client and the
+broker."""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ LINGERING_MAX = 16
 
 
 class Case:
-    """Case `number` of a seed: what it draws, and the connections that it leaves behind."""
+    """Case `number` of a seed: its random generator, and the connections that it leaves open."""
 
     def __init__(self, random: Random, judge: Judge, values: Values) -> None:
         self.random = random
@@ -85,13 +86,13 @@ class Case:
         return self.judge.broker.client()
 
     def send(self, client: RawClient, data: bytes) -> None:
-        """Send all of it, unless the broker has closed by now."""
+        """Send all of the data, or stop if the broker closes the connection."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             client.socket.sendall(data)
 
 
 class SlowSender:
-    """A request that arrives in small parts, while other things happen."""
+    """A request that is sent in small parts while other cases run."""
 
     def __init__(self, case: Case, frame: Frame) -> None:
         self._case = case
@@ -102,9 +103,10 @@ class SlowSender:
         self._parts = deque(data[at : at + step] for at in range(0, len(data), step))
 
     def go_on(self) -> bool:
-        """Send one more part; return False once there is none left.
+        """Send one more part; return False if none is left.
 
-        The last one is settled at once: nobody else may read what is logged of it.
+        The response to the last part is judged at once, so that its log lines are not mixed with
+        those of other cases.
         """
         if self._parts:
             self._case.send(self._client, self._parts.popleft())
@@ -115,7 +117,7 @@ class SlowSender:
 
 
 def conversation(case: Case) -> None:
-    """Send plausible requests one after the other, which use earlier answers."""
+    """Send plausible requests one after the other, with values from earlier responses."""
     story: list[int] = []
     if case.random.random() < 0.7:
         story = [api for api in case.random.choice(STORIES) if api in case.frames.served]
@@ -131,7 +133,7 @@ def conversation(case: Case) -> None:
 
 
 def broken(case: Case) -> None:
-    """Send requests with one piece broken, each on a connection of its own."""
+    """Send requests with one piece broken, each on its own connection."""
     for _ in range(case.random.randint(1, 6)):
         with case.connect() as client:
             frame = case.frames.broken(case.frames.any_api())
@@ -140,7 +142,7 @@ def broken(case: Case) -> None:
 
 
 def pipelined(case: Case) -> None:
-    """Send many requests at once, answered in order; one of them may be broken."""
+    """Send many requests at once, one of which may be broken; they must be answered in order."""
     count = case.random.choice((2, 5, 20, 50))
     apis = [case.frames.any_api() for _ in range(count)]
     frames = [case.frames.whole(api) for api in apis]
@@ -152,7 +154,7 @@ def pipelined(case: Case) -> None:
 
 
 def unread(case: Case) -> None:
-    """Send many requests without reading their answers; then close the connection."""
+    """Send many requests without reading their responses, then close the connection."""
     with case.connect() as client:
         frames = [case.frames.whole(case.frames.any_api()) for _ in range(30)]
         client.socket.settimeout(0.1)  # the broker stops reading, and that is right
@@ -162,8 +164,8 @@ def unread(case: Case) -> None:
 
 
 def garbled(case: Case) -> None:
-    """Send bytes that are no request: the broker ends the connection, or waits until the client
-    ends it."""
+    """Send bytes that are not a request: the broker must close the connection, or wait until the
+    client does."""
     with case.connect() as client:
         case.send(client, garbage(case.random, MAX_FRAME_BYTES))
         client.socket.shutdown(socket.SHUT_WR)
@@ -184,7 +186,8 @@ def half_closed(case: Case) -> None:
 
 
 def crowd(case: Case) -> None:
-    """Open many connections at once, with a part of a request each; some end without a word."""
+    """Open many connections at once, each with a part of a request; some are closed without the
+    rest."""
     clients = [case.connect() for _ in range(60)]
     for client in clients:
         data = case.frames.whole(case.frames.any_api()).framed
@@ -196,7 +199,8 @@ def crowd(case: Case) -> None:
 
 
 def piled(case: Case) -> None:
-    """Send hundreds of kilobytes of small requests with large answers; read some, then leave."""
+    """Send hundreds of kilobytes of small requests with large responses; read some of them, then
+    disconnect."""
     body = request_definition(ApiKey.METADATA).new(topics=None)
     frame = encode_request(ApiKey.METADATA, 9, 1, "fuzz", body)
     clients = [case.connect() for _ in range(case.random.randint(1, 5))]
@@ -211,7 +215,7 @@ def piled(case: Case) -> None:
 
 
 def left_waiting(case: Case) -> None:
-    """Leave while a fetch waits, with requests behind it."""
+    """Disconnect while a fetch waits, with further requests behind it."""
     for _ in range(case.random.randint(1, 20)):
         with case.connect() as client:
             topic = case.random.choice(TOPICS)
@@ -221,7 +225,7 @@ def left_waiting(case: Case) -> None:
 
 
 def unfinished(case: Case) -> None:
-    """Begin large requests that never come to their end."""
+    """Begin large requests and never complete them."""
     clients = [case.connect() for _ in range(case.random.randint(1, 12))]
     for client in clients:
         size = case.random.choice((MAX_FRAME_BYTES, MAX_FRAME_BYTES // 2))
@@ -233,7 +237,7 @@ def unfinished(case: Case) -> None:
 
 
 def reset(client: RawClient) -> None:
-    """Close with RST instead of FIN (socket(7), SO_LINGER)."""
+    """Close the connection with RST instead of FIN (socket(7), SO_LINGER)."""
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.socket.close()
 

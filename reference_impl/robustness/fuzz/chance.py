@@ -1,4 +1,4 @@
-"""Messages by chance: any message of any version, filled from a seeded random stream."""
+"""Generate random messages: any message in any version, from a seeded random generator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Choose = Callable[[StructType, Field], Any]
 def message(
     definition: Definition, version: int, random: Random, choose: Choose | None = None
 ) -> Struct:
-    """Return a message whose fields are all drawn, with unknown tags here and there."""
+    """Return a message with random fields and occasional unknown tags. choose: it may set a field's
+    value itself."""
     flexible = version in definition.flexible_versions
     return _struct(definition.root, version, flexible, random, choose)
 

@@ -1,7 +1,7 @@
-"""Requests, whole or with one piece broken.
+"""Draw requests that are valid, or have exactly one piece broken.
 
 The pieces of a request carry their field paths (`wire/codec/pieces.py`), so exactly one is dropped,
-doubled, resized, or cut through; everything around it stays as it should be.
+doubled, resized, or cut; everything around it stays valid.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LENGTHS = (-1, -2, -(2**31), 0, 1, 2, 127, 128, 1000, 0x7FFF, 0x8000, 10**6, 2**
 
 @dataclass(frozen=True)
 class Frame:
-    """The bytes of a request without the size in front, and the API key, version and correlation id
-    that it was built with, even if the bytes were spoilt afterwards."""
+    """The bytes of a request without its size, and the API key, version and correlation id with
+    which it was built, even if the bytes were broken afterwards."""
 
     data: bytes
     api_key: int
@@ -34,7 +34,7 @@ class Frame:
 
     @property
     def framed(self) -> bytes:
-        """Return the frame with its size in front."""
+        """Return the bytes with their size in front."""
         return struct.pack(">i", len(self.data)) + self.data
 
 
@@ -52,18 +52,18 @@ class Frames:
         return self.random.choice(sorted(self.served))
 
     def version_of(self, api_key: int) -> int:
-        """Choose one of its versions; the first and the last come more often."""
+        """Choose a version of an API; the first and the last are chosen more often."""
         versions = self.served[api_key]
         return self.random.choice((versions[0], versions[-1], self.random.choice(versions)))
 
     def whole(self, api_key: int) -> Frame:
-        """Return a request as a client would write it, for any API."""
+        """Return a valid request of an API."""
         version = self.version_of(api_key)
         definition, body = self._body(api_key, version)
         return self._frame(api_key, version, definition.encode(body, version))
 
     def broken(self, api_key: int) -> Frame:
-        """Return a request with one piece broken (perhaps still readable: a byte is a byte)."""
+        """Return a request with one piece broken; by chance it may still be valid."""
         version = self.version_of(api_key)
         definition, body = self._body(api_key, version)
         flexible = version in definition.flexible_versions
@@ -94,20 +94,20 @@ def _joined(pieces: list[Piece]) -> bytes:
 
 
 def _dropped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Drop one piece."""
+    """Return the bytes without one piece."""
     at = random.randrange(len(pieces) or 1)
     return _joined(pieces[:at] + pieces[at + 1 :])
 
 
 def _doubled(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Return the bytes with one piece, or a run of them, doubled."""
+    """Return the bytes with one piece, or a run of pieces, repeated."""
     at = random.randrange(len(pieces) or 1)
     run = pieces[at : at + random.randint(1, 5)]
     return _joined(pieces[:at] + run * random.choice((2, 2, 50)) + pieces[at + len(run) :])
 
 
 def _resized(random: Random, pieces: list[Piece], flexible: bool) -> bytes:
-    """Return the bytes with one length or count that does not match what follows."""
+    """Return the bytes with one length or count that contradicts the content."""
     sized = [at for at, piece in enumerate(pieces) if piece.kind in ("length", "count")]
     if not sized:
         return _with_tags(random, pieces, flexible)
@@ -122,13 +122,13 @@ def _resized(random: Random, pieces: list[Piece], flexible: bool) -> bytes:
 
 
 def _cut(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Cut the frame off somewhere inside."""
+    """Return the bytes up to a random position."""
     data = _joined(pieces)
     return data[: random.randrange(len(data) or 1)]
 
 
 def _replaced(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Replace a piece by other bytes of the same size."""
+    """Return the bytes with one piece replaced by random bytes of the same size."""
     if not pieces:
         return random.randbytes(random.randrange(20))
     at = random.randrange(len(pieces))
@@ -151,7 +151,8 @@ def _swapped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 
 def _with_tags(random: Random, pieces: list[Piece], flexible: bool) -> bytes:
-    """Add tagged fields: too many, in a wrong order, larger than the frame, or just unknown."""
+    """Return the bytes with added tagged fields: too many, in a wrong order, larger than the frame,
+    or just unknown."""
     counts = [at for at, piece in enumerate(pieces) if piece.kind == "tag_count"]
     if not counts or not flexible:
         return _joined(pieces) + random.randbytes(random.randrange(1, 40))
@@ -180,7 +181,7 @@ BREAKERS: tuple[Callable[[Random, list[Piece], bool], bytes], ...] = (
 
 
 def garbage(random: Random, max_frame_bytes: int) -> bytes:
-    """Return bytes that are no request: size and body are random."""
+    """Return bytes that are not a request: size and body are random."""
     short = random.randbytes(random.randrange(1, 64))
     return random.choice(
         (

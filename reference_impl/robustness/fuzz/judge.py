@@ -1,5 +1,5 @@
-"""The required result of a request: its answer, or the end of its connection with the reason
-logged."""
+"""Judge the result of a request: either its response, or the end of its connection with a logged
+reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN_BYTES = 1000
 
 @dataclass
 class Judge:
-    """Reads what the broker sends, and counts."""
+    """Reads and judges what the broker sends, and counts it."""
 
     broker: Broker
     counts: Counter[str] = field(default_factory=Counter)
@@ -38,7 +38,7 @@ class Judge:
     """Answers by API."""
 
     def why_closed(self, frame: bytes) -> str | None:
-        """Return why the broker must close instead of answering, or None."""
+        """Return why the broker must close the connection instead of answering, or None."""
         try:
             FrameReader(MAX_FRAME_BYTES).feed(len(frame).to_bytes(4, "big"))
             header, start = decode_request_header(frame)
@@ -53,8 +53,8 @@ class Judge:
         return None
 
     def settle(self, client: RawClient, frames: Sequence[Frame]) -> list[Struct]:
-        """Require an answer to each frame, in order, up to one that ends the connection. The socket
-        is closed where nothing more can be asked on it."""
+        """Require a response to each frame, in order, up to one that ends the connection. Return
+        the responses. Close the socket if no further request is possible on it."""
         answers: list[Struct] = []
         self.counts["requests"] += len(frames)
         said_nothing = False
@@ -80,7 +80,7 @@ class Judge:
         return answers
 
     def ends(self, client: RawClient) -> None:
-        """Require that the broker closes this connection, whatever it sends before."""
+        """Require that the broker closes this connection, whatever it sends before that."""
         client.socket.settimeout(PATIENCE_S)
         try:
             while client.receive() is not None:
@@ -102,8 +102,8 @@ class Judge:
         self.counts["left waiting"] += 1
 
     def _check_reason(self, frame: Frame, why: str | None) -> None:
-        """Require that a connection ends with its reason in the log: the field path, if it was
-        malformed."""
+        """Require that the log says why the connection ended: for a malformed request by its field
+        path."""
         end = f" closed: {why}" if why is not None else None
 
         def is_there(lines: list[str]) -> bool:
@@ -116,13 +116,13 @@ class Judge:
         self.counts["closed as malformed"] += why is not None
 
     def _is_silent(self, frame: Frame) -> bool:
-        """Produce with acks=0 has no answer."""
+        """Return whether the request is a Produce with acks=0, which has no response."""
         if frame.api_key != ApiKey.PRODUCE:
             return False
         return bool(decode_request(frame.data)[1].acks == 0)
 
     def _read(self, frame: Frame, raw: bytes) -> Struct:
-        """Read the answer to its last byte."""
+        """Decode the response, which must have no further bytes."""
         version = frame.version
         if version not in self.broker.served.get(frame.api_key, ()):
             version = 0  # an ApiVersions of an unknown version is answered in version 0 (KIP-511)
@@ -140,7 +140,6 @@ class Judge:
 
 
 def shown(frame: bytes) -> str:
-    """Return what a person can still read of a frame; the command that sends it again has the
-    rest."""
+    """Return the readable part of a frame; the command that reproduces the case has the rest."""
     rest = len(frame) - SHOWN_BYTES
     return frame[:SHOWN_BYTES].hex() + (f"… and {rest} bytes more" if rest > 0 else "")

@@ -1,4 +1,5 @@
-"""Memory and descriptors do not grow: what the protocol makes persistent is deleted first."""
+"""Check that the broker's memory and descriptors do not grow. Topics and groups are deleted before
+each sample, since they lawfully stay."""
 
 from __future__ import annotations
 
@@ -20,24 +21,24 @@ STEP_BYTES_MAX = 96 << 20
 
 @dataclass
 class Resources:
-    """The memory and descriptors of the broker at several moments, without leftovers of the
-    attack."""
+    """Samples of the broker's memory and descriptors, without what the attack has created."""
 
     broker: Broker
     resident: list[int] = field(default_factory=list)
     descriptors_before: int = 0
 
     def begin(self) -> None:
-        """Begin after the first requests: the internal topics exist, and so do their files."""
+        """Take the first values after a few requests, so that the internal topics and their files
+        exist."""
         self.descriptors_before = self.broker.descriptors()
 
     def sample(self) -> None:
-        """Delete topics and groups, then look at the memory."""
+        """Delete topics and groups, then measure the memory."""
         remove_everything(self.broker, TOPIC)
         self.resident.append(self.broker.resident_bytes())
 
     def check(self) -> None:
-        """Raise Violation if the memory grew since the first samples, or descriptors leak."""
+        """Raise Violation if memory grew since the first samples, or descriptors leaked."""
         growth, step = growth_and_step(self.resident)
         if growth - step > GROWTH_BYTES_MAX or step > STEP_BYTES_MAX:
             raise Violation(f"memory grew: {[resident >> 20 for resident in self.resident]} MiB")
@@ -52,8 +53,8 @@ class Resources:
 
 
 def growth_and_step(resident: Sequence[int]) -> tuple[int, int]:
-    """Return how much was never freed since the first sample, and the largest part of it between
-    two samples: a leak comes in many parts, a plateau in one."""
+    """Return (bytes never freed since the first sample, the largest growth between two samples): a
+    leak comes in many steps, a plateau in one."""
     kept = [min(resident[at:]) for at in range(len(resident))]
     steps = [after - before for before, after in pairwise(kept)]
     return kept[-1] - kept[0], max(steps, default=0)

@@ -1,4 +1,4 @@
-"""Runs cases until the time is up, or only those that a report names.
+"""Run cases until the time is up, or only those that a report names.
 
 touchstone fuzz --seed 7 --seconds 60
 touchstone fuzz --seed 7 --first 1234 --cases 1      # one case again
@@ -42,7 +42,7 @@ TOPICS_EVERY = 10
 
 @dataclass
 class Outcome:
-    """The actions of a run, and what was wrong."""
+    """The counts of a run, and the violations that it found."""
 
     seed: int
     cases: int = 0
@@ -56,7 +56,7 @@ class Outcome:
 
 @dataclass
 class Fuzz:
-    """One run against one broker."""
+    """One fuzz run against one broker."""
 
     seed: int
     broker: Broker
@@ -88,7 +88,7 @@ class Fuzz:
         self.check_witness()
 
     def check_witness(self) -> None:
-        """Raise Violation if the well-behaved client was refused anything, or kept waiting."""
+        """Raise Violation if the well-behaved client got an error or waited too long."""
         if self.witness.failure is not None:
             raise Violation(f"the witness: {self.witness.failure}")
         if self.witness.longest_cpu_s > WAIT_CPU_S_MAX:
@@ -98,7 +98,8 @@ class Fuzz:
             )
 
     def finish(self) -> None:
-        """Let what is in flight arrive, and require that nothing is left of it."""
+        """Complete the requests in flight, and require that they leave no memory or descriptors
+        behind."""
         while self.slow_senders:
             self._let_slow_senders_go_on()
         self.witness.stop()
@@ -145,7 +146,7 @@ def fuzz(
     cases: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Outcome:
-    """Attack a fresh broker and return the outcome; nothing that the broker does raises."""
+    """Attack a fresh broker and return the outcome; a misbehaviour of the broker does not raise."""
     with tempfile.TemporaryDirectory(prefix="touchstone-fuzz-") as scratch:
         broker = Broker(Path(scratch) / "data")
         try:
@@ -186,7 +187,8 @@ def _run(run: Fuzz, seconds: float, first: int, cases: int | None) -> Outcome:
 
 @contextmanager
 def _noting_violations(run: Fuzz, outcome: Outcome, number: int | None) -> Iterator[None]:
-    """Note what is wrong in a case, or after the last one, with the command that shows it again."""
+    """Record a violation of a case, or of the end of the run, with the command that reproduces
+    it."""
     try:
         yield
     except (Violation, OSError) as error:

@@ -1,8 +1,8 @@
-"""The values of fields: names that all cases share, and values from the broker's answers.
+"""Choose values for fields: names that all cases share, and values from the broker's responses.
 
-A request by chance alone never gets past the first check of its handler. So most fields have a
-small table of values with which something happens, the rest are drawn by type, and answers are
-remembered: the member id of a JoinGroup comes back in the next SyncGroup.
+A purely random request never gets past the first check of its handler. So most fields have a small
+table of interesting values, the others are drawn by type, and responses are remembered: the member
+id of a JoinGroup is used in the next SyncGroup.
 """
 
 from __future__ import annotations
@@ -170,7 +170,8 @@ class Values:
         }
 
     def choose(self, struct: StructType, field: Field) -> Any:
-        """Choose the value of a field, or return BY_CHANCE (see `chance.message`)."""
+        """Choose the value of a field, or return BY_CHANCE to have it drawn by type (see
+        `chance.message`)."""
         if field.struct is not None:
             return BY_CHANCE
         name = field.name
@@ -193,7 +194,7 @@ class Values:
         return self._by_type(field)
 
     def learn(self, answer: Struct) -> None:
-        """Remember what this case was told."""
+        """Remember values of a response for later requests of this case."""
         for name in answer._names:
             value = getattr(answer, name)
             for one in value if isinstance(value, list) else [value]:
@@ -206,7 +207,7 @@ class Values:
         return self.random.choice(ODD_TOPICS if self.random.random() < 0.1 else self._topics)
 
     def _config(self, field: Field) -> Any:
-        """Choose a configuration's name, then a value that may suit it."""
+        """Choose a configuration's name, or a value that may suit the name chosen before."""
         if field.name in ("name", "configuration_keys"):
             names = (*TOPIC_CONFIGS, "internal.segment.bytes", "no.such.key")
             self._config_name = self.random.choice(names)

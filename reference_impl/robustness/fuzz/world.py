@@ -1,4 +1,4 @@
-"""The state that the attack finds: topics and coordinators, made in the ordinary way."""
+"""Create the topics and coordinators that the attack needs, by ordinary requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
 def make_internal_topics(broker: Broker) -> None:
-    """Ask for both kinds of coordinators until they are there."""
+    """Ask for a group coordinator and a transaction coordinator until both exist."""
     with broker.client() as client:
         for key_type in (0, 1):
             body = {"key_type": key_type, "coordinator_keys": ["warm-up"]}
@@ -26,8 +26,7 @@ def make_internal_topics(broker: Broker) -> None:
 
 
 def make_topics(broker: Broker) -> dict[str, UUID]:
-    """Create those of the fuzzed topics that have been deleted. Return name -> id of all of
-    them."""
+    """Create those fuzzed topics that do not exist. Return topic name -> id of all of them."""
     of = request_definition(ApiKey.CREATE_TOPICS)
     wanted = [
         of.struct("CreatableTopic", name=name, num_partitions=2, replication_factor=1)
@@ -40,7 +39,7 @@ def make_topics(broker: Broker) -> dict[str, UUID]:
 
 
 def remove_everything(broker: Broker, spared: str) -> None:
-    """Delete all topics but one and the internal ones, and the groups that are empty."""
+    """Delete all topics except `spared` and the internal ones, and all empty groups."""
     with broker.client() as client:
         topics = client.call(ApiKey.METADATA, 9, topics=None).topics
         names = [row.name for row in topics if row.name not in (spared, *INTERNAL)]

@@ -1,6 +1,7 @@
-"""Hostile clients of a broker, and their effect on a well-behaved client in another process.
+"""Attack a broker with hostile clients, and measure the effect on a well-behaved client in another
+process.
 
-`attacks.py` are the clients, `witness.py` is the client that must not notice them. The tests here
-hold the reference to its bounds, `touchstone fuzz` runs the same attacks among others, and `make
-bench BENCH=hostile` puts Apache Kafka beside it.
+`attacks.py` has the hostile clients, `witness.py` the well-behaved one. The tests here compare the
+reference broker with its bounds, `touchstone fuzz` includes the same attacks, and `make bench
+BENCH=hostile` compares it with Apache Kafka.
 """

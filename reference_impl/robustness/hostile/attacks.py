@@ -1,4 +1,4 @@
-"""The attacks of hostile clients. Each takes an address and needs nothing but the protocol."""
+"""The attacks of hostile clients. Each needs only an address and the Kafka protocol."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SLOW_PATTERNS = (
 
 
 def many_topics(broker: Address) -> None:
-    """Create what makes an answer to Metadata large."""
+    """Create many topics, so that a response to Metadata becomes large."""
     of = request_definition(ApiKey.CREATE_TOPICS)
     topics = [
         of.struct(
@@ -60,8 +60,8 @@ def many_topics(broker: Address) -> None:
 
 
 def pipeline(broker: Address, seconds: float) -> None:
-    """Let many clients send 256 KB of small requests with large answers at once, read for so long,
-    and leave with most of it unanswered."""
+    """Let many clients send 256 KB of small requests with large responses at once, read for
+    `seconds`, and disconnect with most of them unanswered."""
     body = request_definition(ApiKey.METADATA).new(topics=None)
     frame = encode_request(ApiKey.METADATA, 9, 1, "hostile", body)
     data = frame * (PIPELINED_BYTES // len(frame))
@@ -86,7 +86,8 @@ def _all_running(threads: list[threading.Thread], stop: threading.Event) -> Iter
 
 
 def _send_and_read(broker: Address, data: bytes, stop: threading.Event) -> None:
-    """Do both at once: who does not read is not answered any more."""
+    """Send and read at the same time, since a broker stops answering a client that does not
+    read."""
     where = (broker.host, broker.port)
     with socket.create_connection(where, timeout=PATIENCE_S) as connection:
         connection.settimeout(0.2)
@@ -112,23 +113,24 @@ def batch_of(payload: bytes, count: int, codec: Compression) -> bytes:
 
 
 def wrong_bomb(codec: Compression = Compression.ZSTD) -> bytes:
-    """Return eleven kilobytes (zstd) that become millions of tiny records, all with offset 0."""
+    """Return eleven kilobytes (with zstd) that decompress to millions of tiny records, all with
+    offset 0."""
     return batch_of(encode_records([Record(None)]) * BOMB_RECORDS, BOMB_RECORDS, codec)
 
 
 def right_bomb(count: int = LONG_RECORDS) -> bytes:
-    """Return a valid batch of many tiny records."""
+    """Return a valid batch of `count` tiny records."""
     records = encode_records([Record(None, offset_delta=n) for n in range(count)])
     return batch_of(records, count, Compression.ZSTD)
 
 
 def large_record() -> bytes:
-    """Return some kilobytes that become one record of nearly the largest size."""
+    """Return a few kilobytes that decompress to one record of nearly the maximum size."""
     return batch_of(encode_records([Record(bytes(LARGE_BYTES))]), 1, Compression.ZSTD)
 
 
 def produce(broker: Address, topic: str, raw: bytes) -> tuple[ErrorCode, float]:
-    """Send a batch. Return the error in the answer, and the seconds until the answer."""
+    """Send a batch. Return (error code of the response, seconds until the response)."""
     of = request_definition(ApiKey.PRODUCE)
     row = of.struct("PartitionProduceData", index=0, records=raw)
     data = of.struct("TopicProduceData", name=topic, partition_data=[row])
@@ -140,12 +142,12 @@ def produce(broker: Address, topic: str, raw: bytes) -> tuple[ErrorCode, float]:
 
 
 def produce_each(broker: Address, topic: str, batches: Sequence[bytes]) -> float:
-    """Send each batch, whatever becomes of it. Return the seconds of the slowest answer."""
+    """Send each batch and ignore errors. Return the seconds of the slowest response."""
     return max(produce(broker, topic, raw)[1] for raw in batches)
 
 
 def long_names(broker: Address) -> None:
-    """Ask for topics whose names are longer than any name may be, each another one."""
+    """Ask for topics with different names, all longer than a topic name may be."""
     of = request_definition(ApiKey.METADATA)
     with RawClient(broker) as client:
         for first in range(0, NAMES, NAMES_AT_ONCE):
@@ -157,7 +159,8 @@ def long_names(broker: Address) -> None:
 
 
 def leave_waiting(broker: Address, topic: str) -> None:
-    """Let many clients leave while a fetch of theirs waits, with requests behind it."""
+    """Let many clients disconnect while a fetch of theirs waits, with further requests behind
+    it."""
     for _ in range(LEAVERS):
         with RawClient(broker) as client:
             client.send_fetch(topic, max_wait_ms=3_600_000, min_bytes=1 << 30)
@@ -166,7 +169,7 @@ def leave_waiting(broker: Address, topic: str) -> None:
 
 
 def many_names(broker: Address) -> None:
-    """Send requests of 1 MB that name as much as they can, each another API."""
+    """Send requests of 1 MB that contain as many names as possible, each for a different API."""
     deletion = request_definition(ApiKey.DELETE_TOPICS)
     offsets = request_definition(ApiKey.LIST_OFFSETS)
     partitions = [
@@ -203,8 +206,8 @@ def many_partitions(broker: Address) -> None:
 
 
 def patterns(broker: Address) -> None:
-    """Subscribe by patterns for which a matcher that tries one way after the other needs for ever,
-    and by some that are as long as any may be."""
+    """Subscribe with regular expressions on which a backtracking matcher would never finish, and
+    with some of the maximum length."""
     with RawClient(broker) as client:
         for number, pattern in enumerate(SLOW_PATTERNS):
             client.call(
@@ -220,7 +223,7 @@ def patterns(broker: Address) -> None:
 
 
 def sessions(broker: Address) -> None:
-    """Begin fetch sessions of very many partitions, and leave them there."""
+    """Begin fetch sessions of very many partitions, and abandon them."""
     of = request_definition(ApiKey.FETCH)
     partitions = [
         of.struct("FetchPartition", partition=index, partition_max_bytes=1)
@@ -233,7 +236,7 @@ def sessions(broker: Address) -> None:
 
 
 def unfinished(broker: Address) -> None:
-    """Begin large requests that never come to their end; their clients leave after a while."""
+    """Begin large requests and never complete them; disconnect after a while."""
     with contextlib.ExitStack() as stack:
         for _ in range(UNFINISHED):
             client = stack.enter_context(RawClient(broker))

@@ -1,12 +1,14 @@
-"""A well-behaved client in a process of its own: it writes, reads what it wrote, and times both.
+"""A well-behaved client in its own process: it writes records, reads them, and measures both
+latencies.
 
-    python -m reference_impl.robustness.hostile.witness HOST PORT TOPIC [PID]
+python -m reference_impl.robustness.hostile.witness HOST PORT TOPIC [PID]
 
-With the broker's process id it also says how much of the broker's CPU time went by during each
-wait: on a busy machine that, and not the clock, tells how long others were preferred.
+With the broker's process id it also reports how much CPU time the broker used during each wait: on
+a busy machine that, not the clock, tells for how long other clients were served first.
 
-A process, because whoever attacks would delay a thread of its own. It goes on until its standard
-input ends, then reads everything once more. Each line on its standard output is a JSON object.
+It is a process because the attackers would delay a thread of their own process. It runs until its
+standard input closes, then reads everything once more. Each line on its standard output is a JSON
+object.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class Place:
 
 
 class Witness:
-    """The process, and what it has told so far."""
+    """The process of the well-behaved client, and what it has reported so far."""
 
     def __init__(self, broker: Address, topic: str = TOPIC, pid: int | None = None) -> None:
         self.waits_s: list[float] = []
@@ -72,16 +74,16 @@ class Witness:
 
     @property
     def longest_s(self) -> float:
-        """The longest wait for an answer."""
+        """The longest wait for a response, in seconds."""
         return max(self.waits_s, default=0.0)
 
     def percentile_s(self, share: float) -> float:
-        """Return the wait that this share of all waits does not exceed."""
+        """Return the wait in seconds that this share of all waits does not exceed."""
         waits = sorted(self.waits_s)
         return waits[min(len(waits) - 1, int(len(waits) * share))]
 
     def stop(self) -> None:
-        """Let it read everything once more, then end it."""
+        """Let the process read everything once more, then end it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -124,7 +126,7 @@ class Witness:
 
 @dataclass
 class Worker:
-    """The work of the process: an idempotent producer and a reader, on one connection."""
+    """The code of the witness process: an idempotent producer and a reader on one connection."""
 
     client: RawClient
     topic: str
@@ -135,7 +137,7 @@ class Worker:
     waits_s: list[float] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Create the topic and become a producer."""
+        """Create the topic and get a producer id."""
         of = request_definition(ApiKey.CREATE_TOPICS)
         configs = [
             of.struct("CreatableTopicConfig", name=name, value=value)
@@ -157,7 +159,7 @@ class Worker:
         tell(topic_id=str(created.topic_id))
 
     def run(self) -> None:
-        """Work until standard input ends."""
+        """Work until standard input closes."""
         told_s = time.monotonic()
         while not select.select([sys.stdin], [], [], PACE_S)[0]:
             self._write()
@@ -171,7 +173,7 @@ class Worker:
         self.tell(ended=True)
 
     def tell(self, **more: object) -> None:
-        """Say what was waited for, and what was read."""
+        """Print the waits and the records read."""
         tell(waits_s=self.waits_s, verified=self.verified, cpu_s=self.longest_cpu_s, **more)
 
     @contextmanager
@@ -182,14 +184,15 @@ class Worker:
         self.longest_cpu_s = max(self.longest_cpu_s, self._cpu_s() - cpu_s)
 
     def _cpu_s(self) -> float:
-        """Return the CPU time that the broker has used (proc(5), stat)."""
+        """Return the CPU time that the broker has used, in seconds (proc(5), stat)."""
         if self.pid is None:
             return 0.0
         stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def _write_first(self) -> None:
-        """Write the first record; Apache refuses it until the log of the new topic is open."""
+        """Write the first record; repeat it while Apache refuses it because the new topic's log is
+        not open yet."""
         give_up_s = time.monotonic() + PATIENCE_S
         while (answer := self._produce()).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             assert time.monotonic() < give_up_s, "the new topic does not take records"
@@ -226,12 +229,12 @@ class Worker:
 
 
 def tell(**what: object) -> None:
-    """Write a line for the parent."""
+    """Print a JSON line for the parent process."""
     print(json.dumps(what), flush=True)
 
 
 def main(host: str, port: str, topic: str, pid: str | None = None) -> None:
-    """Be the witness; a failure is told, too."""
+    """Run the witness; a failure is printed as a line, too."""
     with RawClient(Place(host, int(port))) as client:
         worker = Worker(client, topic, None if pid is None else int(pid))
         try:

@@ -1,6 +1,7 @@
-"""Random `kill -9` under load, seeded: nothing acknowledged is lost, nothing happens twice.
+"""Kill the broker with `kill -9` at random moments under load: nothing acknowledged may be lost,
+and nothing stored twice.
 
-Clients that know exactly what they were told (`appender.py`, `transactions.py`, `member.py`) work
-while the broker is killed at random moments, also while it starts (`run.py`); what they could not
-be told they ask again after the restart. `touchstone kills` runs it.
+Clients that know exactly which responses they got (`appender.py`, `transactions.py`, `member.py`)
+work while the broker is killed at random moments, also during its start (`run.py`). Requests
+without a response are repeated after the restart. `touchstone kills` runs it with a seed.
 """

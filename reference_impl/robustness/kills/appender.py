@@ -1,10 +1,12 @@
-"""An idempotent producer with five batches in flight: what it sends is in the log once, in order.
+"""Be an idempotent producer with five batches in flight: each record must be in the log once, in
+order.
 
-Source: KIP-98, Idempotent Producer Guarantees: sequences go on where they were, and a batch whose
-answer was lost gets its first offset when it is sent again. After a restart Apache Kafka is sure to
-know the last batch of a producer only, since a snapshot has no other (ProducerStateManager.java,
-writeSnapshot): an earlier one that is sent again may be refused as out of order. The broker then
-still knows how far the producer came, and says so (DescribeProducers).
+Source: KIP-98, Idempotent Producer Guarantees: after a restart sequence numbers continue, and a
+batch whose response was lost gets its first offset when it is sent again. After a restart Apache
+Kafka is certain to know only the last batch of a producer, since a snapshot has no other
+(ProducerStateManager.java, writeSnapshot): an earlier one that is sent again may be refused as out
+of order. The broker then still knows the producer's last sequence number, which DescribeProducers
+returns.
 """
 
 from __future__ import annotations
@@ -24,20 +26,22 @@ VERSION = 9
 
 @dataclass(frozen=True)
 class Sent:
-    """One batch: its first sequence, and the key and value of each record."""
+    """One batch: its first sequence number, and the key and value of each record."""
 
     sequence: int
     records: tuple[tuple[bytes | None, bytes | None], ...]
 
 
 class BeyondTheWindow(Exception):
-    """A batch that was sent again is older than what the broker knows after its restart."""
+    """A batch that was sent again is older than those that the broker remembers after its
+    restart."""
 
 
 class Appender(Worker):
-    """Writes numbers to partition 0 of its topic, which has its own name.
+    """Append numbers to partition 0 of its own topic.
 
-    Nobody else writes there, and one record takes one sequence: so its offset is its sequence.
+    Nobody else writes there, and each record takes one sequence number, so its offset equals its
+    sequence number.
     """
 
     keys = 0
@@ -64,7 +68,7 @@ class Appender(Worker):
                 self.persist(self._ask_how_far)
 
     def _go_on(self) -> None:
-        """Send the unanswered batches again, in order; then new ones."""
+        """Send the unanswered batches again, in order, and then new ones."""
         self.resent_below = self.next_sequence
         for sent in self.unanswered:
             self._send(sent)
@@ -118,7 +122,7 @@ class Appender(Worker):
             self.acknowledged[sent.sequence + delta] = record
 
     def _ask_how_far(self) -> None:
-        """Ask the broker for this producer's last sequence, and note the batches up to it as
+        """Ask the broker for this producer's last sequence number, and mark the batches up to it as
         acknowledged. Raise Broken if it lies below the oldest unanswered batch."""
         of = request_definition(ApiKey.DESCRIBE_PRODUCERS)
         topic = of.struct("TopicRequest", name=self.name, partition_indexes=[0])
@@ -134,7 +138,7 @@ class Appender(Worker):
             self._note_first()
 
     def verify(self, link: Link) -> int:
-        """Compare the log with what was acknowledged; return the number of acknowledged records.
+        """Compare the log with what was acknowledged. Return the number of acknowledged records.
         Raise Broken if they differ."""
         stored = read_partition(link, self.name)
         if list(self.acknowledged) != list(range(self.next_sequence)):
@@ -143,7 +147,7 @@ class Appender(Worker):
         return len(self.acknowledged)
 
     def compare(self, stored: list[Stored]) -> None:
-        """Require every record once, at its offset."""
+        """Require every acknowledged record exactly once, at its offset."""
         found = {record.offset: (record.key, record.value) for record in stored}
         if found != self.acknowledged or len(stored) != len(found):
             wrong = sorted(set(found.items()) ^ set(self.acknowledged.items()))[:5]
@@ -151,7 +155,8 @@ class Appender(Worker):
 
 
 class KeyedAppender(Appender):
-    """The same into a compacted topic: of each key, the last record stays, and no other returns."""
+    """Append to a compacted topic: the last record of each key must stay, and no older one may
+    return."""
 
     keys = 30
 

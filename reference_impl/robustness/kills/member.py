@@ -1,7 +1,7 @@
-"""A member of a classic group, which commits higher and higher offsets.
+"""Be a member of a classic group that commits higher and higher offsets.
 
-Source: KIP-211 and GroupMetadataManager.java: an offset that was acknowledged is found by whoever
-asks after a restart; members and their generation are read back with it.
+Source: KIP-211 and GroupMetadataManager.java: an acknowledged offset is found after a restart;
+members and their generation are restored with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MUST_JOIN = (
 
 
 class Member(Worker):
-    """The only member of the group that has its name."""
+    """The only member of its own group."""
 
     def work(self) -> None:
         self.member_id, self.generation = "", -1
@@ -105,8 +105,8 @@ class Member(Worker):
         return offset
 
     def _check(self) -> None:
-        """Require right after a restart a position not behind what was acknowledged, and not ahead
-        of what was asked."""
+        """Require that, right after a restart, the committed offset is at least the last
+        acknowledged one and at most the last requested one."""
         found = self._committed(self.link)
         if not self.acknowledged <= found <= self.attempted:
             raise Broken(
@@ -115,8 +115,8 @@ class Member(Worker):
             )
 
     def verify(self, link: Link) -> int:
-        """Require that the group stands where the last acknowledged commit left it; return the
-        number of commits."""
+        """Require that the group's committed offset is the last acknowledged one; return the number
+        of commits."""
         found = self._committed(link)
         if found != self.acknowledged:
             raise Broken(f"{self.name}: the group is at {found}, not at {self.acknowledged}")

@@ -1,4 +1,4 @@
-"""Kills the broker at random moments while the clients work, and compares at the end.
+"""Kill the broker at random moments while the clients work, and compare at the end.
 
 touchstone kills --kills 200 --seed 1
 """
@@ -28,7 +28,7 @@ SAID_EVERY = 20
 
 @dataclass
 class Outcome:
-    """The actions of a run, and what was wrong."""
+    """The counts of a run, and the violations that it found."""
 
     seed: int
     kills: int = 0
@@ -37,7 +37,7 @@ class Outcome:
     slowest_start_s: float = 0.0
 
     def summary(self) -> str:
-        """Return the figures."""
+        """Return the counts as text."""
         verified = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         return (
             f"{self.kills} kills, {len(self.violations)} violations; verified: {verified};"
@@ -48,8 +48,8 @@ class Outcome:
 def run_kills(
     seed: int, kills: int, bug: str | None = None, say: Callable[[str], None] = print
 ) -> Outcome:
-    """Kill the broker again and again. Raise nothing for what it does: a broken promise is in the
-    outcome."""
+    """Kill the broker again and again, and return the outcome. A broken promise does not raise; it
+    is in the outcome."""
     outcome = Outcome(seed)
     with tempfile.TemporaryDirectory(prefix="touchstone-kills-") as scratch:
         station = Station(Path(scratch) / "data", bug)
@@ -94,7 +94,7 @@ def _run(station: Station, outcome: Outcome, kills: int, say: Callable[[str], No
 
 
 def _live_and_die(station: Station, random: Random) -> None:
-    """Let the broker live for a short or long time, kill it, and begin the next life."""
+    """Let the broker live for a random time, kill it, and start it again."""
     until = threading.Event()  # never set: this waits for a moment, not for something to happen
     until.wait(random.uniform(*LIVES_S))
     station.kill()

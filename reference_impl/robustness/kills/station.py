@@ -1,4 +1,4 @@
-"""A broker that dies and comes back at the same address, and a client that asks on."""
+"""A broker that dies and returns at the same address, and a connection that survives it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ CONFIG = {
 
 
 class Broken(Exception):
-    """A promise that was not kept; one sentence."""
+    """The broker broke a promise; the message is one sentence."""
 
 
 class Gone(Exception):
-    """The broker died before it answered: nobody knows whether it has done what was asked."""
+    """The broker died before it answered, so the outcome of the request is unknown."""
 
 
 class Station:
-    """Starts and kills the broker; clients wait here while it is dead."""
+    """Starts and kills the broker; clients wait here while it is down."""
 
     def __init__(self, data: Path, bug: str | None = None) -> None:
         self.host, self.port = HOST, free_port()
@@ -49,26 +49,26 @@ class Station:
         self.slowest_start_s = 0.0
 
     def start(self) -> None:
-        """Start the broker, and let the clients know once it serves."""
+        """Start the broker, and wake the waiting clients when it is ready."""
         started = time.monotonic()
         self.spawn().wait_until_ready()
         self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - started)
         self._up.set()
 
     def spawn(self) -> BrokerProcess:
-        """Start the broker, and wait for nothing."""
+        """Start the broker without waiting until it is ready."""
         self._process = BrokerProcess(self._data, *self._options, port=self.port, wait=False)
         return self._process
 
     def kill(self) -> None:
-        """Send SIGKILL, if there is a broker."""
+        """Send SIGKILL to the broker, if it runs."""
         self._up.clear()
         if self._process is not None:
             self._process.kill()
             self._process.__exit__(None, None, None)
 
     def stop(self) -> None:
-        """Let it shut down as it should."""
+        """Shut the broker down cleanly."""
         assert self._process is not None
         self._up.clear()
         if status := self._process.stop():
@@ -76,20 +76,20 @@ class Station:
         self._process.__exit__(None, None, None)
 
     def wait_until_up(self) -> None:
-        """Return once there is a broker; Broken if it takes far too long."""
+        """Wait until the broker is ready. Raise Broken if that takes far too long."""
         if not self._up.wait(PATIENCE_S):
             raise Broken(f"the broker does not come back within {PATIENCE_S} s")
 
 
 def free_port() -> int:
-    """Return a free port; the broker gets the same one at each start."""
+    """Return a free port, which the broker gets at every start."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
 
 
 class Link(Conversation):
-    """A client's connection, which can be had again when the broker is back."""
+    """A client's connection, which can be opened again when the broker is back."""
 
     def __init__(self, station: Station) -> None:
         self._station = station
@@ -117,7 +117,7 @@ class Link(Conversation):
             self._client = None
 
     def send(self, api: ApiKey, version: int, body: Struct) -> None:
-        """Ask without waiting for the answer, or raise Gone."""
+        """Send a request without waiting for the response. Raise Gone."""
         if self._client is None:
             raise Gone
         self._correlation_id += 1
@@ -129,7 +129,7 @@ class Link(Conversation):
             raise Gone from None
 
     def receive(self, api: ApiKey, version: int) -> Struct:
-        """Receive the next answer, or raise Gone."""
+        """Return the next response. Raise Gone."""
         assert self._client is not None
         try:
             frame = self._client.receive()

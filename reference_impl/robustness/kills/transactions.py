@@ -1,6 +1,7 @@
-"""A transactional producer: all of a transaction in both partitions and the group, or nothing.
+"""Be a transactional producer: each transaction must show in both partitions and the group, or
+nowhere.
 
-Source: KIP-98 (a decided transaction is completed, whoever dies), KIP-360 and KIP-890 (epochs).
+Source: KIP-98 (a decided transaction is completed after any crash), KIP-360 and KIP-890 (epochs).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ UNDECIDED = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 
 class Transactions(Worker):
-    """One transaction after the other; some are aborted, some are left to the next producer."""
+    """Run one transaction after another; some are aborted, some are abandoned to the next
+    producer."""
 
     def __init__(
         self, station: Station, name: str, random: Random, versions: dict[str, int]
@@ -70,8 +72,8 @@ class Transactions(Worker):
         self.until_done(lambda: int(self.client.send(value, partition=partition).error_code))
 
     def verify(self, link: Link) -> int:
-        """Verify what a read_committed consumer and the group see; return how many transactions
-        there were."""
+        """Verify what a read_committed consumer and the group see. Return the number of
+        transactions."""
         for partition in PARTITIONS:
             visible = read_committed(link, TOPIC, partition)
             mine = [value for value in visible if value.startswith(f"{self.name}/")]

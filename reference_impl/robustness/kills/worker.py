@@ -1,4 +1,4 @@
-"""A client in a thread of its own, that goes on through deaths of the broker."""
+"""Run a client in its own thread, which goes on when the broker dies and restarts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAUSE_S = 0.005
 
 
 class Worker:
-    """Works until it is told to end, then finishes what it has begun."""
+    """A client that works until it is told to end, and then finishes what it has begun."""
 
     def __init__(self, station: Station, name: str, random: Random) -> None:
         self.name = name
@@ -37,19 +37,20 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def work(self) -> None:
-        """Work until `is_ending`. Raise Broken for a promise that was not kept."""
+        """Work until `is_ending`. Raise Broken for a broken promise."""
         raise NotImplementedError
 
     def verify(self, link: Link) -> int:
-        """Compare what is there with what was acknowledged; return how much was compared."""
+        """Compare what the broker stores with what it acknowledged. Return how much was
+        compared."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def end(self) -> None:
-        """Finish, with the broker alive."""
+        """End the work while the broker is alive, and wait for the thread."""
         self._ending.set()
         self._thread.join(PATIENCE_S)
         if self._thread.is_alive():
@@ -57,7 +58,7 @@ class Worker:
         self.link.close()
 
     def check(self) -> None:
-        """Raise Broken if something was wrong so far."""
+        """Raise Broken if the worker has found a broken promise."""
         if self.failure is not None:
             raise Broken(f"{self.name}: {self.failure}")
 
@@ -66,11 +67,11 @@ class Worker:
         return self._ending.is_set()
 
     def pause(self) -> None:
-        """Leave the processor to the others."""
+        """Sleep briefly, so that other threads can run."""
         self._ending.wait(PAUSE_S)
 
     def persist(self, question: Callable[[], T]) -> T:
-        """Ask until there is an answer, from this broker or the restarted one."""
+        """Repeat a request until there is a response, from this broker or the restarted one."""
         while True:
             try:
                 return question()
@@ -78,7 +79,8 @@ class Worker:
                 self.link.reconnect()
 
     def until_done(self, question: Callable[[], int]) -> None:
-        """Ask until the code is NONE. Raise Broken for one that must not be retried."""
+        """Repeat a request until its error code is NONE. Raise Broken for a code that must not be
+        retried."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             code = ErrorCode(self.persist(question))

@@ -1,8 +1,8 @@
-"""The 61-byte header of a record batch (magic 2), read and patched where it lies.
+"""Read and patch the 61-byte header of a record batch (magic 2) in place.
 
 Source: Kafka documentation, Record Batch; KIP-98 (producer id, epoch, sequence), KIP-534 (delete
-horizon); Java class DefaultRecordBatch. The broker's hot path ends here: it never looks at the
-records behind the header except to validate them.
+horizon); Java class DefaultRecordBatch. The broker's hot path reads only headers: it looks at the
+records themselves only to validate them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record, or of the last which compaction has removed."""
+        """Offset of the batch's last record, even if compaction has removed that record."""
         return self.base_offset + self.last_offset_delta
 
     @property
@@ -75,7 +75,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> Compression:
-        """How the records are compressed. Raise CorruptRecord for 5, 6 and 7."""
+        """How the records are compressed. Raise CorruptRecord for the unused codes 5, 6 and 7."""
         return compression_of(self.attributes)
 
     @property
@@ -94,14 +94,14 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def placed(self, base_offset: int, leader_epoch: int) -> BatchHeader:
-        """Return the same header placed at this offset in a log. (`_replace` takes many times as
-        long.)"""
+        """Return the same header with this base offset and leader epoch. (`_replace` takes many
+        times as long.)"""
         values = (base_offset, self.batch_length, leader_epoch, *self[3:])
         return tuple.__new__(BatchHeader, values)
 
     @property
     def has_producer_id(self) -> bool:
-        """Whether an idempotent producer wrote the batch."""
+        """Whether an idempotent or transactional producer wrote the batch."""
         return self.producer_id >= 0
 
 
@@ -116,7 +116,8 @@ def compression_of(attributes: int) -> Compression:
 
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
-    """Read the header at this position, checking only what makes it a header at all."""
+    """Read the header at this position. Raise CorruptRecord if its magic or length is impossible;
+    nothing else is checked."""
     if len(buffer) - position < HEADER_BYTES:
         raise _too_few(buffer, position)
     header = tuple.__new__(BatchHeader, HEADER.unpack_from(buffer, position))  # as _make, faster
@@ -128,7 +129,8 @@ def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
 
 
 def _too_few(buffer: Buffer, position: int) -> CorruptRecord:
-    """Say what is wrong with bytes that are shorter than a header: their magic, if they have it."""
+    """Return the error for bytes that are shorter than a header: a wrong magic, if they include
+    it."""
     left = len(buffer) - position
     if left > _MAGIC_AT and buffer[position + _MAGIC_AT] != MAGIC:
         return _wrong_magic(buffer[position + _MAGIC_AT])
@@ -180,7 +182,7 @@ def batches(
     buffer: Buffer, *, allow_partial: bool = False
 ) -> Iterator[tuple[BatchHeader, int, int]]:
     """Yield (header, start, end) of each batch. A Fetch response may end in the middle of a batch
-    (max_bytes): `allow_partial` stops there."""
+    (max_bytes): with `allow_partial` such an end is ignored."""
     position, limit = 0, len(buffer)
     while position < limit:
         if allow_partial and limit - position < HEADER_BYTES:
@@ -204,7 +206,7 @@ def crc_of(buffer: Buffer, start: int, end: int) -> int:
 
 
 def check_crc(buffer: Buffer, start: int, end: int) -> None:
-    """Raise CorruptRecord unless the batch between start and end has the CRC which it states."""
+    """Raise CorruptRecord unless the batch between start and end has the CRC in its header."""
     (stated,) = _CRC.unpack_from(buffer, start + _CRC_AT)
     found = crc_of(buffer, start, end)
     if stated != found:
@@ -214,7 +216,8 @@ def check_crc(buffer: Buffer, start: int, end: int) -> None:
 def assign_offset_and_epoch(
     buffer: bytearray | memoryview, start: int, base_offset: int, epoch: int
 ) -> None:
-    """Write a batch's offset and epoch into it in place; both fields are outside the CRC."""
+    """Write the base offset and leader epoch into a batch in place; the CRC does not cover these
+    fields."""
     _BASE_OFFSET.pack_into(buffer, start, base_offset)
     _LEADER_EPOCH.pack_into(buffer, start + LOG_OVERHEAD, epoch)
 
@@ -242,7 +245,7 @@ def set_timestamps(
 
 
 def patched(batch: Buffer, **fields: int) -> bytes:
-    """Return a copy of one batch with some header fields changed; the CRC is right unless it is
+    """Return a copy of one batch with some header fields changed, and a correct CRC unless `crc` is
     given. Use it to send a batch that is wrong in exactly one place."""
     out = bytearray(batch)
     header = BatchHeader._make(HEADER.unpack_from(out))._replace(**fields)

@@ -1,8 +1,8 @@
-"""The compressions of record batches, with bounded output.
+"""Compress and decompress record batches, with a limit on the output.
 
 Source: KIP-57 (LZ4 frames), KIP-110 (Zstandard), Java classes CompressionType, SnappyFactory,
-Lz4BlockOutputStream. Traps: Java refuses linked LZ4 blocks; snappy comes as one raw block
-(librdkafka, franz-go) or in the xerial framing (Java), and a reader must take both.
+Lz4BlockOutputStream. Pitfalls: Java refuses linked LZ4 blocks; snappy data are one raw block
+(librdkafka, franz-go) or in xerial framing (Java), and a reader must accept both.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SNAPPY_RATIO_MAX = 22
 
 
 class Compression(IntEnum):
-    """Bits 0 to 2 of a batch's attributes."""
+    """The compression codecs: bits 0 to 2 of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -49,15 +49,16 @@ Bytes = bytes | bytearray | memoryview
 
 
 def compress(kind: int, data: Bytes, level: int | None = None) -> bytes:
-    """Return the data, compressed as Kafka's Java client would accept it. A level other than None
-    is the codec's own (KIP-390; gzip -1 to 9, lz4 1 to 17, zstd -131072 to 22); snappy has none."""
+    """Return the data compressed in a form that Kafka's Java client accepts. level: in the codec's
+    own range (KIP-390; gzip -1 to 9, lz4 1 to 17, zstd -131072 to 22); snappy has no levels."""
     return b"".join(compress_pieces(kind, [bytes(data)], level))
 
 
 def compress_pieces(
     kind: int, pieces: Iterable[bytes], level: int | None = None
 ) -> Iterator[bytes]:
-    """Yield what `compress` returns for data that comes in pieces, at least once for each piece."""
+    """Yield the compressed data for input that comes in pieces, at least one output for each
+    piece."""
     compressor = _COMPRESSORS.get(kind)
     if compressor is None:
         raise CorruptRecord(
@@ -103,14 +104,15 @@ def _compress_zstd(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes
 
 
 def decompress(kind: int, data: Bytes, max_size: int = UNCOMPRESSED_BYTES_MAX) -> bytes:
-    """Return the decompressed data. Raise if it is damaged or larger than `max_size`."""
+    """Return the decompressed data. Raise CorruptRecord if they are damaged or larger than
+    `max_size`."""
     return b"".join(expand(kind, data, max_size))
 
 
 def expand(kind: int, data: Bytes, max_size: int = UNCOMPRESSED_BYTES_MAX) -> Iterator[bytes]:
-    """Yield the data decompressed, piece by piece, so that a bomb is stopped before it goes off.
+    """Yield the decompressed data in pieces, so that a decompression bomb is stopped early.
 
-    Raise CorruptRecord when it is not what it says, or larger than `max_size`.
+    Raise CorruptRecord if the data are damaged or larger than `max_size`.
     """
     pieces = _EXPANDERS.get(kind)
     if pieces is None:
@@ -140,7 +142,7 @@ def _as_it_is(data: memoryview, max_size: int) -> Iterator[bytes]:
 
 
 def _expand_gzip(data: memoryview, max_size: int) -> Iterator[bytes]:
-    """Take all members; ignore junk behind one, as Java's GZIPInputStream does."""
+    """Decompress all members; ignore bytes after the last one, as Java's GZIPInputStream does."""
     position = 0
     while position == 0 or data[position : position + len(GZIP_START)] == GZIP_START:
         inflate = zlib.decompressobj(wbits=31)
@@ -197,7 +199,7 @@ def _expand_lz4(data: memoryview, max_size: int) -> Iterator[bytes]:
 
 
 def _expand_zstd(data: memoryview, max_size: int) -> Iterator[bytes]:
-    """Yield the content of all frames."""
+    """Decompress all frames."""
     position = 0
     while position < len(data):
         frame = zstd.ZstdDecompressor()

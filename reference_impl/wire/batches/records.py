@@ -1,4 +1,4 @@
-"""Record batches (magic 2): records in, bytes out, and back.
+"""Encode and decode record batches (magic 2).
 
 Source: Kafka documentation, Record Batch and Record; KIP-82 (headers), KIP-98 (control records);
 Java classes DefaultRecordBatch, DefaultRecord, ControlRecordType, EndTransactionMarker.
@@ -70,7 +70,7 @@ Header = tuple[str | bytes, bytes | None]
 
 @dataclass(slots=True)
 class Record:
-    """One record. Header keys which are not UTF-8 come as bytes."""
+    """One record. A header key that is not UTF-8 is given as bytes."""
 
     value: bytes | None
     key: bytes | None = None
@@ -114,7 +114,7 @@ def _sized(raw: bytes | None) -> bytes:
 
 
 def encode_records(records: Iterable[Record]) -> bytes:
-    """Return the records of a batch, not compressed."""
+    """Return the encoded records of a batch, without compression."""
     out = []
     for index, record in enumerate(records):
         delta = index if record.offset_delta == BY_POSITION else record.offset_delta
@@ -135,7 +135,7 @@ def encode_records(records: Iterable[Record]) -> bytes:
 
 
 def decode_records(payload: bytes, count: int) -> list[Record]:
-    """Decode exactly `count` records, which must fill the payload (DefaultRecordBatch's
+    """Decode exactly `count` records, which must fill the whole payload (DefaultRecordBatch's
     iterators)."""
     records: list[Record] = []
     position = 0
@@ -213,7 +213,7 @@ def _header_key(raw: bytes) -> str | bytes:
 
 @dataclass(slots=True)
 class RecordBatch:
-    """A batch as a value. A field that is None is computed when the batch is encoded."""
+    """A record batch as a value. A field that is None is computed when the batch is encoded."""
 
     records: Sequence[Record]
     base_offset: int = 0
@@ -253,14 +253,15 @@ class RecordBatch:
             yield self.base_offset + delta, record
 
     def timestamp_of(self, record: Record) -> int:
-        """Return the record's absolute timestamp: the batch's own where the broker set it
-        (KIP-32)."""
+        """Return the record's absolute timestamp; it is the batch's max timestamp if the broker set
+        the timestamps (KIP-32)."""
         if self.is_log_append_time and self.max_timestamp is not None:
             return self.max_timestamp
         return self.base_timestamp + record.timestamp_delta
 
     def encode(self, level: int | None = None) -> bytes:
-        """Return the bytes of the batch; `level` is the codec's, None its default."""
+        """Return the bytes of the batch. level: the compression level, None for the codec's
+        default."""
         payload = compress(self.attributes & 7, encode_records(self.records), level)
         last = self.last_offset_delta
         if last is None:
@@ -287,8 +288,8 @@ class RecordBatch:
     def decode(
         cls, data: Buffer, position: int = 0, *, max_size: int = UNCOMPRESSED_BYTES_MAX
     ) -> tuple[Self, int]:
-        """Decode the batch at this position; return it and where it ends. Records are checked to
-        the last byte."""
+        """Decode the batch at this position; return (batch, position after it). Every byte of its
+        records is validated."""
         header = read_header(data, position)
         end = position + header.size
         if end > len(data):
@@ -315,7 +316,7 @@ class RecordBatch:
 
 
 class ControlRecordType(IntEnum):
-    """The kind of a control record, in its key (ControlRecordType.java)."""
+    """The kinds of control records, stored in the record's key (ControlRecordType.java)."""
 
     ABORT = 0
     COMMIT = 1
@@ -331,7 +332,7 @@ _END_TXN_MARKER = struct.Struct(">hi")  # version 0, coordinator epoch (EndTxnMa
 
 
 def control_record(kind: ControlRecordType, value: bytes) -> Record:
-    """Return a control record with this value, which brings its own version."""
+    """Return a control record with this value, which includes the value's version."""
     return Record(value, _CONTROL_KEY.pack(0, kind))
 
 
@@ -354,7 +355,8 @@ def end_txn_marker(
     coordinator_epoch: int = 0,
     timestamp_ms: int = NO_TIMESTAMP,
 ) -> RecordBatch:
-    """Return the batch which ends a transaction in one partition: COMMIT or ABORT (KIP-98)."""
+    """Return the batch that ends a transaction in one partition: a COMMIT or ABORT marker
+    (KIP-98)."""
     return RecordBatch(
         [control_record(kind, _END_TXN_MARKER.pack(0, coordinator_epoch))],
         attributes=TRANSACTIONAL_BIT | CONTROL_BIT,

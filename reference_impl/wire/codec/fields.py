@@ -1,7 +1,7 @@
-"""The field tables as Python values: what a message consists of, in every version.
+"""The field tables as Python values: the fields of a message in every version.
 
 Source: FieldSpec.java, StructSpec.java and Versions.java of Kafka's message generator; the rows
-come from `schemas/kafka-VERSION.json` (see `schemas/derive.py` for their form).
+come from `schemas/kafka-VERSION.json` (`schemas/derive.py` describes their form).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ VERSION_MAX = 0x7FFF
 
 
 def parse_versions(text: str | None) -> range:
-    """Parse versions as the message definitions have them: "3-13", "9+", "0" or "none"."""
+    """Parse a range of versions as Kafka's message definitions write it: "3-13", "9+", "0" or
+    "none"."""
     if text is None or text == "none":
         return range(0)
     if text.endswith("+"):
@@ -59,7 +60,7 @@ class Struct:
         self.refuse(fields)
 
     def refuse(self, unknown: Iterable[str]) -> NoReturn:
-        """Say which field there is not."""
+        """Raise TypeError, which names a field that this struct does not have."""
         raise TypeError(
             f"{type(self).__name__} has no field {next(iter(unknown))!r};"
             f" it has {', '.join(self._names)}"
@@ -108,7 +109,7 @@ class Field:
     struct: StructType | None
 
     def default_value(self) -> Any:
-        """Return the value of a field which was not set, or which the version lacks."""
+        """Return the value of a field that was not set, or that the version lacks."""
         if self.default == "null":
             return None
         if self.is_array:
@@ -134,7 +135,7 @@ def _default_primitive(kind: str, default: str | None) -> Any:
 
 @dataclass(frozen=True)
 class StructType:
-    """A struct: its fields in the order of the wire, and the class which holds them."""
+    """A struct: its fields in their order on the wire, and the class that holds their values."""
 
     name: str
     fields: tuple[Field, ...]

@@ -1,7 +1,7 @@
-"""A message as labelled pieces, so that a test can break exactly one.
+"""Encode a message as labelled pieces, so that a test can break exactly one of them.
 
-It is a second, slower writer, which walks the field tables instead of compiling them; joined
-together, its pieces are what the codec writes (a test holds the two together).
+This is a second, slower writer, which interprets the field tables instead of compiling them. Joined
+together, its pieces equal the bytes of the codec (a test compares them).
 """
 
 from __future__ import annotations

@@ -44,9 +44,9 @@ FORMATS = {
 
 
 class Codec(NamedTuple):
-    """The reader and the writer of one type, and the fewest bytes that it takes.
+    """The reader and the writer of one type, and the fewest bytes that a value takes.
 
-    `min_size` bounds an array's count by the bytes at hand, before anything is allocated.
+    `min_size` limits an array's count by the bytes that are left, before anything is allocated.
     `format` is the struct letter of a fixed-size number, else empty.
     """
 
@@ -138,7 +138,8 @@ COMPACT_LENGTH = Codec(_read_compact_length, _write_compact_length, 1)
 
 
 def length_codec(kind: str, flexible: bool) -> Codec:
-    """Return the codec of the length in front of a string, bytes, records or array ("array")."""
+    """Return the codec of the length in front of a value. kind: "string", "bytes", "records" or
+    "array"."""
     if flexible:
         return COMPACT_LENGTH
     return FIXED["int16" if kind == "string" else "int32"]
@@ -152,7 +153,8 @@ def encoded_length(kind: str, flexible: bool, length: int) -> bytes:
 
 
 def checked_length(length: int, kind: str, nullable: bool) -> None:
-    """Check a negative length: -1 is null if null is allowed; everything else is an error."""
+    """Accept the negative length -1 (null) if null is allowed. Raise for any other negative
+    length."""
     if length != -1:
         raise Malformed(f"{kind} has the negative length {length}")
     if not nullable:
@@ -200,9 +202,10 @@ def string(flexible: bool, nullable: bool) -> Codec:
 
 
 def blob(kind: str, flexible: bool, nullable: bool) -> Codec:
-    """Return the codec of bytes or records: a length, then that many bytes. `records` stay a view
-    into the frame: the broker patches batches in place and copies nothing. `bytes` are small and
-    kept for long (member metadata), so they must not pin the frame."""
+    """Return the codec of bytes or records: a length, then that many bytes. A value of `records`
+    stays a view into the frame: the broker patches batches in place and copies nothing. A value of
+    `bytes` is a copy, since it is small and kept for long (member metadata), and must not keep the
+    frame in memory."""
     read_length, write_length, length_size, _ = length_codec(kind, flexible)
     keep_view = kind == "records"
 
@@ -231,7 +234,8 @@ def blob(kind: str, flexible: bool, nullable: bool) -> Codec:
 
 
 def checked_count(count: int, nullable: bool, item_size: int, left: int) -> None:
-    """Refuse a count which the remaining bytes cannot hold, before a list of it is built."""
+    """Raise for a count of items that cannot fit into the bytes left, before a list of them is
+    built."""
     if count < 0:
         checked_length(count, "array", nullable)
     elif count * item_size > left:
@@ -293,7 +297,8 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
 def number_array(
     item: Codec, flexible: bool, nullable: bool, budget: Budget | None = None
 ) -> Codec:
-    """Return the codec of an array of numbers, read and written in one go."""
+    """Return the codec of an array of numbers, all of which are read or written by one call of
+    `struct`."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     size, letter = item.min_size, item.format
 
@@ -321,9 +326,9 @@ def number_array(
 
 
 def nullable_struct(item: Codec, tagged: bool) -> Codec:
-    """Return the codec of a nullable struct: a presence marker, then the struct. A plain field says
-    so by a signed byte, negative for null; a tagged one by an unsigned varint, 0 for null
-    (MessageDataGenerator.java, generateClassReader)."""
+    """Return the codec of a nullable struct: a presence marker, then the struct. The marker of a
+    plain field is a signed byte, negative for null; that of a tagged field is an unsigned varint, 0
+    for null (MessageDataGenerator.java, generateClassReader)."""
     read_item, write_item, _, _ = item
     null = b"\0" if tagged else b"\xff"
 

@@ -1,8 +1,8 @@
-"""The codec: one reader and one writer per (message, version), compiled from its field table.
+"""Compile one reader and one writer per (message, version) from the message's field table.
 
-Source: MessageDataGenerator.java (order and form of fields), KIP-482 (tagged fields).
-Compilation happens on first use, so that a version costs nothing until it is spoken: primitives
-are closures, structs are straight-line code (`straight.py`).
+Source: MessageDataGenerator.java (order and form of fields), KIP-482 (tagged fields). Compilation
+happens on first use, so that a version costs nothing until it is used: primitives are closures,
+structs are straight-line code (`straight.py`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Definition:
         return self.root.cls(**fields)
 
     def struct(self, name: str, /, **fields: Any) -> Struct:
-        """Return a struct inside this message, by Kafka's name for it."""
+        """Return a struct of this message, by Kafka's name for it, with these fields."""
         return self.struct_class(name)(**fields)
 
     def struct_class(self, name: str) -> type[Struct]:
@@ -86,8 +86,8 @@ class Definition:
     def encode_parts(
         self, message: Struct, version: int, elements_max: int | None = None
     ) -> list[Any]:
-        """Return the bytes of a message as parts to join or to write one after the other. Raise
-        TooManyElements if its arrays have more elements than this."""
+        """Return the bytes of a message as parts that the caller joins or writes one after the
+        other. Raise TooManyElements if its arrays have more than elements_max elements."""
         codec = self._codec(version, elements_max)
         # By name: a message of another Kafka's table may be spoken in a version both have.
         if type(message).__name__ != self.name:
@@ -100,7 +100,7 @@ class Definition:
         return out
 
     def decode(self, data: bytes | bytearray | memoryview, version: int) -> Struct:
-        """Decode a message that takes all of these bytes."""
+        """Decode a message that must fill all of these bytes."""
         message, end = self.decode_prefix(data, version)
         if end != len(data):
             raise Malformed(
@@ -112,9 +112,9 @@ class Definition:
     def decode_prefix(
         self, data: bytes | bytearray | memoryview, version: int, elements_max: int | None = None
     ) -> tuple[Struct, int]:
-        """Decode the message at the start of these bytes; return it and its length. Brokers
-        tolerate what comes after (RequestContext.parseRequest). Raise TooManyElements if its arrays
-        have more elements than this."""
+        """Decode the message at the start of these bytes; return (message, its length). Brokers
+        tolerate further bytes after it (RequestContext.parseRequest). Raise TooManyElements if its
+        arrays have more than elements_max elements."""
         codec = self._codec(version, elements_max)
         try:
             return codec.read(memoryview(data), 0)
@@ -122,8 +122,8 @@ class Definition:
             raise error.of(f"{self.name} v{version}") from None
 
     def _codec(self, version: int, elements_max: int | None) -> Codec:
-        """Return the codec of a version; with a limit the one that counts, which is for the use of
-        one thread."""
+        """Return the codec of a version. With elements_max it is one that counts elements; only one
+        thread may use that at a time."""
         if elements_max is None:
             return self._codecs.get(version) or self._compile(version, self._codecs, None)
         self._budget.left = elements_max
@@ -238,7 +238,8 @@ def tags_reader(
 
 
 def tags_to_write(tagged: dict[int, Known], message: Struct) -> list[tuple[int, bytes]]:
-    """Return the tagged fields which differ from their default, and the unknown ones, by tag."""
+    """Return (tag, bytes) of each tagged field that differs from its default and of each unknown
+    one, ordered by tag."""
     found = dict(message.unknown_tags) if message.unknown_tags else {}
     for tag, (name, _, write_field, default) in tagged.items():
         value = getattr(message, name)

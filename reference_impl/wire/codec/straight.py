@@ -1,9 +1,9 @@
-"""Straight-line code for a struct: what a person would write by hand for one version of it.
+"""Generate straight-line code for a struct, as a person would write it by hand for one version.
 
-Readers and writers which loop over a list of fields spend most of their time on the loop, so the
+Readers and writers that loop over a list of fields spend most of their time on the loop, so the
 loop is unrolled into source text, once per (struct, version): one line per field, and one line for
-each run of fixed-size numbers, which `struct` packs in one call. The line on which an error was
-raised tells the field, so that good input does not pay for the path of bad input.
+each run of fixed-size numbers, which `struct` packs in one call. The number of the line that raised
+an error identifies the field, so that valid input does not pay for error handling.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ TagsWriter = Callable[[list[Any], Any], None]
 
 
 class Step(NamedTuple):
-    """One line of the code: a field, or a run of numbers (then `letters` are their formats)."""
+    """One line of the generated code: a field, or a run of numbers (then `letters` are their
+    formats)."""
 
     names: list[str]
     letters: str
@@ -33,7 +34,7 @@ class Step(NamedTuple):
 
 
 def steps_of(plain: Sequence[tuple[str, Codec]]) -> list[Step]:
-    """Return the fields in their order, neighbouring numbers joined into runs."""
+    """Return the fields in their order, with adjacent fixed-size numbers joined into runs."""
     steps: list[Step] = []
     for name, codec in plain:
         if not codec.format:
@@ -53,8 +54,8 @@ def make_reader(
     factories: Factories,
     read_tags: TagsReader | None,
 ) -> Reader:
-    """Return a reader of this struct; constants and factories fill the fields which the version
-    lacks."""
+    """Return a reader of this struct. constants and factories give the values of fields that the
+    version lacks."""
     values: dict[str, Any] = {"cls": cls, "new": cls.__new__, "ERRORS": READ_ERRORS}
     lines = ["def made(buffer, position):", " message = new(cls)", " message.unknown_tags = None"]
     for name, value in constants:
@@ -98,8 +99,7 @@ def make_reader(
 
 
 def _name_read(step: Step, position: int, end: int) -> str:
-    """Return the first number that does not fit into the bytes, in a run that is too long for
-    them."""
+    """Return the name of the first number of a run that lies beyond the end of the bytes."""
     for name, letter in zip(step.names, step.letters, strict=False):
         position += struct.calcsize(letter)
         if position > end:
@@ -110,9 +110,8 @@ def _name_read(step: Step, position: int, end: int) -> str:
 def make_writer(
     plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | None, tagged: Constants
 ) -> Writer:
-    """Return a writer of the fields which the version has, in their order, then the tagged ones:
-    those of `tagged` which differ from their default, and those that the schema does not know.
-    """
+    """Return a writer of the fields of this version in their order, then of the tagged fields:
+    those in `tagged` that differ from their default, and unknown ones."""
     values: dict[str, Any] = {"ERRORS": WRITE_ERRORS}
     lines = ["def made(out, message):", " try:"]
     steps = steps_of(plain)
@@ -148,7 +147,7 @@ def make_writer(
 
 
 def _name_written(step: Step, message: Any) -> str:
-    """Return the first number that `struct` refuses alone, in a run that it refused."""
+    """Return the name of the first number of a run that `struct` cannot pack."""
     for name, letter in zip(step.names, step.letters, strict=False):
         try:
             struct.pack(">" + letter, getattr(message, name))
@@ -158,7 +157,7 @@ def _name_written(step: Step, message: Any) -> str:
 
 
 def make_init(names: Sequence[str], constants: Constants, factories: Factories) -> Any:
-    """Return the `__init__` of a struct: every field a keyword, with its default."""
+    """Return the `__init__` of a struct, which takes every field as a keyword with its default."""
     values: dict[str, Any] = {"missing": object()}
     defaults = dict(constants)
     arguments, lines = [], []

@@ -105,7 +105,7 @@ def render(table: dict[str, dict[str, Any]]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table of the jars in one folder."""
+    """Print the table that is derived from the jars in one folder."""
     if len(arguments) != 1 or not any(Path(arguments[0]).glob("kafka-clients-*.jar")):
         print(
             "derive: expected one folder which holds kafka-clients-VERSION.jar and its"
