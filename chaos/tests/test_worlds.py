@@ -1,4 +1,4 @@
-"""Every World keeps what chaos/world.py says: that of threads, and that of virtual time."""
+"""Every World keeps what chaos/world.py says."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from chaos.means.real_world import RealWorld
-from chaos.sim.world import VirtualWorld
 from chaos.world import World
 
 SOON_S, LATE_S = 0.05, 30.0
 
 
-@pytest.fixture(params=[RealWorld, VirtualWorld])
+@pytest.fixture(params=[RealWorld])
 def world(request: pytest.FixtureRequest) -> World:
     made: World = request.param()
     return made

@@ -140,7 +140,7 @@ class _Groups:
                     break
                 if polls == absent_after and eras.calm_s < 0:
                     absent_after = -1
-                    eras.noted((yield Idle(ABSENT_S)))
+                    yield Idle(ABSENT_S)
                     if commits_itself and completion.records:  # as if nothing had happened
                         yield CommitOffsets()
                 completion = eras.noted((yield Poll(max_records=self.records_per_poll_max)))

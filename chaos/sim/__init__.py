@@ -1,1 +1,0 @@
-"""Simulate a run in virtual time."""
