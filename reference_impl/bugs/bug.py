@@ -58,6 +58,10 @@ class Bug:
 
 WITHOUT_BUG = {
     "check_enough_replicas": "the reference is one node, whose ISR is always whole",
+    "answer_waits": (
+        "the reference is one node, whose records are replicated once they are written;"
+        " core/tests/test_held.py gives it a follower, and shows what a hasty coordinator answers"
+    ),
     "check_replicas_remain": (
         "the reference is one node, whose ISR is always whole; core/tests/test_replicated_writes.py"
         " gives it a follower, and shows what a leader without this rule does"

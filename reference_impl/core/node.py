@@ -35,6 +35,7 @@ from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.sasl import authentication
 from reference_impl.core.storage import Storage, StorageError
 from reference_impl.core.transactions import coordinator as transactions
+from reference_impl.core.waiting.held import held
 from reference_impl.core.waiting.running import TIMER, Waiting, failed
 from reference_impl.wire import API_NAMES, ApiKey
 
@@ -165,7 +166,8 @@ class Node:
             name = API_NAMES.get(request.api_key, str(request.api_key))
             reason = f"{name} version {request.api_version} is not served"
             return iter((CloseConnection(request.connection, reason),))
-        return api.handle(broker, request)
+        handler = api.handle(broker, request)
+        return handler if api.refuse is None else held(broker, handler)
 
 
 def connection_of(event: Event) -> int | None:
@@ -187,7 +189,7 @@ def never() -> bool:
 
 TIMERS: dict[str, Callable[[Broker, TimerKey], Iterator[Effect]]] = {
     purgatory.TIMER: lambda broker, key: broker.purgatory.expire(key),
-    timers.TIMER: lambda broker, key: service.timer_fired(broker.groups, key),
+    timers.TIMER: lambda broker, key: held(broker, service.timer_fired(broker.groups, key)),
     transactions.TIMER: lambda broker, key: broker.transactions.timer_fired(key),
     authentication.TIMER: lambda broker, key: broker.authentication.timer_fired(key),
     housekeeping.TIMER: housekeeping.fired,

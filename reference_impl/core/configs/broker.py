@@ -96,6 +96,7 @@ _OBEYED = (
     ConfigKey("node.id", _I, "1", 0),
     ConfigKey("num.partitions", _I, "1", 1),
     ConfigKey("offset.metadata.max.bytes", _I, "4096"),
+    ConfigKey("offsets.commit.timeout.ms", _I, "5000", 1),
     ConfigKey("offsets.retention.check.interval.ms", _L, "600000", 1),
     ConfigKey("offsets.retention.minutes", _I, "10080", 1),
     ConfigKey("offsets.topic.compression.codec", _I, "0", 0, 0),

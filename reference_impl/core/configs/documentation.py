@@ -127,6 +127,7 @@ _BROKERS = {
     "num.recovery.threads.per.data.dir": "Threads for recovery at the start.",
     "num.replica.fetchers": "Threads that fetch from one leader.",
     "offset.metadata.max.bytes": "How long the text beside a committed offset may be.",
+    "offsets.commit.timeout.ms": "How long an answer waits for the replicas of __consumer_offsets.",
     "offsets.retention.check.interval.ms": "How often the broker looks for expired offsets.",
     "offsets.retention.minutes": "How long committed offsets outlive their use.",
     "offsets.topic.compression.codec": "The codec of __consumer_offsets; 0 means uncompressed.",

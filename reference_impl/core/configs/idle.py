@@ -110,7 +110,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("metrics.recording.level", _S, "INFO"),
     ConfigKey("metrics.sample.window.ms", _L, "30000"),
     ConfigKey("num.replica.alter.log.dirs.threads", _I, None),
-    ConfigKey("offsets.commit.timeout.ms", _I, "5000"),
     ConfigKey("offsets.load.buffer.size", _I, "5242880"),
     ConfigKey(
         "principal.builder.class",

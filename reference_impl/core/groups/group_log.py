@@ -43,11 +43,11 @@ class GroupLog:
     """Appends to, and replays, the partitions of the topic."""
 
     def __init__(self, topic: KeyedTopic) -> None:
-        self._topic = topic
+        self.topic = topic
 
     def partition_of(self, group_id: str) -> Partition:
         """Return the partition that stores a group, or raise Refused while it is not here."""
-        return self._topic.partition_of(group_id)
+        return self.topic.partition_of(group_id)
 
     def append(
         self, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None = None
@@ -61,7 +61,7 @@ class GroupLog:
         payload = sum(len(record.key or b"") + len(record.value or b"") for record in encoded)
         if payload > partition.config.max_message_bytes:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
-        batch = RecordBatch(encoded, base_timestamp=self._topic.now_ms)
+        batch = RecordBatch(encoded, base_timestamp=self.topic.now_ms)
         if writer is not None:
             batch.producer_id, batch.producer_epoch = writer
             batch.attributes = TRANSACTIONAL_BIT
@@ -69,11 +69,11 @@ class GroupLog:
         header = read_header(data)
         if header.size > partition.config.max_message_bytes:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
-        return self._topic.append(partition, data, header)
+        return self.topic.append(partition, data, header)
 
     def replay(self) -> Iterator[tuple[Partition, RecordBatch]]:
         """Yield every batch of every partition with its partition, in log order."""
-        return self._topic.replay()
+        return self.topic.replay()
 
 
 def encoded_commit(group_id: str, commit: tuple[TopicPartition, CommittedOffset]) -> Record:

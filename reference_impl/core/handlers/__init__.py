@@ -6,6 +6,7 @@ The versions are those of Kafka 4.3.1.
 
 from __future__ import annotations
 
+from reference_impl.core.handlers import refusals
 from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_to_txn
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
 from reference_impl.core.handlers.alter_client_quotas import handle_alter_client_quotas
@@ -93,15 +94,15 @@ BROKER: dict[int, Api] = {
     ApiKey.FETCH: Api(handle_fetch, 4, 18),
     ApiKey.LIST_OFFSETS: Api(handle_list_offsets, 1, 11),
     ApiKey.METADATA: Api(handle_metadata, 0, 13),
-    ApiKey.OFFSET_COMMIT: Api(handle_offset_commit, 2, 10),
-    ApiKey.OFFSET_FETCH: Api(handle_offset_fetch, 1, 10),
+    ApiKey.OFFSET_COMMIT: Api(handle_offset_commit, 2, 10, refuse=refusals.refuse_offset_commit),
+    ApiKey.OFFSET_FETCH: Api(handle_offset_fetch, 1, 10, refuse=refusals.refuse_offset_fetch),
     ApiKey.FIND_COORDINATOR: Api(handle_find_coordinator, 0, 6),
-    ApiKey.JOIN_GROUP: Api(handle_join_group, 0, 9),
-    ApiKey.HEARTBEAT: Api(handle_heartbeat, 0, 4),
-    ApiKey.LEAVE_GROUP: Api(handle_leave_group, 0, 5),
-    ApiKey.SYNC_GROUP: Api(handle_sync_group, 0, 5),
-    ApiKey.DESCRIBE_GROUPS: Api(handle_describe_groups, 0, 6),
-    ApiKey.LIST_GROUPS: Api(handle_list_groups, 0, 5),
+    ApiKey.JOIN_GROUP: Api(handle_join_group, 0, 9, refuse=refusals.refuse_join),
+    ApiKey.HEARTBEAT: Api(handle_heartbeat, 0, 4, refuse=refusals.on_top("HeartbeatResponse")),
+    ApiKey.LEAVE_GROUP: Api(handle_leave_group, 0, 5, refuse=refusals.on_top("LeaveGroupResponse")),
+    ApiKey.SYNC_GROUP: Api(handle_sync_group, 0, 5, refuse=refusals.on_top("SyncGroupResponse")),
+    ApiKey.DESCRIBE_GROUPS: Api(handle_describe_groups, 0, 6, refuse=refusals.refuse_describe),
+    ApiKey.LIST_GROUPS: Api(handle_list_groups, 0, 5, refuse=refusals.on_top("ListGroupsResponse")),
     ApiKey.SASL_HANDSHAKE: Api(handle_sasl_handshake, 0, 1),
     ApiKey.API_VERSIONS: Api(handle_api_versions, 0, 4),
     ApiKey.CREATE_TOPICS: Api(forward_change_of_topics, 2, 7),
@@ -113,7 +114,9 @@ BROKER: dict[int, Api] = {
     ApiKey.ADD_OFFSETS_TO_TXN: Api(handle_add_offsets_to_txn, 0, 4),
     ApiKey.END_TXN: Api(handle_end_txn, 0, 5),
     ApiKey.WRITE_TXN_MARKERS: Api(handle_write_txn_markers, 1, 2),
-    ApiKey.TXN_OFFSET_COMMIT: Api(handle_txn_offset_commit, 0, 5),
+    ApiKey.TXN_OFFSET_COMMIT: Api(
+        handle_txn_offset_commit, 0, 5, refuse=refusals.refuse_txn_offset_commit
+    ),
     ApiKey.DESCRIBE_ACLS: Api(handle_describe_acls, 1, 3),
     ApiKey.CREATE_ACLS: Api(forward, 1, 3),
     ApiKey.DELETE_ACLS: Api(forward, 1, 3),
@@ -127,12 +130,14 @@ BROKER: dict[int, Api] = {
     ApiKey.RENEW_DELEGATION_TOKEN: Api(forward_renew_delegation_token, 1, 2),
     ApiKey.EXPIRE_DELEGATION_TOKEN: Api(forward_expire_delegation_token, 1, 2),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: Api(handle_describe_delegation_token, 1, 3),
-    ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
+    ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2, refuse=refusals.refuse_delete),
     ApiKey.ELECT_LEADERS: Api(forward, 0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(forward, 0, 1),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(forward, 0, 1),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(forward, 0, 0),
-    ApiKey.OFFSET_DELETE: Api(handle_offset_delete, 0, 0),
+    ApiKey.OFFSET_DELETE: Api(
+        handle_offset_delete, 0, 0, refuse=refusals.on_top("OffsetDeleteResponse")
+    ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(handle_describe_client_quotas, 0, 1),
     ApiKey.ALTER_CLIENT_QUOTAS: Api(forward, 0, 1),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(handle_describe_user_scram_credentials, 0, 0),
@@ -145,8 +150,15 @@ BROKER: dict[int, Api] = {
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Api(handle_get_telemetry_subscriptions, 0, 0),
     ApiKey.PUSH_TELEMETRY: Api(handle_push_telemetry, 0, 0),
     ApiKey.LIST_CONFIG_RESOURCES: Api(handle_list_config_resources, 0, 1),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: Api(handle_consumer_group_heartbeat, 0, 1),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Api(handle_consumer_group_describe, 0, 1),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Api(
+        handle_consumer_group_heartbeat,
+        0,
+        1,
+        refuse=refusals.on_top("ConsumerGroupHeartbeatResponse"),
+    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Api(
+        handle_consumer_group_describe, 0, 1, refuse=refusals.refuse_consumer_describe
+    ),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(handle_describe_topic_partitions, 0, 0),
 }
 """The APIs that clients find on the listeners of brokers."""

@@ -23,6 +23,7 @@ def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
     rows = []
     for group in list(broker.groups.groups.values()):
         yield GiveWay(request)
+        broker.groups.log.partition_of(group.group_id)  # the answer waits for what it tells of
         if (
             (not states or group.state.value.lower() in states)
             and (not types or group.kind in types)

@@ -22,6 +22,9 @@ class KeyedTopic:
 
     def __init__(self, name: str, image: MetadataImage, replicas: Replicas, moment: Moment) -> None:
         self.name, self._image, self._replicas, self._moment = name, image, replicas, moment
+        self.uncommitted: dict[Partition, int] = {}
+        """The partitions in which the current handler has found or written what is not committed
+        yet, with their leader epochs. Each handler has a dictionary (core/waiting/held.py)."""
 
     @property
     def now_ms(self) -> int:
@@ -36,14 +39,19 @@ class KeyedTopic:
         partition = self._replicas.get(self.name, partition_for(key, len(topic.partitions)))
         if partition is None or not partition.leads:
             raise Refused(ErrorCode.NOT_COORDINATOR)
+        if partition.log.high_watermark < partition.log.log_end_offset:
+            self.uncommitted[partition] = partition.leader_epoch
         return partition
 
     def append(self, partition: Partition, data: bytearray, header: BatchHeader) -> int:
         """Append an encoded batch, and return its base offset. Raise Refused if it fails."""
         try:
-            return partition.append(data, header, self.now_ms).base_offset
+            appended = partition.append(data, header, self.now_ms)
         except StorageError as error:
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
+        if partition.log.high_watermark < partition.log.log_end_offset:
+            self.uncommitted[partition] = partition.leader_epoch
+        return appended.base_offset
 
     def replay(self) -> Iterator[tuple[Partition, RecordBatch]]:
         """Yield every batch of every partition with its partition, in log order."""

@@ -8,9 +8,12 @@ from typing import Any
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
+from reference_impl.wire import ErrorCode, Struct
 
 Handler = Callable[[Any, Request], Iterator[Effect]]
 """Any stands for Broker or Controller, which themselves hold the tables."""
+Refuse = Callable[[Request, ErrorCode], Struct]
+"""Return the answer that refuses a whole request with one error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class Api:
     max_version: int
     advertised_min_version: int | None = None
     """Where Kafka advertises more than it serves (Produce, for librdkafka: KAFKA-18659)."""
+    refuse: Refuse | None = None
+    """Set where answers are held until what they tell of is replicated (core/waiting/held.py)."""
 
     def serves(self, version: int) -> bool:
         """Return whether this version gets an answer."""

@@ -20,6 +20,7 @@ from reference_impl.core.groups.consumer.timers import REVOCATION
 from reference_impl.core.groups.group_log import Entry, GroupLog
 from reference_impl.core.groups.offsets import CommittedOffset, Committer, Offsets
 from reference_impl.core.log.directories.checkpoints import TopicPartition
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
@@ -123,6 +124,14 @@ class Grouping:
         """Write the tombstones of a group or of its offsets to `__consumer_offsets` before their
         deletion is answered: else it would be undone by the next start (KIP-229, KIP-496)."""
         log.append(group_id, records)
+
+    def answer_waits(self, uncommitted: Collection[Partition]) -> bool:
+        """Return whether an answer waits until the records on which it rests are replicated:
+        always, or a new coordinator may never have known what a client was told.
+
+        Source: CoordinatorRuntime.java, deferredEventQueue.
+        """
+        return bool(uncommitted)
 
     def positions_of_deleted(
         self, offsets: Offsets, topic: str

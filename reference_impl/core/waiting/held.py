@@ -1,0 +1,86 @@
+"""Answers that are held back until the records on which they rest are replicated.
+
+Source: CoordinatorRuntime.java, DeferredEventQueue.java; CoordinatorOperationExceptionHelper.java
+(the error of what could not be replicated). The group coordinator writes a record, changes its
+state at once, and goes on: so a later request may read what is not committed yet, and what a new
+coordinator may never have known. Hence every answer waits for the highest offset that its handler
+can have read: those of its own records, and those of others in the same partitions. With one
+replica that is committed by then, and the answer leaves in the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any, cast
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.core.waiting.waits import Replicated
+from reference_impl.wire import ErrorCode
+
+TIMEOUT = "offsets.commit.timeout.ms"
+
+
+def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
+    """Run a handler of the group coordinator, and hold back its answers, also those to others,
+    until what it has read and written is replicated."""
+    topic = broker.groups.log.topic
+    read = topic.uncommitted = {}
+    generator = cast("Generator[Effect, Any, None]", handler)
+    send = generator.send
+    try:
+        effect = send(None)
+        while True:
+            if read and type(effect) is Respond and broker.rules.answer_waits(read):
+                hold(broker, effect, dict(read))
+                effect = send(None)
+                continue
+            try:
+                outcome = yield effect
+            except Refused as refused:
+                topic.uncommitted = read  # others had their turn, and left theirs
+                effect = generator.throw(refused)
+            else:
+                topic.uncommitted = read
+                effect = send(outcome)
+    except StopIteration:
+        return
+    finally:
+        generator.close()
+
+
+def hold(broker: Broker, answer: Respond, read: dict[Partition, int]) -> None:
+    """Let an answer leave once the partitions are replicated as far as they reach now. `read` has
+    the leader epoch in which each was read."""
+    timeout_ms = broker.config.number(TIMEOUT)
+    waits = [
+        Replicated(each.topic, each.index, each.log.log_end_offset, timeout_ms) for each in read
+    ]
+    request = answer.request
+    name = f"answer {request.correlation_id} to connection {request.connection}"
+    broker.outbox.post(name, when_replicated(broker, answer, waits, read))
+
+
+def when_replicated(
+    broker: Broker, answer: Respond, waits: list[Replicated], read: dict[Partition, int]
+) -> Iterator[Effect]:
+    """Give an answer once all waits are over; refuse the request instead if one was in vain."""
+    try:
+        yield from waits
+        for partition, leader_epoch in read.items():
+            partition.check_still_leads(leader_epoch)
+    except Refused as refused:
+        refuse = broker.apis[answer.request.api_key].refuse
+        assert refuse is not None
+        answer.body = refuse(answer.request, told(refused.code))
+    yield answer
+
+
+def told(code: ErrorCode) -> ErrorCode:
+    """Return the error that a client gets instead of an answer: look for the coordinator again, or
+    ask the same one later."""
+    if code is ErrorCode.REQUEST_TIMED_OUT:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return ErrorCode.NOT_COORDINATOR
