@@ -21,7 +21,7 @@ from reference_impl.core.controller.records import (
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.tests.test_topics import create
 from reference_impl.core.tests.world import START_MS, World
-from reference_impl.wire import Struct, definition
+from reference_impl.wire import ApiKey, Struct, definition
 from reference_impl.wire.messages import table
 
 BEGIN, END, ABORT = (
@@ -135,3 +135,33 @@ def test_records_of_a_metadata_transaction_count_when_it_has_ended(
 def test_metadata_transactions_that_overlap_stop_the_node(bounds: list[Struct]) -> None:
     with pytest.raises(CorruptLog, match="TransactionRecord"):
         replayed(bounds)
+
+
+def test_the_controller_and_the_broker_know_the_same_once_all_is_committed() -> None:
+    world = World({"auto.create.topics.enable": "true"})
+    create(world, num_partitions=3)
+    world.kill()
+    create(world, name="u")
+    broker = world.node.broker
+    broker.controller.write([config_record(2, "u", "retention.ms", "1000")])
+    world.call(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, producer_id=-1)
+    known, decided = vars(broker.image), vars(broker.controller.image)
+    same = known.keys() - {"newest_topic_offset"}  # it is the broker's alone
+    for name in same:
+        if type(known[name]).__module__ == "builtins":
+            assert known[name] == decided[name], name
+    assert known["topics"]["t"].partitions[2].leader_epoch == 1
+    assert known["topics"]["u"].configs == {"retention.ms": "1000"}
+    assert known["next_producer_id"] == 1000
+
+
+def test_a_node_opens_and_leads_its_own_partitions_alone() -> None:
+    world = World()
+    topic_id = world.node.broker.random_uuid()
+    ours, other = new_partition(topic_id, 0, [1]), new_partition(topic_id, 1, [2])
+    world.node.broker.controller.write([new_topic("t", topic_id), ours, other])
+    assert world.node.broker.replicas.unopened() == [("t", 0)]
+    world.kill()
+    partitions = world.node.broker.image.topics["t"].partitions
+    assert [(p.leader, p.leader_epoch) for p in partitions.values()] == [(1, 1), (2, 0)]
+    assert [p.index for p in world.node.broker.replicas] == [0]

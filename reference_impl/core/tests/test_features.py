@@ -135,3 +135,11 @@ def test_other_control_records_stop_the_node(kind: int) -> None:
     append_control(world, kind)
     with pytest.raises(CorruptLog, match=f"control record type {kind} is unknown"):
         world.kill()
+
+
+def test_a_log_whose_beginning_is_in_a_snapshot_stops_the_node() -> None:
+    world = World()
+    log = world.node.broker.metadata.log
+    log.delete_records_before(1)
+    with pytest.raises(CorruptLog, match="begins at offset 1: what came before is in a snapshot"):
+        world.restart()
