@@ -62,7 +62,7 @@ class Answer:
         effects, scenario = self.shown.effects, self.shown.scenario
         told = f"seed {scenario.seed}, {self.shown.verdict}"
         if effects.problem:
-            return f"not told: {effects.problem} ({told})"
+            return f"undecided: {effects.problem} ({told})"
         count = f"{effects.count(self.cell.effect):,} of {effects.sent:,} {self.cell.effect.value}"
         word = {True: "✓", False: "✗", None: "not shown:"}[self.holds]
         return f"{self.cell.promise} {word} {count} ({told})"

@@ -1,1 +1,1 @@
-"""The examination: a protocol conformance suite for any Kafka-compatible address."""
+"""The protocol conformance suite, for any Kafka-compatible address."""

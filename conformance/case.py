@@ -1,6 +1,7 @@
-"""A conformance case is one function: its name the behaviour, its docstring the requirement.
+"""Declare a conformance case: one function whose name is the behaviour and whose docstring is the
+requirement.
 
-`@case` states the API, the versions, the citation and the catalogue id. The three results are
+`@case` states the API, the versions, the citation and the catalogue id. The possible results are
 pass, fail and unsupported (the target does not advertise what the case needs).
 """
 
@@ -23,9 +24,9 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Case:
-    """The facts that `@case` states about a function. versions: first and last to which the
-    requirement applies; None: the case names its versions itself (it takes no `version` argument).
-    """
+    """The facts that `@case` states about a function. versions: the first and last version to which
+    the requirement applies. They are None if the case chooses its versions itself (it has no
+    `version` parameter)."""
 
     id: str
     api: str
@@ -39,7 +40,7 @@ class Case:
 
 
 class Deviation(AssertionError):
-    """The target answered otherwise than the requirement says."""
+    """The target's response differs from what the requirement demands."""
 
     def __init__(self, what: str, expected: object, actual: object) -> None:
         super().__init__(f"{what}: expected {expected}, actual {actual}")
@@ -62,10 +63,10 @@ def case(
 ) -> Callable[[Function], Function]:
     """Declare a conformance case (nearest the function, below any pytest.mark.parametrize).
 
-    id: of the catalogue, "PROD-05".  api: name of the ApiKey, "Produce".  spec: KIP + heading,
-    schema file + field, or Java class; never a section number.  config: broker settings without
-    which the requirement cannot be seen; the case then runs on a second instance of the target,
-    started with them (conformance/target/variants.py).
+    id: in the catalogue, such as "PROD-05". api: the name of the ApiKey, such as "Produce". spec:
+    KIP and heading, schema file and field, or Java class; never a section number. config: broker
+    settings that the requirement needs to be visible; the case then runs on a second instance of
+    the target, started with them (conformance/target/variants.py).
     """
 
     def declare(function: Function) -> Function:
@@ -90,13 +91,14 @@ def case(
 
 
 def case_of(function: Any) -> Case | None:
-    """Return the Case that `@case` put on a test function, if any."""
+    """Return the Case that `@case` attached to a test function, or None."""
     found = getattr(function, "case", None)
     return found if isinstance(found, Case) else None
 
 
 def expect(actual: object, expected: object, what: str = "answer") -> None:
-    """Fail unless actual equals expected; a set or frozenset of expected values means one of."""
+    """Fail unless actual equals expected; if expected is a set or frozenset, unless it contains
+    actual."""
     if isinstance(expected, (set, frozenset)):
         if actual not in expected:
             allowed = " or ".join(sorted(_named(e) for e in expected))
@@ -106,7 +108,7 @@ def expect(actual: object, expected: object, what: str = "answer") -> None:
 
 
 def each(rows: Iterable[Row], what: str = "rows of the answer", at_least: int = 1) -> list[Row]:
-    """Return the rows of an answer to loop over; fail if there are none to compare."""
+    """Return the rows of a response to loop over; fail if there are fewer than at_least."""
     found = list(rows)
     if len(found) < at_least:
         raise Deviation(f"number of {what}", f">= {at_least}", len(found))
@@ -114,13 +116,14 @@ def each(rows: Iterable[Row], what: str = "rows of the answer", at_least: int = 
 
 
 def expect_that(condition: bool, what: str, expected: object, actual: object) -> None:
-    """Fail unless the condition holds; says what was expected and what came."""
+    """Fail unless the condition holds; the failure reports `what`, expected and actual."""
     if not condition:
         raise Deviation(what, expected, actual)
 
 
 def _like(actual: object, expected: Iterable[object]) -> object:
-    """Show an error number by the name that its enumeration knows."""
+    """Return actual for display: if it is an error number, its name in the enumeration of
+    `expected`."""
     for value in expected:
         if isinstance(value, IntEnum) and isinstance(actual, int):
             try:

@@ -1,4 +1,4 @@
-"""Bring the plugin of the examination (examining.py) to whoever gives this folder to pytest."""
+"""Load the plugin of the conformance suite (examining.py) whenever pytest is given this folder."""
 
 import pytest
 
@@ -6,6 +6,6 @@ from conformance.session import examining
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register it for all files, since cases of plugins lie elsewhere."""
+    """Register the plugin for all files, since the cases of plugins are in other folders."""
     if not pluginmanager.is_registered(examining):
         pluginmanager.register(examining, "touchstone-examination")

@@ -1,4 +1,4 @@
-"""One TCP connection to a target, and the requests that go over it, byte for byte if need be."""
+"""One TCP connection to a target, over which requests can be sent byte for byte."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ class NoAnswer(TimeoutError):
 
 
 class Patience:
-    """Knows how long to wait for an answer of each API: less, once the target left one unanswered.
+    """Chooses how long to wait for a response of each API: less, once the target left one request
+    unanswered.
 
-    Without it a target that never answers one API would cost ANSWER_TIMEOUT_S in every case. An
-    answer restores the patience with its API.
+    Without it, a target that never answers one API would cost ANSWER_TIMEOUT_S in every case. A
+    response restores the normal time-out of its API.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class Patience:
         self._unanswered.add(api)
 
     def forget(self) -> None:
-        """Start again, with another target."""
+        """Restore all time-outs, for another target."""
         self._unanswered.clear()
         self.answered.clear()
 
@@ -69,7 +70,8 @@ PATIENCE = Patience()
 
 
 class Connection:
-    """One TCP connection. Every answer is bounded by timeout_s, however slowly its bytes come."""
+    """One TCP connection. Every response must be complete within timeout_s, however slowly its
+    bytes arrive."""
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class Connection:
         return correlation_id
 
     def receive_frame(self, timeout_s: float | None = None) -> bytes:
-        """Return the next answer without its size; raise ConnectionClosed or NoAnswer."""
+        """Return the next response without its size. Raise ConnectionClosed or NoAnswer."""
         bound_s = self.timeout_s if timeout_s is None else timeout_s
         deadline = time.monotonic() + bound_s
         try:
@@ -115,7 +117,8 @@ class Connection:
             raise NoAnswer(f"no whole answer within {bound_s:g} s") from error
 
     def receive(self, api: str, version: int) -> tuple[int, Struct]:
-        """Return the next answer as (correlation id, body); raise NoAnswer with the API's name."""
+        """Return the next response as (correlation id, body). Raise NoAnswer, which names the
+        API."""
         bound_s = PATIENCE.timeout_s(api, self.timeout_s)
         try:
             frame = self.receive_frame(bound_s)
@@ -128,7 +131,8 @@ class Connection:
         return correlation_id, answer
 
     def _compare(self, api: str, version: int, correlation_id: int, answer: Struct) -> None:
-        """Hold an answer against its request; those of raw bytes are the case's to compare."""
+        """Compare a response with its request (`check_answer`); if the request was raw bytes, only
+        the case can."""
         if correlation_id not in (sent for sent, _ in self._unanswered):
             return
         expected, body = self._unanswered.popleft()
@@ -137,7 +141,7 @@ class Connection:
         check_answer(api, version, body, answer)
 
     def call(self, api: str, version: int, body: Struct | None = None, **fields: Any) -> Struct:
-        """Send a request and return its answer's body."""
+        """Send a request and return the body of its response."""
         message = body if body is not None else request(api, **fields)
         correlation_id = self.send(api, version, message)
         answered, answer = self.receive(api, version)
@@ -146,12 +150,12 @@ class Connection:
         return answer
 
     def stop_sending(self) -> None:
-        """Close the sending half of the TCP connection, below TLS if there is some."""
+        """Close the sending half of the TCP connection, even under TLS."""
         with socket.socket(fileno=os.dup(self.socket.fileno())) as below:
             below.shutdown(socket.SHUT_WR)
 
     def is_closed_by_peer(self, timeout_s: float = 10.0) -> bool:
-        """Return True once the target closes the connection, and False if it answers or stays
+        """Return True as soon as the target closes the connection, or False if it answers or stays
         silent for timeout_s."""
         try:
             self.socket.settimeout(timeout_s)
@@ -162,7 +166,7 @@ class Connection:
             return True
 
     def is_silent(self, for_s: float) -> bool:
-        """Return True if nothing at all arrives for so long; else a byte of it is gone."""
+        """Return True if no byte arrives for this time. If one does, it is consumed."""
         try:
             self.socket.settimeout(for_s)
             self.socket.recv(1)  # of TLS, nothing can be peeked at
@@ -193,7 +197,7 @@ class Connection:
 
 
 def check_answer(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Raise Deviation where an answer contradicts its request."""
+    """Raise Deviation if a response contradicts its request or itself."""
     echoes.check(api, version, asked, answer)
     invariants.check(api, version, asked, answer)
 
@@ -214,10 +218,10 @@ def _constant(api: str) -> str:
 
 
 def request(api: str, **fields: Any) -> Struct:
-    """Return a request's body; fields that the version in use lacks are not written."""
+    """Return the body of a request; fields that the version in use lacks are not encoded."""
     return request_definition(api_key(api)).new(**fields)
 
 
 def part(api: str, struct_name: str, **fields: Any) -> Struct:
-    """Return a nested struct of a request, by its API and its own name, with these fields."""
+    """Return a nested struct of a request, by the API's name and its own, with these fields."""
     return request_definition(api_key(api)).struct(struct_name, **fields)

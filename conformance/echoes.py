@@ -1,10 +1,11 @@
-"""Check that every answer repeats its request: the topics, partitions, groups … that it is about.
+"""Check that every response repeats what its request names: the same topics, partitions, groups and
+so on.
 
-Compared here once, for each answer that a case receives: so no case can take the answer about one
-partition for that about another, or loop over an answer that has no entries.
+This is compared here once, for each response that a case receives, so that no case can mistake the
+response about one partition for that about another, or loop over a response without entries.
 
-A path is a word for each level of lists: `field.key` for the key of a row, `a|b` for the first of
-two that the version has, `a+b` for both, `field.*` for a list of plain values, `field` for rows
+A path has one word for each level of lists: `field.key` for the key of a row, `a|b` for the first
+of two that the version has, `a+b` for both, `field.*` for a list of plain values, `field` for rows
 without a key of their own.
 """
 
@@ -25,9 +26,10 @@ NONE = 0
 
 @dataclass(frozen=True)
 class Echo:
-    """Paths of what is asked for, and of what is told about it.
+    """The paths of what is requested, and of what is reported about it.
 
-    complete: everything asked for has a row. Either way nothing else has one, and none has two.
+    complete: everything that was requested must have a row. In any case nothing else may have one,
+    and nothing may have two.
     """
 
     asked: str
@@ -144,7 +146,7 @@ ECHOES: dict[str, tuple[Echo, ...]] = {
 
 
 def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Raise Deviation unless the answer repeats what it is about."""
+    """Raise Deviation unless the response repeats what the request names."""
     refused = getattr(answer, "error_code", NONE) != NONE
     if api == "Fetch" and answer.throttle_time_ms > 0:
         refused = True  # a consumer over its quota gets nothing at all (KIP-219)
@@ -162,8 +164,8 @@ def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
 def _of_whole_groups(
     asked: Struct, answer: Struct, wanted: list[Key], told: list[Key]
 ) -> tuple[list[Key], list[Key]]:
-    """Return the answer without the partitions of groups that asked for all or were refused as a
-    whole."""
+    """Return the requested and reported keys without the partitions of groups that asked for all,
+    or were refused as a whole."""
     skipped = {g.group_id for g in asked.groups if g.topics is None}
     skipped |= {g.group_id for g in answer.groups if g.error_code != NONE}
 
@@ -174,7 +176,8 @@ def _of_whole_groups(
 
 
 def _asked(api: str, version: int, asked: Struct, echo: Echo) -> list[Key] | None:
-    """Return what the request names, or None if it asks for everything, or in another way."""
+    """Return the keys that the request names, or None if it asks for everything, or names them
+    otherwise."""
     levels = _levels("request", api, version, echo.asked)
     if levels is None or getattr(asked, levels[0][0]) is None:
         return None
@@ -205,8 +208,8 @@ Level = tuple[str, tuple[str, ...]]
 
 @lru_cache(None)
 def _levels(kind: str, api: str, version: int, path: str) -> tuple[Level, ...] | None:
-    """Return a path as (list, keys) for each level, or None if the version does not have that
-    list."""
+    """Return a path as (list, keys) for each level, or None if the version lacks one of the
+    lists."""
     define = request_definition if kind == "request" else response_definition
     fields = {f.name: f for f in define(api_key(api)).root.fields}
     found: list[Level] = []
@@ -235,12 +238,14 @@ def _keys(message: Struct, levels: tuple[Level, ...] | None) -> Iterator[Key]:
 
 
 def named(entity: str | None) -> str:
-    """Return the name of a quota entity; null is the default, and the empty name is another."""
+    """Return the name of a quota entity for messages; null is the default entity, which differs
+    from the empty name."""
     return "<default>" if entity is None else repr(entity)
 
 
 def _plain(value: Any) -> Any:
-    """Return a list of rows, such as a quota's entity, as something that can be compared."""
+    """Return a value that can be compared and sorted; a list of rows, such as a quota's entity, is
+    converted."""
     if isinstance(value, list):
         return tuple(sorted((row.entity_type, named(row.entity_name)) for row in value))
     return value
@@ -250,7 +255,7 @@ def _plain(value: Any) -> Any:
 
 
 def _topics(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Compare topics that are requested by a name or by an id, and answered with both."""
+    """Compare topics that are requested by a name or an id, and reported with both."""
     if not asked.topics or (api == "DeleteTopics" and version < 6):
         return
     by_id = [t for t in asked.topics if t.topic_id != ZERO_UUID]
@@ -264,7 +269,8 @@ def _topics(api: str, version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _counted(rows: str, results: str) -> Callable[[str, int, Struct, Struct], None]:
-    """Return a comparison of results that come in the order of the request, without a name."""
+    """Return a function that compares results which have no names and come in the order of the
+    request."""
 
     def compare(api: str, version: int, asked: Struct, answer: Struct) -> None:
         wanted, told = len(getattr(asked, rows)), len(getattr(answer, results))
@@ -275,7 +281,7 @@ def _counted(rows: str, results: str) -> Callable[[str, int, Struct, Struct], No
 
 
 def _member(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Require that a member that brings an id keeps it."""
+    """Require that a member that sends its id keeps it."""
     if asked.member_id and answer.error_code == NONE and answer.member_id != asked.member_id:
         raise Deviation(
             f"member id in the answer of {api} v{version}", asked.member_id, answer.member_id

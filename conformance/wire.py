@@ -1,5 +1,5 @@
-"""The client of a case: connections to the right brokers, topics of its own, and the few requests
-that most cases need as one call each. `Connection` sends exactly the given bytes."""
+"""The client of a case: connections to the right brokers, topics for the case, and the common
+requests as one call each. `Connection` sends exactly the given bytes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ NONCE = os.urandom(8)
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic made for one case."""
+    """A topic created for one case."""
 
     name: str
     id: uuid.UUID
@@ -68,8 +68,8 @@ class Topic:
 def eventually(
     attempt: Callable[[], Any], accept: Callable[[Any], bool], what: str, timeout_s: float = 20.0
 ) -> Any:
-    """Repeat an attempt until its result is accepted, and return that. Raise Deviation with the
-    last result if none is accepted in time."""
+    """Repeat an attempt until `accept` holds for its result, and return that. Raise Deviation, with
+    the last result, after timeout_s."""
     deadline, pause_s = time.monotonic() + timeout_s, 0.01
     while True:
         result = attempt()
@@ -82,7 +82,7 @@ def eventually(
 
 
 class Wire:
-    """The client of one case, which closes what it opened."""
+    """The client of one case, which closes what it has opened."""
 
     def __init__(self, bootstrap: str, advertised: Mapping[str, tuple[int, int]]) -> None:
         self.addresses = [_address(text) for text in bootstrap.split(",")]
@@ -96,13 +96,13 @@ class Wire:
 
     @property
     def bootstrap(self) -> Connection:
-        """The connection to the first bootstrap address, opened again if it was closed."""
+        """The connection to the first bootstrap address; it is opened again if it was closed."""
         return self._cached(self.addresses[0])
 
     def connect(
         self, timeout_s: float = ANSWER_TIMEOUT_S, address: tuple[str, int] | None = None
     ) -> Connection:
-        """Open a connection of the case's own, by default to the first bootstrap address."""
+        """Open an additional connection, by default to the first bootstrap address."""
         connection = Connection(*(address or self.addresses[0]), timeout_s, access=self.access)
         self._open.append(connection)
         return connection
@@ -113,36 +113,36 @@ class Wire:
         return self._by_address[address]
 
     def brokers(self) -> dict[int, tuple[str, int]]:
-        """Return where each broker listens, by its id (Metadata)."""
+        """Return broker id -> address (from Metadata)."""
         answer = self.call("Metadata", topics=[])
         return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
 
     def broker(self, node_id: int) -> Connection:
-        """Return the connection to one broker, since some requests only concern the broker that is
-        asked."""
+        """Return the connection to one broker, for requests that concern only the broker that gets
+        them."""
         found = self.brokers()
         return self._cached(found[node_id]) if len(found) > 1 else self.bootstrap
 
     def everywhere(self) -> list[Connection]:
-        """Return a connection to each broker. The others learn of what the controller has decided a
-        moment after the one that was asked, so that who goes on to them waits for all."""
+        """Return a connection to each broker. Brokers apply the controller's decisions one after
+        the other, so a case that goes on to another broker must wait for all of them."""
         found = self.brokers()
         return [self._cached(at) for at in found.values()] if len(found) > 1 else [self.bootstrap]
 
     def home(self) -> tuple[str, int]:
-        """Return where the broker listens that leads what is created on one broker."""
+        """Return the address of the broker that leads all partitions created with on_one_broker."""
         found = self.brokers()
         return found[min(found)] if len(found) > 1 else self.addresses[0]
 
     def forget_connections(self) -> None:
-        """Connect again on the next use, after a restart of the target."""
+        """Open new connections at the next use, after a restart of the target."""
         for connection in self._by_address.values():
             connection.close()
         self._by_address.clear()
 
     def at_end(self, action: Callable[[], object]) -> None:
-        """Do this when the case is over, if the target still lets us: leave a group, for example.
-        What the case found is not changed by it."""
+        """Run this action when the case is over, for example to leave a group. An error of the
+        action does not change the case's result."""
         self._at_end.append(action)
 
     def close(self) -> None:
@@ -156,8 +156,8 @@ class Wire:
     # --- versions ---------------------------------------------------------------------------------
 
     def version(self, api: str, low: int = 0, high: int = 1 << 15) -> int:
-        """Return the newest version of an API in [low, high] that the target advertises and we
-        know."""
+        """Return the newest version of an API in [low, high] that the target advertises and this
+        suite knows."""
         if api not in self.advertised:
             raise Unsupported(f"{api} is not advertised")
         known = request_definition(api_key(api)).valid_versions
@@ -168,7 +168,8 @@ class Wire:
         return newest
 
     def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
-        """Send one request to the bootstrap broker, by default in the newest version."""
+        """Send one request to the bootstrap broker, by default in the newest version; return the
+        response."""
         return self.bootstrap.call(api, self.version(api) if version is None else version, **fields)
 
     # --- topics -----------------------------------------------------------------------------------
@@ -186,9 +187,10 @@ class Wire:
         on_one_broker: bool = False,
         with_defaults: bool = False,
     ) -> Topic:
-        """Create a topic whose partitions all have a leader, known to every broker. on_one_broker:
-        the one at `home` leads them all, so that one request may name several. with_defaults:
-        whatever the broker's defaults are, and not what cases take for granted."""
+        """Create a topic, and wait until every broker knows a leader of each partition.
+        on_one_broker: let the broker at `home` lead all of them, so that one request may name
+        several. with_defaults: use the broker's own defaults instead of the settings that cases
+        take for granted."""
         name = name or self.new_name()
         usual = {} if with_defaults else self._usual_configs()
         entries = [
@@ -215,8 +217,8 @@ class Wire:
         return self.wait_for_topic(name, partitions)
 
     def _usual_configs(self) -> dict[str, str]:
-        """Return what a topic must be told to be an ordinary one, where the broker's own settings
-        would make it another: cases compare the bytes and timestamps that they sent."""
+        """Return the topic settings that undo unusual defaults of the broker, since cases compare
+        the bytes and timestamps that they sent."""
         told = _told_defaults(self)
         return {
             key: usual
@@ -230,8 +232,8 @@ class Wire:
         return int(answer.topics[0].error_code)
 
     def _placed_together(self, partitions: int) -> list[Struct]:
-        """Return an assignment of partitions to one of several brokers, or nothing if there is only
-        one."""
+        """Return an assignment of all partitions to one broker, or [] if there is only one
+        broker."""
         brokers = self.brokers()
         return [
             part(
@@ -244,11 +246,11 @@ class Wire:
         ]
 
     def wait_for_topic(self, name: str, partitions: int) -> Topic:
-        """Wait until Metadata of every broker shows the topic with a leader for each partition,
-        and it leads.
+        """Wait until the Metadata of every broker shows a leader for each partition, and each
+        leader serves it.
 
         A broker may show a new topic in Metadata a moment before its log can be read (seen on
-        Apache Kafka 4.3.1), so that a case would take that moment for the target's answer.
+        Apache Kafka 4.3.1); without the wait a case would take that for the target's answer.
         """
         for connection in self.everywhere():
             described = eventually(
@@ -287,8 +289,8 @@ class Wire:
     def topic_metadata(
         self, name: str, version: int | None = None, *, connection: Connection | None = None
     ) -> Struct:
-        """Return the answer's entry for one topic without creating it, by default from the
-        bootstrap broker."""
+        """Return the Metadata entry of one topic, by default from the bootstrap broker, without
+        creating the topic."""
         answer = (connection or self.bootstrap).call(
             "Metadata",
             self.version("Metadata") if version is None else version,
@@ -300,12 +302,12 @@ class Wire:
         return answer.topics[0]  # type: ignore[no-any-return]
 
     def leader(self, topic: Topic, partition: int = 0) -> Connection:
-        """Return the connection to a partition's leader, or to the bootstrap broker if nobody
-        leads."""
+        """Return the connection to a partition's leader, or to the bootstrap broker if there is no
+        leader."""
         return self._cached(self.leader_address(topic, partition))
 
     def leader_address(self, topic: Topic, partition: int = 0) -> tuple[str, int]:
-        """Return where the leader of a partition listens, as `leader` has it, without creating the
+        """Return the address of the broker that `leader` connects to, without creating the
         topic."""
         answer = self.call(
             "Metadata",
@@ -320,7 +322,7 @@ class Wire:
         return self.addresses[0]
 
     def connect_to_leader(self, topic: Topic, partition: int = 0) -> Connection:
-        """Open a connection of the case's own to a partition's leader."""
+        """Open an additional connection to a partition's leader."""
         return self.connect(address=self.leader_address(topic, partition))
 
     # --- produce and fetch ------------------------------------------------------------------------
@@ -335,8 +337,8 @@ class Wire:
         acks: int = -1,
         transactional_id: str | None = None,
     ) -> Struct:
-        """Produce bytes (usually an encoded batch) to one partition; return the partition's
-        answer."""
+        """Produce bytes (usually an encoded batch) to one partition; return the partition's row of
+        the response."""
         version = self.version("Produce") if version is None else version
         body = self.produce_request(
             topic, records, partition=partition, acks=acks, transactional_id=transactional_id
@@ -374,7 +376,8 @@ class Wire:
         partition: int = 0,
         **options: Any,
     ) -> Struct:
-        """Fetch one partition and return the partition's answer. Options: see fetch_request."""
+        """Fetch one partition; return the partition's row of the response. options: see
+        fetch_request."""
         version = self.version("Fetch") if version is None else version
         body = self.fetch_request(topic, offset, partition=partition, **options)
         answer = self.leader(topic, partition).call("Fetch", version, body)
@@ -453,7 +456,7 @@ class Wire:
 
 
 def _told_defaults(wire: Wire) -> dict[str, str | None]:
-    """Return the first broker's default settings of topics, asked once for each address."""
+    """Return the first broker's default topic settings, which are requested once per address."""
     address = wire.addresses[0]
     if "DescribeConfigs" not in wire.advertised:
         return {}
@@ -473,7 +476,7 @@ def _told_defaults(wire: Wire) -> dict[str, str | None]:
 
 
 def batch(*values: bytes | None, **fields: Any) -> RecordBatch:
-    """Return a record batch of these values, with the header fields that a case wants to set."""
+    """Return a record batch of these values, with the given header fields."""
     now_ms = int(time.time() * 1000)
     defaults = {"base_timestamp": now_ms, "max_timestamp": now_ms}
     records = [Record(value=value, offset_delta=n) for n, value in enumerate(values)]

@@ -93,7 +93,7 @@ def check_nodes(kind: str, wanted: Nemesis | Workload, nodes: int) -> None:
     if nodes < wanted.nodes_min:
         raise TargetError(
             f"{kind} {wanted.name} needs {wanted.nodes_min} nodes at least, not {nodes};"
-            f" say --nodes {max(3, wanted.nodes_min)}"
+            f" give --nodes {max(3, wanted.nodes_min)}"
         )
 
 

@@ -46,7 +46,7 @@ def why_not(scenario: Scenario) -> str | None:
     wanted = {*workload.config, *scenario.config} - {SWEEP_OF_TRANSACTIONS}
     if isinstance(target, SizedTarget) and wanted:
         return (
-            f"{scenario.target} is configured by its owner, and this needs settings of the brokers"
+            f"{scenario.target} is configured by its owner, but this scenario needs broker settings"
         )
     try:
         check_fit(target, workload, nemesis, scenario.nodes)

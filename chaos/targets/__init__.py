@@ -1,4 +1,4 @@
-"""Targets: implementations that can be started here, or are already running elsewhere."""
+"""Targets: Kafka implementations that can be started here, or that run elsewhere."""
 
 from __future__ import annotations
 

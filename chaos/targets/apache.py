@@ -1,4 +1,5 @@
-"""Apache Kafka from its own jars: one or three KRaft nodes, each both broker and controller."""
+"""Start Apache Kafka from its own jars: one or three KRaft nodes, each both broker and
+controller."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ log4j.appender.OUT.layout.ConversionPattern=%d{ISO8601} %p [%t] %c{1} %m%n
 
 
 class ApacheCluster(LocalCluster):
-    """KRaft: Metadata names any broker as controller, so the controllers themselves are asked."""
+    """A KRaft cluster. Metadata names any broker as controller, so the controllers themselves are
+    asked."""
 
     layout: Layout
 
@@ -97,7 +99,8 @@ class ApacheCluster(LocalCluster):
 
 
 def newest_leader(controllers: Iterable[Address]) -> int | None:
-    """Return the leader of the quorum, according to the controller that knows the newest epoch."""
+    """Return the leader of the metadata quorum, according to the controller that knows the newest
+    epoch, or None."""
     found: list[tuple[int, int]] = []
     for address in controllers:
         with suppress(WireError):
@@ -108,7 +111,7 @@ def newest_leader(controllers: Iterable[Address]) -> int | None:
 
 
 class ApacheKafka:
-    """A release of Apache Kafka."""
+    """One version of Apache Kafka as a target."""
 
     def __init__(
         self,
@@ -118,8 +121,7 @@ class ApacheKafka:
         preloaded: bool = False,
     ) -> None:
         """Create the target. full_speed: use the JVM's optimizing compiler, for benchmarks. Without
-        it a node starts in half the CPU time, which matters where brokers are killed all the time.
-        """
+        it a node starts in half the CPU time, which matters where brokers are killed often."""
         self.version = version
         self.full_speed = full_speed
         self.on_disks = on_disks
@@ -128,11 +130,11 @@ class ApacheKafka:
         self.faults = FAULTS
 
     def with_disks(self) -> ApacheKafka:
-        """Return the same target, each node's data on a disk of its own."""
+        """Return the same target with each node's data on a separate disk."""
         return type(self)(self.version, self.full_speed, True, self.preloaded)
 
     def with_shim(self) -> ApacheKafka:
-        """Return the same target, each node preloaded with the shim."""
+        """Return the same target with the shim preloaded into each node."""
         return type(self)(self.version, self.full_speed, self.on_disks, preloaded=True)
 
     def start(
@@ -188,8 +190,7 @@ class ApacheKafka:
         return cluster
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
-        """Return the addresses, and the links between them if they can be cut. Raise
-        TargetError."""
+        """Return (addresses, links); links is None if they cannot be cut. Raise TargetError."""
         try:
             layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
         except NoFreePort as error:
@@ -210,10 +211,11 @@ class ApacheKafka:
         return layout, links
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
-        """Do what else nodes need where the layout has them: nothing, on loopback."""
+        """Prepare the nodes for their network; on loopback there is nothing to do."""
 
     def jars(self) -> list[Path]:
-        """Return the class path. Raise TargetError with the command that repairs it."""
+        """Return the jars of the class path. Raise TargetError with the command that installs
+        them."""
         found = sorted((cache_directory() / "kafka" / self.version).glob("*.jar"))
         if not any(jar.name == f"kafka-clients-{self.version}.jar" for jar in found):
             raise TargetError(
@@ -223,7 +225,8 @@ class ApacheKafka:
         return found
 
     def _java(self) -> list[str]:
-        """Return Java with the class path. Raise TargetError if one of them is not here."""
+        """Return the command words for Java with the class path. Raise TargetError if either is
+        missing."""
         return [str(find_java()), "-cp", ":".join(map(str, self.jars()))]
 
     def _launcher(self, java: Sequence[str], directory: Path) -> list[str]:
@@ -247,8 +250,8 @@ def _check_toxiproxy() -> None:
 def _write(
     directory: Path, layout: Layout, config: Mapping[str, str], launcher: Sequence[str]
 ) -> tuple[list[LocalNode], dict[str, str]]:
-    """Write configuration, hosts file and command line of every node; return the added
-    listeners."""
+    """Write the configuration, hosts file and command line of every node. Return (nodes, addresses
+    of the additional listeners)."""
     (directory / "nodes").mkdir(parents=True, exist_ok=True)
     (directory / "nodes" / "log4j2.properties").write_text(LOG4J2)
     (directory / "nodes" / "log4j.properties").write_text(LOG4J1)
@@ -272,10 +275,10 @@ def _write(
 
 
 def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) -> None:
-    """Format node 1 by Kafka's StorageTool, and the others after its image.
+    """Format node 1 with Kafka's StorageTool, and copy the result for the other nodes.
 
-    What it writes is meta.properties (node and directory ids) and bootstrap.checkpoint (the
-    feature levels, the same for all): one JVM start instead of three.
+    The tool writes meta.properties (node and directory ids) and bootstrap.checkpoint (the feature
+    levels, which are the same for all): so one JVM start suffices instead of three.
     """
     first = directory / "data" / "1"
     if (first / "meta.properties").exists():
@@ -313,8 +316,8 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
 
 
 def kafka_uuid() -> str:
-    """Return a UUID as org.apache.kafka.common.Uuid.randomUuid writes it: base 64, never with a
-    leading dash."""
+    """Return a random UUID in the form of org.apache.kafka.common.Uuid.randomUuid: base 64, never
+    with a leading dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
@@ -322,7 +325,8 @@ def kafka_uuid() -> str:
 
 
 def of_version(asked: str, bug: str | None) -> ApacheKafka:
-    """Return the target: "" and "4.3.1" are 4.3.1, "3.9" is the pinned 3.9.1. Raise TargetError."""
+    """Return the target for a version: "" and "4.3.1" mean 4.3.1, "3.9" means the pinned 3.9.1.
+    Raise TargetError for an unknown version."""
     if bug:
         raise TargetError(f"Apache Kafka has no planted bugs, only the reference has: no {bug!r}")
     version = VERSIONS.get(asked or DEFAULT_VERSION)

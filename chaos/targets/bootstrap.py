@@ -1,4 +1,5 @@
-"""A Kafka that somebody else runs: it can be examined, and not harmed."""
+"""A Kafka that runs elsewhere, known only by its addresses: it can be examined, but not
+attacked."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:,/]+):(?P<port>\d{1,5})
 
 
 def addresses(text: str) -> list[Address]:
-    """Parse host:port[,host:port…], IPv6 addresses in brackets. Raise TargetError for any other
-    text."""
+    """Parse host:port[,host:port…], with IPv6 addresses in brackets. Raise TargetError for any
+    other text."""
     found: list[Address] = []
     for part in text.split(","):
         match = _ADDRESS.fullmatch(part.strip())
@@ -38,7 +39,7 @@ def addresses(text: str) -> list[Address]:
 
 
 class BootstrapCluster:
-    """Somebody else's cluster, as far as it lets itself be seen."""
+    """A running cluster of which only the addresses are known."""
 
     target = "bootstrap"
     version = "unknown"  # no API tells a broker's version
@@ -61,11 +62,12 @@ class BootstrapCluster:
         )
 
     def alive(self) -> bool:
-        """Return whether any of the addresses answers ApiVersions."""
+        """Return whether at least one of the addresses answers ApiVersions."""
         return any(probe.answers(seed, ASK_TIMEOUT_S) for seed in self._seeds)
 
     def wait_ready(self, timeout_s: float = REACH_TIMEOUT_S) -> None:
-        """Wait until one of the brokers answers. Raise TargetError if none does in time."""
+        """Wait until one of the brokers answers. Raise TargetError if none does within the
+        time-out."""
         deadline = time.monotonic() + timeout_s
         while True:
             if self.alive():
@@ -78,18 +80,18 @@ class BootstrapCluster:
             time.sleep(POLL_S)
 
     def restart(self) -> None:
-        """Wait until the cluster is back, since it is not ours to restart."""
+        """Wait until the cluster answers again; it cannot be restarted from here."""
         self.wait_ready(RETURN_TIMEOUT_S)
 
     def collect(self, into: Path) -> None:
-        """Collect nothing: its logs are not here."""
+        """Do nothing: the logs are on other machines."""
 
     def stop(self) -> None:
-        """Stop nothing: we started nothing here."""
+        """Do nothing: no process was started here."""
 
 
 class BootstrapTarget:
-    """`--bootstrap host:port[,host:port]`."""
+    """The target of `--bootstrap host:port[,host:port]`."""
 
     def __init__(self, bootstrap: str) -> None:
         self._seeds = addresses(bootstrap)
@@ -104,8 +106,8 @@ class BootstrapTarget:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Return the running cluster, once a Kafka answers there. Raise TargetError if none does,
-        or for `config`, which cannot be set on it."""
+        """Return the cluster, once a Kafka answers at the addresses. Raise TargetError if none
+        does, or if `config` is given, since it cannot be applied there."""
         if config:
             raise TargetError(
                 f"{self.bootstrap} is running already; its configuration cannot be set here:"

@@ -1,8 +1,9 @@
-"""kfake, franz-go's fake Kafka in Go: one process, everything in memory.
+"""Start kfake, franz-go's fake Kafka in Go: one process that keeps everything in memory.
 
-A killed kfake comes back empty: that is what its users would see, so a history that says so is a
-finding about kfake, not about the harness. It advertises the address it binds, so no proxy can
-stand before it, and it serves all its brokers from one process, so one broker is all we start.
+A killed kfake comes back empty. Its users would see the same, so a history that shows it is a
+finding about kfake, not about Touchstone. kfake advertises the address that it binds, so no proxy
+can stand in front of it; and it serves all its brokers from one process, so only one broker is
+started.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, Heal})
 
 
 class KfakeCluster(LocalCluster):
-    """A cluster whose only broker has the id 0; faults and roles count nodes from 1."""
+    """A cluster whose only broker has the id 0; faults and roles number nodes from 1."""
 
     lowest_broker_id = 0
 
 
 class Kfake:
-    """The fake, as set-up built it."""
+    """The kfake target, run from the program that the set-up built."""
 
     name = "kfake"
 
@@ -48,7 +49,7 @@ class Kfake:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start it. Nothing is proxied, and `faults` has none that would need it."""
+        """Start kfake. Nothing is proxied, and no fault in `faults` needs a proxy."""
         program = executable("kfake")
         if program is None:
             raise TargetError("kfake is not built; run `make setup` and see `touchstone doctor`")
@@ -71,7 +72,8 @@ class Kfake:
 
 
 def pinned(rest: str, bug: str | None) -> Kfake:
-    """Return the target with one version and no planted bugs."""
+    """Return the target; it has only one version and no planted bugs. Raise TargetError if another
+    is asked for."""
     if rest:
         raise TargetError(f"kfake is pinned to {VERSION}, there is no {rest!r}; write `kfake`")
     if bug:

@@ -64,11 +64,11 @@ class Reference:
         return Reference(bug, self.on_disks, self.preloaded)
 
     def with_disks(self) -> Reference:
-        """Return the same target, its data on a disk of its own."""
+        """Return the same target with its data on a separate disk."""
         return Reference(self.bug, True, self.preloaded)
 
     def with_shim(self) -> Reference:
-        """Return the same target, preloaded with the shim."""
+        """Return the same target with the preloaded shim."""
         return Reference(self.bug, self.on_disks, preloaded=True)
 
     def start(
@@ -159,7 +159,8 @@ def own_version() -> str:
 
 
 def with_bug_or_not(rest: str, bug: str | None) -> Reference:
-    """Return the target, with a bug or without: the reference has no versions to choose from."""
+    """Return the target, with a planted bug or without. Raise TargetError for a version, since the
+    reference has none."""
     if rest:
         raise TargetError(f"the reference broker has no version {rest!r}; write `reference`")
     return Reference(bug)

@@ -136,7 +136,8 @@ class Nightly:
         try:
             judged = self._attack(one.scenario, own_ports, say)
             if judged.run.get("not_shown") and one.scenario.seconds < LONGEST_S:
-                say(f"   it has shown no {', no '.join(judged.run['not_shown'])}; longer")
+                missing = ", no ".join(judged.run["not_shown"])
+                say(f"   the run has shown no {missing}; running it again for longer")
                 longer_s = min(LONGEST_S, 2 * one.scenario.seconds)
                 one = replace(one, scenario=replace(one.scenario, seconds=longer_s))
                 judged = self._attack(one.scenario, own_ports, say)

@@ -27,12 +27,12 @@ BAD = (
     "Failed: certainly did not happen. Unknown: may have happened or not, so the judges allow both."
 )
 UNSEEN = (
-    "Records that were known to be there and that no consumer had been given yet, by partition, at "
-    "the end of each second. What is left at the end was given to nobody."
+    "Records that were known to be stored and that no consumer had received yet, by partition, at "
+    "the end of each second. No consumer received those that are left at the end."
 )
 LAG = (
-    "For how long the next record of a consumer had been there without being given to it, by "
-    "partition, at the end of each second. 0: it has all there is."
+    "For how long each consumer's next record had been waiting for it, by partition, at the end "
+    "of each second. 0: the consumer has received every record."
 )
 STYLES = ("send", "read", "txn", "send dashed", "read dashed", "txn dashed")
 """As many lines stand in one figure: those with the highest peaks."""
@@ -74,7 +74,7 @@ def _throughput(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[F
         if points := _points(summary, f, "records"):
             series.append(Series(name, css, points))
     if series:
-        off = " The final reads go over the top." if run.final_s is not None else ""
+        off = " The final reads may exceed the plot." if run.final_s is not None else ""
         keys = tuple((f"{each.css} stroke", each.name) for each in series)
         caption = f"Records acknowledged to writers and delivered to readers.{off}"
         yield Figure("Throughput", throughput(run, scale, series), caption, keys)

@@ -276,8 +276,9 @@ def _second(run: Recorded) -> str:
     if run.verdict.validity is run.second.validity and first == second:
         return f"{run.second.engine} came to the same verdict and the same anomalies."
     return (
-        f"{run.second.engine} says {run.second.validity.value}, with {len(second - first)} "
-        f"anomalies that {run.verdict.engine} lacks and without {len(first - second)} of its own."
+        f"{run.second.engine} says {run.second.validity.value}: it found {len(second - first)} "
+        f"anomalies that {run.verdict.engine} did not find, and missed {len(first - second)} that "
+        f"{run.verdict.engine} found."
     )
 
 

@@ -181,7 +181,7 @@ def _proofs(
         width = max(scale.x(operation["end"]) - x, 3.0)
         y = tops[operation["process"]]
         more = f" (and {operation['more']:,} more here do)" if operation["more"] else ""
-        title = f"operation {operation['op_id']} proves an anomaly: see there{more}"
+        title = f"operation {operation['op_id']} proves an anomaly{more}: click to see it"
         frame = rect(x - 1, y + 0.5, width + 2, lane - 1, "proof", title)
         middle = x + width / 2
         mark = f'<path class="mark" d="M{middle - 4:.1f} {y - 3:.1f}h8l-4 6z"/>'

@@ -1,1 +1,2 @@
-"""The clients of the cases: members of groups, transactional producers, and SASL, step by step."""
+"""The clients of conformance cases: group members, transactional producers, and SASL step by
+step."""

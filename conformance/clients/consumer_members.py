@@ -1,8 +1,8 @@
-"""A member of a consumer group (KIP-848), every heartbeat of which a case chooses.
+"""A member of a consumer group (KIP-848) whose every heartbeat a case chooses.
 
-Membership, assignment and revocation all travel in ConsumerGroupHeartbeat: the member says what it
-owns, the coordinator answers what it should own. A heartbeat that lacks subscription, rebalance
-timeout or owned partitions leaves those as they were.
+ConsumerGroupHeartbeat carries membership, assignment and revocation: the member sends what it owns,
+the coordinator returns what it should own. A heartbeat without subscription, rebalance time-out or
+owned partitions leaves those unchanged.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Partition = tuple[uuid.UUID, int]
 
 @dataclass
 class ConsumerMember:
-    """One member; what it learns (member id, epoch, assignment) it keeps.
+    """One member; it remembers its member id, epoch and assignment from the responses.
 
-    owned: what it tells the coordinator that it owns. A new assignment is taken over at once, so
-    that the next heartbeat acknowledges it.
+    owned: the partitions that it reports to own. It adopts a new assignment at once, so that its
+    next heartbeat acknowledges it.
     """
 
     wire: Wire
@@ -46,7 +46,7 @@ class ConsumerMember:
     def of(
         wire: Wire, *topics: Topic, group: str = "", version: int | None = None, **fields: Any
     ) -> ConsumerMember:
-        """Return a member that has not joined, by default of a group of its own."""
+        """Return a member that has not joined; by default its group is new."""
         version = wire.version("ConsumerGroupHeartbeat") if version is None else version
         group = group or wire.new_name("group")
         connection = group_connection(wire, group)
@@ -73,7 +73,8 @@ class ConsumerMember:
         return ConsumerMember.of(self.wire, *self.topics, **(same | fields))
 
     def subscription(self) -> dict[str, Any]:
-        """Return the fields of a full request beside the identity and what is owned."""
+        """Return the fields of a full heartbeat other than the identity and the owned
+        partitions."""
         return {
             "rebalance_timeout_ms": self.rebalance_timeout_ms,
             "subscribed_topic_names": [topic.name for topic in self.topics],
@@ -82,8 +83,7 @@ class ConsumerMember:
         }
 
     def try_to_beat(self, **changed: Any) -> Struct:
-        """Send a heartbeat of nothing but the identity and the changed fields; return the raw
-        answer."""
+        """Send a heartbeat with only the identity and the changed fields; return the response."""
         identity: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,
@@ -93,7 +93,7 @@ class ConsumerMember:
         return self.connection.call("ConsumerGroupHeartbeat", self.version, **(identity | changed))
 
     def try_to_join(self, **changed: Any) -> Struct:
-        """Send the heartbeat of a member that joins; return the raw answer."""
+        """Send the first heartbeat of a member; return the response."""
         first = {"member_epoch": 0, "topic_partitions": []}
         return self.try_to_beat(**(self.subscription() | first | changed))
 
@@ -103,11 +103,13 @@ class ConsumerMember:
         return self.learn(self.try_to_join(**changed))
 
     def beat(self, **changed: Any) -> Struct:
-        """Send a heartbeat that must succeed and neither acknowledges nor changes anything."""
+        """Send a heartbeat that only keeps the member alive, which must succeed; return the
+        response."""
         return self.learn(self.try_to_beat(**changed))
 
     def acknowledge(self, **changed: Any) -> Struct:
-        """Send a heartbeat that must succeed and reports what is owned."""
+        """Send a heartbeat that reports the owned partitions, which must succeed; return the
+        response."""
         return self.beat(topic_partitions=owned_field(self.owned), **changed)
 
     def try_to_leave(self, epoch: int = LEAVE) -> Struct:
@@ -124,7 +126,7 @@ class ConsumerMember:
         self.owned = []
 
     def learn(self, answer: Struct) -> Struct:
-        """Remember what an answer says; it must be without error."""
+        """Remember the values in a response, which must have no error; return it."""
         expect(answer.error_code, ErrorCode.NONE, f"heartbeat error ({answer.error_message})")
         self.member_id, self.epoch = answer.member_id, answer.member_epoch
         if answer.assignment is not None:
@@ -137,13 +139,13 @@ class ConsumerMember:
         return described(self.connection, self.group, version)
 
     def describe(self) -> Struct:
-        """Describe the group, which must be one of the new protocol."""
+        """Return the group's description, which must be of a group of the new protocol."""
         found = self.described()
         expect(found.error_code, ErrorCode.NONE, f"describe error ({found.error_message})")
         return found
 
     def member_ids(self) -> list[str]:
-        """Return the ids of the members that the coordinator counts."""
+        """Return the ids of the members in the group's description."""
         return sorted(member.member_id for member in self.describe().members)
 
 
@@ -180,8 +182,8 @@ def owned_field(owned: Iterable[Partition]) -> list[Struct]:
 
 
 def settle(*members: ConsumerMember) -> None:
-    """Send heartbeats of all until the group is stable and together they own every subscribed
-    partition once."""
+    """Send heartbeats of all members until the group is stable and they own every subscribed
+    partition exactly once."""
     wanted = partitions_of(*{topic for member in members for topic in member.topics})
 
     def one_round() -> tuple[str, bool, list[Partition]]:
@@ -201,7 +203,7 @@ def settle(*members: ConsumerMember) -> None:
 def settled_pair(
     wire: Wire, *topics: Topic, **fields: Any
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Return a stable group of two that share the partitions of these topics."""
+    """Return the two members of a stable group that share the partitions of these topics."""
     first = ConsumerMember.stable(wire, *topics, **fields)
     second = first.partner()
     second.join()

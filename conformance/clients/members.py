@@ -1,7 +1,7 @@
-"""A member of a classic consumer group, every request of which a case chooses (KIP-62, KIP-345).
+"""A member of a classic consumer group whose every request a case chooses (KIP-62, KIP-345).
 
-A member has a connection of its own to the group's coordinator, because JoinGroup and SyncGroup are
-answered only when the other members have said their part: `ask_…` sends, `answer` waits.
+A member has its own connection to the group's coordinator, because JoinGroup and SyncGroup are
+answered only when the other members have sent theirs: `ask_…` sends, `answer` waits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ RANGE = ("range", subscription())
 def found_coordinator(
     connection: Connection, version: int, key: str, key_type: int = GROUP
 ) -> Struct:
-    """Return one answer to FindCoordinator: error_code, node_id, host, port in either form."""
+    """Send FindCoordinator once; return error_code, node_id, host and port, whatever the version's
+    form."""
     answer = connection.call(
         "FindCoordinator", version, key=key, key_type=key_type, coordinator_keys=[key]
     )
@@ -50,7 +51,8 @@ def found_coordinator(
 
 
 def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
-    """Return the address of the coordinator of a group or a transactional id, once it has one."""
+    """Return the address of the coordinator of a group or a transactional id; wait until there is
+    one."""
     version = wire.version("FindCoordinator")
     found = eventually(
         lambda: found_coordinator(wire.bootstrap, version, key, key_type),
@@ -62,7 +64,7 @@ def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
 
 def beside(wire: Wire, key: str, key_type: int = GROUP) -> str:
     """Return the name of another group (or transactional id) with the same coordinator, so that one
-    request may name both: coordinators know nothing of the others' groups."""
+    request may name both: a coordinator knows only its own groups."""
     here, prefix = coordinator(wire, key, key_type), key.partition("-")[0]
     name: str = eventually(
         lambda: wire.new_name(prefix),
@@ -73,7 +75,7 @@ def beside(wire: Wire, key: str, key_type: int = GROUP) -> str:
 
 
 def group_connection(wire: Wire, group: str) -> Connection:
-    """Open a connection to a group's coordinator, once that serves the group."""
+    """Open a connection to a group's coordinator, once it serves the group."""
     connection = wire.connect(address=coordinator(wire, group))
     eventually(
         lambda: described(connection, wire, group).error_code,
@@ -93,7 +95,8 @@ def described(connection: Connection, wire: Wire, group: str, version: int | Non
 
 @dataclass
 class Member:
-    """One member; what it learns (member id, generation, protocol, leader) it keeps."""
+    """One member; it remembers its member id, generation, protocol and leader from the
+    responses."""
 
     wire: Wire
     group: str
@@ -112,7 +115,7 @@ class Member:
 
     @staticmethod
     def of(wire: Wire, group: str = "", **fields: Any) -> Member:
-        """Return a member that has not joined, by default of a group of its own."""
+        """Return a member that has not joined; by default its group is new."""
         group = group or wire.new_name("group")
         connections = group_connection(wire, group), group_connection(wire, group)
         return Member(wire, group, *connections, **fields)
@@ -155,7 +158,8 @@ class Member:
         )
 
     def answer_to_join(self) -> Struct:
-        """Send JoinGroup and return the answer, whatever it says; remember an accepted one."""
+        """Send JoinGroup and return the response, whatever it says; remember the values of a
+        successful one."""
         _, answer = self.connection.receive("JoinGroup", self.version("JoinGroup"))
         if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             self.member_id = answer.member_id
@@ -170,29 +174,29 @@ class Member:
         return self.answer_to_join()
 
     def get_member_id(self) -> None:
-        """Fetch a member id without joining yet, if one is demanded first (KIP-394)."""
+        """Get a member id without joining yet, if the coordinator demands one first (KIP-394)."""
         if self.member_id or self.instance_id is not None or self.version("JoinGroup") < 4:
             return
         expect(self.try_to_join().error_code, ErrorCode.MEMBER_ID_REQUIRED, "first JoinGroup error")
 
     def begin_to_join(self) -> None:
-        """Send the JoinGroup that makes this a member, and do not wait for its answer."""
+        """Send the JoinGroup that makes this a member, without waiting for the response."""
         self.get_member_id()
         self.ask_to_join()
 
     def finish_joining(self) -> Struct:
-        """Wait for the answer to begin_to_join, which must be a success."""
+        """Wait for the response to begin_to_join, which must be a success, and return it."""
         answer = self.answer_to_join()
         expect(answer.error_code, ErrorCode.NONE, "JoinGroup error")
         return answer
 
     def join(self) -> Struct:
-        """Become a member; return the answer."""
+        """Become a member; return the response."""
         self.begin_to_join()
         return self.finish_joining()
 
     def ask_to_sync(self, assignments: Mapping[str, bytes] | None = None, **changed: Any) -> None:
-        """Send SyncGroup; the leader gives member id -> assignment."""
+        """Send SyncGroup; the leader passes member id -> assignment."""
         entries = [
             part("SyncGroup", "SyncGroupRequestAssignment", member_id=member, assignment=assignment)
             for member, assignment in (assignments or {}).items()
@@ -256,8 +260,8 @@ class Member:
     def wait_for_state(self, state: str) -> None:
         """Wait until the group is in this state.
 
-        DescribeGroups tells only what every replica in sync has, and with several replicas a new
-        group is unknown to it, Dead, for a moment after its first JoinGroup was answered.
+        DescribeGroups reports only what every in-sync replica has. With several replicas a new
+        group is unknown to it (Dead) for a moment after its first JoinGroup was answered.
         """
         eventually(self.state, lambda found: found == state, f"the group becomes {state}")
 
@@ -271,8 +275,8 @@ class Member:
 
 
 def rebalanced(first: Member, *others: Member) -> list[Member]:
-    """Rebalance until all of them are in one new generation; return them, the leader first. The
-    first is a member already."""
+    """Rebalance until all members are in one new generation; return them, the leader first. `first`
+    is a member already."""
     for count, member in enumerate(others, start=2):
         member.begin_to_join()
         first.wait_for_members(count)
@@ -285,8 +289,8 @@ def rebalanced(first: Member, *others: Member) -> list[Member]:
 
 
 def gathered(first: Member, *others: Member) -> list[Member]:
-    """Let the first join after the others have asked to, so that all are answered; return them, the
-    leader first."""
+    """Let `first` join after the others have sent JoinGroup, so that all are answered; return them,
+    the leader first."""
     first.ask_to_join()
     members = [first, *others]
     for member in members:

@@ -1,7 +1,8 @@
-"""The client's side of SASL, one step at a time, so that a case can take a wrong one.
+"""The client's side of SASL step by step, so that a case can make a wrong step.
 
 Sources: KIP-43 (SaslHandshake), KIP-152 (SaslAuthenticate), KIP-84 and RFC 5802 (SCRAM), RFC 4616
-(PLAIN). Written against the RFCs, not against the reference broker: the two check each other.
+(PLAIN). It is written from the RFCs, not from the reference broker's code, so that the two check
+each other.
 """
 
 from __future__ import annotations
@@ -35,23 +36,24 @@ NEWEST = 2
 
 
 def handshake(connection: Connection, mechanism: str, version: int = 1) -> Struct:
-    """Ask for a mechanism; the answer lists those that are enabled."""
+    """Send SaslHandshake for a mechanism; the response lists the enabled ones."""
     return connection.call("SaslHandshake", version, mechanism=mechanism)
 
 
 def authenticate(connection: Connection, token: bytes, version: int = NEWEST) -> Struct:
-    """Send one token of the exchange, framed as a request (KIP-152)."""
+    """Send one token of the exchange in a SaslAuthenticate request (KIP-152)."""
     return connection.call("SaslAuthenticate", version, auth_bytes=token)
 
 
 def raw_token(connection: Connection, token: bytes) -> bytes:
-    """Send one token as before KIP-152, with only its size in front; return the answer's token."""
+    """Send one token in the form before KIP-152, with only its size in front; return the response's
+    token."""
     connection.send_bytes(struct.pack(">i", len(token)) + token)
     return connection.receive_frame()
 
 
 def plain(user: str, password: str, authorization_id: str = "") -> bytes:
-    """Return the one token of PLAIN (RFC 4616)."""
+    """Return the single token of PLAIN (RFC 4616)."""
     return f"{authorization_id}\0{user}\0{password}".encode()
 
 
@@ -64,7 +66,7 @@ def log_in(
     *,
     extensions: str = "",
 ) -> Struct:
-    """Do the whole exchange; return the last answer, whatever it says."""
+    """Perform the whole exchange; return the last response, whatever it says."""
     expect(handshake(connection, mechanism).error_code, ErrorCode.NONE, "SaslHandshake")
     if mechanism == "PLAIN":
         return authenticate(connection, plain(user, password), version)

@@ -1,8 +1,8 @@
-"""A member of a share group (KIP-932), every heartbeat, fetch and acknowledgement of which a case
+"""A member of a share group (KIP-932) whose every heartbeat, fetch and acknowledgement a case
 chooses.
 
-Membership travels in ShareGroupHeartbeat to the group's coordinator; records are acquired and
-acknowledged in share sessions, of which each partition's leader keeps one for each member.
+ShareGroupHeartbeat to the group's coordinator maintains the membership. Records are acquired and
+acknowledged in share sessions; each partition leader has one session per member.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WAIT_MS = 500
 
 
 class Ack(IntEnum):
-    """The verdicts of a member on a record (field AcknowledgeTypes)."""
+    """The kinds of acknowledgement of a record (field AcknowledgeTypes)."""
 
     GAP = 0
     ACCEPT = 1
@@ -36,7 +36,7 @@ class Ack(IntEnum):
 
 @dataclass(frozen=True)
 class Acquired:
-    """A run of records that a member may process, with the number of their deliveries."""
+    """A range of records that a member has acquired, with their delivery count."""
 
     first: int
     last: int
@@ -45,8 +45,8 @@ class Acquired:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The records that one answer gives to a member, by offset, the runs of them that it acquired,
-    and the errors of the acknowledgements that went with the request."""
+    """The content of one response: the records by offset, the acquired ranges, and the error codes
+    of acknowledgements in the request."""
 
     runs: list[Acquired]
     values: dict[int, bytes | None]
@@ -55,7 +55,8 @@ class Fetched:
 
 @dataclass
 class ShareMember:
-    """One member of a group; it keeps its epoch and that of its share session on one leader."""
+    """One member of a share group; it remembers its member epoch, and its share session epoch on
+    one leader."""
 
     wire: Wire
     group: str
@@ -71,7 +72,7 @@ class ShareMember:
 
     @staticmethod
     def of(wire: Wire, *topics: Topic, group: str = "", version: int | None = None) -> ShareMember:
-        """Return a member that has not joined, by default of a group of its own."""
+        """Return a member that has not joined; by default its group is new."""
         group = group or wire.new_name("group")
         leader = wire.connect_to_leader(topics[0])
         connection = group_connection(wire, group)
@@ -86,7 +87,7 @@ class ShareMember:
         configs: Mapping[str, str] | None = None,
     ) -> ShareMember:
         """Return the only member of a new group, with all partitions of its topics. reset: where
-        the group begins to read a partition; None: where the broker's default says."""
+        the group starts to read a partition; None: as the broker's default says."""
         member = ShareMember.of(wire, *topics, version=version)
         told = {} if reset is None else {"share.auto.offset.reset": reset}
         set_group(wire, member.group, told | dict(configs or {}))
@@ -94,13 +95,13 @@ class ShareMember:
         return member
 
     def partner(self) -> ShareMember:
-        """Return another member of the same group, which owns the only partition, too."""
+        """Return another member of the same group, to which the only partition is assigned, too."""
         other = ShareMember.of(self.wire, *self.topics, group=self.group, version=self.version)
         other.join()
         return other
 
     def try_to_beat(self, **changed: Any) -> Struct:
-        """Send a heartbeat of nothing but the identity and the changed fields."""
+        """Send a heartbeat with only the identity and the changed fields; return the response."""
         identity: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,
@@ -110,12 +111,12 @@ class ShareMember:
         return self.connection.call("ShareGroupHeartbeat", version, **(identity | changed))
 
     def try_to_join(self, **changed: Any) -> Struct:
-        """Send the heartbeat of a member that joins."""
+        """Send the first heartbeat of a member; return the response."""
         names = [topic.name for topic in self.topics]
         return self.try_to_beat(**({"member_epoch": 0, "subscribed_topic_names": names} | changed))
 
     def learn(self, answer: Struct) -> Struct:
-        """Remember what an answer says; it must be without error."""
+        """Remember the values in a response, which must have no error; return it."""
         expect(answer.error_code, ErrorCode.NONE, f"heartbeat error ({answer.error_message})")
         self.epoch = answer.member_epoch
         if answer.assignment is not None:
@@ -151,8 +152,8 @@ class ShareMember:
         connection: Connection | None = None,
         **changed: Any,
     ) -> Struct:
-        """Send ShareFetch for one partition of each of these topics, by default of all that the
-        member subscribes to. Return the answer, which may be an error."""
+        """Send ShareFetch for one partition of each of these topics, by default of all subscribed
+        ones. Return the response, which may be an error."""
         fields: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,
@@ -172,7 +173,7 @@ class ShareMember:
         return answer
 
     def fetch(self, **changed: Any) -> Fetched:
-        """Send ShareFetch for the first topic, which must succeed."""
+        """Send ShareFetch for the first topic, which must succeed; return its content."""
         answer = self.try_to_fetch(self.topics[0], **changed)
         expect(answer.error_code, ErrorCode.NONE, f"ShareFetch error ({answer.error_message})")
         rows = [row for topic in answer.responses for row in topic.partitions]
@@ -186,18 +187,18 @@ class ShareMember:
         )
 
     def acquire(self, **changed: Any) -> list[Acquired]:
-        """Fetch until the leader gives records of the first topic to this member."""
+        """Fetch until the leader returns records of the first topic; return the acquired ranges."""
         return self.acquire_values(**changed).runs
 
     def acquire_values(self, **changed: Any) -> Fetched:
-        """Fetch until the leader gives records; return the values with them."""
+        """Fetch until the leader returns records; return the whole content."""
         found: Fetched = eventually(
             lambda: self.fetch(**changed), lambda f: f.runs, "records are acquired"
         )
         return found
 
     def acquires_nothing(self, **changed: Any) -> None:
-        """Fetch once more; the leader must have nothing for this member."""
+        """Fetch once more, and require that the leader returns no records."""
         expect(self.fetch(**changed).runs, [], "records acquired")
 
     def try_to_acknowledge(self, *acks: Struct, partition: int = 0, **changed: Any) -> Struct:
@@ -225,13 +226,13 @@ class ShareMember:
         expect([row.error_code for row in rows], [error], "error of the partition")
 
     def close_session(self) -> None:
-        """End the share session, which releases what it has acquired."""
+        """Close the share session, which releases the acquired records."""
         answer = self.try_to_acknowledge(share_session_epoch=CLOSE_SESSION, topics=[])
         expect(answer.error_code, ErrorCode.NONE, "error of closing the session")
         self.session_epoch = 0
 
     def reconnect(self) -> None:
-        """Drop the connection to the leader, which ends the share session, and open another."""
+        """Close the connection to the leader, which ends the share session, and open a new one."""
         self.leader.close()
         self.leader = self.wire.connect_to_leader(self.topics[0])
         self.session_epoch = 0
@@ -242,7 +243,7 @@ class ShareMember:
 
 
 def ack(api: str, first: int, last: int, *kinds: Ack | int) -> Struct:
-    """Return one batch of acknowledgements, of one kind for all its records or one for each."""
+    """Return one batch of acknowledgements: one kind for all of its records, or one for each."""
     return part(
         api,
         "AcknowledgementBatch",
@@ -258,7 +259,7 @@ def acknowledged(first: int, last: int, *kinds: Ack | int) -> Struct:
 
 
 def acquired(row: Struct) -> list[Acquired]:
-    """Return the runs of records that a partition's row gives to the member."""
+    """Return the acquired ranges in a partition's row."""
     return [
         Acquired(found.first_offset, found.last_offset, found.delivery_count)
         for found in row.acquired_records
@@ -283,7 +284,7 @@ def send(wire: Wire, topic: Topic, *values: bytes) -> None:
 
 
 def set_group(wire: Wire, group: str, configs: Mapping[str, str]) -> None:
-    """Set configurations of a group, and wait until they are told."""
+    """Set configurations of a group, and wait until the broker reports them."""
     if not configs:
         return
     api = "IncrementalAlterConfigs"

@@ -1,4 +1,4 @@
-"""A transactional producer whose every request a case chooses (KIP-98, KIP-890), and its reader."""
+"""A transactional producer whose every request a case chooses (KIP-98, KIP-890), and a reader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ part 2)."""
 
 @dataclass
 class Producer:
-    """A producer with a transactional id; its id, epoch and sequences are kept."""
+    """A transactional producer; it remembers its producer id, epoch and sequence numbers."""
 
     wire: Wire
     transactional_id: str
@@ -31,8 +31,8 @@ class Producer:
 
     @staticmethod
     def of(wire: Wire, transactional_id: str = "") -> Producer:
-        """Return a producer that has not asked for its id. Raise Unsupported if there are no
-        transactions."""
+        """Return a producer that has not sent InitProducerId. Raise Unsupported if the target has
+        no transactions."""
         wire.version("EndTxn")
         wire.version("AddPartitionsToTxn")
         name = transactional_id or wire.new_name("transactional")
@@ -46,11 +46,11 @@ class Producer:
         return producer
 
     def another(self) -> Producer:
-        """Return a second producer that may begin a transaction, of the same coordinator."""
+        """Return a second producer with the same coordinator that may begin a transaction."""
         return Producer.ready(self.wire, beside(self.wire, self.transactional_id, TRANSACTION))
 
     def try_to_init(self, version: int | None = None, **changed: Any) -> Struct:
-        """Send InitProducerId, again while the coordinator is busy, and return the answer."""
+        """Send InitProducerId, repeat it while the coordinator is busy, and return the response."""
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
             "transaction_timeout_ms": 60_000,
@@ -63,8 +63,8 @@ class Producer:
         )
 
     def init(self, version: int | None = None, *, timeout_ms: int = 60_000) -> Struct:
-        """Send InitProducerId, which must succeed, take over the id and epoch, and return the
-        answer."""
+        """Send InitProducerId, which must succeed; adopt the id and epoch, and return the
+        response."""
         answer = self.try_to_init(version, transaction_timeout_ms=timeout_ms)
         expect(answer.error_code, ErrorCode.NONE, "InitProducerId error")
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
@@ -99,7 +99,7 @@ class Producer:
         return errors_of_added(answer)
 
     def add(self, topic: Topic, *partitions: int, version: int | None = None) -> None:
-        """AddPartitionsToTxn that must succeed."""
+        """Send AddPartitionsToTxn, which must succeed."""
         partitions = partitions or (0,)
         errors = self.try_to_add(topic, *partitions, version=version)
         expect(errors, dict.fromkeys(partitions, 0), "AddPartitionsToTxn errors")
@@ -141,17 +141,17 @@ class Producer:
     def send(
         self, topic: Topic, *values: bytes, partition: int = 0, version: int | None = None
     ) -> None:
-        """Produce that must succeed."""
+        """Produce one batch of the transaction, which must succeed."""
         error = self.try_to_send(topic, *values, partition=partition, version=version)
         expect(error, ErrorCode.NONE, "Produce error")
 
     def add_and_send(self, topic: Topic, *values: bytes, partition: int = 0) -> None:
-        """As a client before KIP-890 does."""
+        """Add the partition to the transaction, then produce, as clients did before KIP-890."""
         self.add(topic, partition)
         self.send(topic, *values, partition=partition)
 
     def try_to_end(self, commit: bool, version: int | None = None, **changed: Any) -> Struct:
-        """Send EndTxn, again while the coordinator is busy, and return the answer."""
+        """Send EndTxn, repeat it while the coordinator is busy, and return the response."""
         version = self.explicit("EndTxn") if version is None else version
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
@@ -166,7 +166,7 @@ class Producer:
         )
 
     def end(self, commit: bool, version: int | None = None) -> None:
-        """EndTxn that must succeed; from v5 on it gives the epoch to use next."""
+        """Send EndTxn, which must succeed; adopt the epoch that it returns from v5 on."""
         version = self.explicit("EndTxn") if version is None else version
         answer = self.try_to_end(commit, version)
         expect(answer.error_code, ErrorCode.NONE, "EndTxn error")
@@ -183,7 +183,7 @@ class Producer:
 
 
 def errors_of_added(answer: Struct) -> dict[int, int]:
-    """Return partition -> error code, of an answer to AddPartitionsToTxn v0-3 about one topic."""
+    """Return partition -> error code from a response to AddPartitionsToTxn v0-3 about one topic."""
     return {
         p.partition_index: p.partition_error_code
         for topic in answer.results_by_topic_v3_and_below
@@ -192,7 +192,7 @@ def errors_of_added(answer: Struct) -> dict[int, int]:
 
 
 def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
-    """Wait until no transaction is open in a partition: the markers are written."""
+    """Wait until a partition has no open transaction, that is, until the markers are written."""
     eventually(
         lambda: wire.fetch(topic, 0, partition=partition, isolation_level=READ_COMMITTED),
         lambda p: p.error_code == 0 and p.last_stable_offset == p.high_watermark,
@@ -203,8 +203,8 @@ def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
 def committed_values(
     wire: Wire, topic: Topic, partition: int = 0, *, version: int | None = None
 ) -> list[bytes | None]:
-    """Read as a read_committed consumer does (KIP-98, Consumer): skip batches of a producer between
-    an aborted transaction's first offset and its ABORT marker."""
+    """Return the values that a read_committed consumer delivers (KIP-98, Consumer): skip a
+    producer's batches between an aborted transaction's first offset and its ABORT marker."""
     offset, values = 0, list[bytes | None]()
     while True:
         answer = wire.fetch(
@@ -228,7 +228,7 @@ def committed_values(
 
 
 def batches_of(answer: Struct) -> list[RecordBatch]:
-    """Return the batches in a Fetch answer's partition."""
+    """Return the batches of the partition in a Fetch response."""
     records, at, found = bytes(answer.records or b""), 0, []
     while at < len(records):
         one, at = RecordBatch.decode(records, at)

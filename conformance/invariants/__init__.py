@@ -1,8 +1,9 @@
-"""Invariants of every answer: it agrees with its request, and with itself.
+"""Invariants of every response: it is consistent with its request, and with itself.
 
-`echoes` compares what an answer is about. Here is what it says: a leader that is a replica, a high
-watermark that is not below the last stable offset, records whose CRC is right. Each invariant
-holds for every legal broker, whatever its settings; what needs more knowledge is a case.
+`echoes` compares what a response is about. This package checks its content: a leader that is a
+replica, a high watermark that is not below the last stable offset, records with a correct CRC. Each
+invariant holds for every correct broker, whatever its settings; what needs more knowledge is a
+case.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ INVARIANTS: dict[str, tuple[Invariant, ...]] = {
 
 
 def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Raise Deviation where an answer contradicts its request or itself."""
+    """Raise Deviation if a response contradicts its request or itself."""
     try:
         throttled_ms = getattr(answer, "throttle_time_ms", 0)
         expect_that(throttled_ms >= 0, "throttle_time_ms", ">= 0", throttled_ms)

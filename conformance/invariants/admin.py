@@ -1,4 +1,4 @@
-"""Topics, configurations and log directories as administrators see them."""
+"""Invariants of administrative APIs: topics, configurations and log directories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCES, TYPES = range(9), range(10)
 
 
 def created_topics(version: int, asked: Struct, answer: Struct) -> None:
-    """Require the partitions and the configuration that were asked for (KIP-525)."""
+    """Require the requested partitions and configuration (KIP-525)."""
     if version < 5:
         return
     wanted = {topic.name: topic for topic in asked.topics}
@@ -61,7 +61,8 @@ def created_topics(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def configs(version: int, asked: Struct, answer: Struct) -> None:
-    """Require the keys asked for, without secrets, and synonyms only where they were asked for."""
+    """Require only the requested keys, no secrets, and synonyms only if the request asked for
+    them."""
     wanted = {(r.resource_type, r.resource_name): r for r in asked.resources}
     for found in answer.results:
         if found.error_code != NONE:
@@ -129,7 +130,7 @@ def _entry(version: int, asked: Struct, entry: Struct) -> None:
 
 
 def log_dirs(version: int, asked: Struct, answer: Struct) -> None:
-    """Require sizes that are not negative, and no more usable bytes than there are."""
+    """Require sizes that are not negative, and usable bytes that do not exceed the total."""
     for found in answer.results:
         if found.error_code != NONE:
             continue
@@ -143,7 +144,8 @@ def log_dirs(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def reassignments(version: int, asked: Struct, answer: Struct) -> None:
-    """Require that some replicas are being added or removed, and are among the replicas."""
+    """Require that at least one replica is being added or removed, and that these are among the
+    replicas."""
     for found in rows(answer, "topics partitions"):
         moved = [*found.adding_replicas, *found.removing_replicas]
         once_each(found.replicas, "replicas")
@@ -157,7 +159,7 @@ def reassignments(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def altered_reassignments(version: int, asked: Struct, answer: Struct) -> None:
-    """Require that the replication factor may change if the request says so (KIP-860)."""
+    """Require the response to repeat whether the replication factor may change (KIP-860)."""
     if version >= 1 and answer.error_code == NONE:
         expected = asked.allow_replication_factor_change
         told = answer.allow_replication_factor_change
@@ -165,7 +167,7 @@ def altered_reassignments(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def quotas(version: int, asked: Struct, answer: Struct) -> None:
-    """Require each entity once, with quotas that are numbers, and only those asked for."""
+    """Require each entity once, with numeric quotas, and only requested entities."""
     entities = [
         tuple(sorted((part.entity_type, named(part.entity_name)) for part in entry.entity))
         for entry in answer.entries or ()

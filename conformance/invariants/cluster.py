@@ -1,4 +1,4 @@
-"""Metadata and its relatives: brokers, leaders and replicas that agree."""
+"""Invariants of Metadata and related APIs: consistent brokers, leaders and replicas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ ALWAYS_INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
 def brokers(version: int, asked: Struct, answer: Struct) -> None:
-    """Require brokers that clients can connect to, one of which is told as the controller."""
+    """Require broker addresses to which clients can connect, and a controller that is one of
+    them."""
     described = hasattr(answer, "endpoint_type")
     if getattr(answer, "error_code", NONE) != NONE:
         return
@@ -108,7 +109,7 @@ def _replicas(partition: Struct, living: set[int] | None) -> None:
 
 
 def next_cursor(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a page within its limit, and a cursor that names what comes behind it."""
+    """Require a page within its limit, and a cursor that names the first row behind it."""
     cursor = answer.next_cursor
     if cursor is not None:
         valid = bool(cursor.topic_name) and cursor.partition_index >= 0
@@ -127,7 +128,7 @@ def next_cursor(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def metadata_permissions(version: int, asked: Struct, answer: Struct) -> None:
-    """Require authorized operations where they were asked for (KIP-430)."""
+    """Require authorized operations if, and only if, the request asked for them (KIP-430)."""
     if version < 8 or getattr(answer, "error_code", NONE) != NONE:
         return
     for topic in answer.topics:
@@ -147,7 +148,8 @@ def metadata_permissions(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def cluster_permissions(version: int, asked: Struct, answer: Struct) -> None:
-    """Require those of the cluster where they were asked for, and the endpoint type asked for."""
+    """Require the cluster's authorized operations if the request asked for them, and the requested
+    endpoint type."""
     if answer.error_code == NONE:
         permissions(
             answer.cluster_authorized_operations,
@@ -168,7 +170,8 @@ def coordinators(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def api_versions(version: int, asked: Struct, answer: Struct) -> None:
-    """Require each API once, with a range, and finalized features that are supported (KIP-584)."""
+    """Require each API once, with a valid range, and finalized features within the supported range
+    (KIP-584)."""
     once_each((key.api_key for key in answer.api_keys), "API keys")
     for key in answer.api_keys:
         told = (key.api_key, key.min_version, key.max_version)
@@ -202,7 +205,7 @@ def api_versions(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def quorum(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a leader that is a voter, and observers that are none."""
+    """Require a leader that is a voter, and observers that are not voters."""
     for found in rows(answer, "topics partitions"):
         if found.error_code != NONE:
             continue

@@ -1,4 +1,4 @@
-"""Groups of both protocols: members, protocols, epochs and assignments that agree."""
+"""Invariants of both group protocols: consistent members, protocols, epochs and assignments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ LEAVES = (-1, -2)
 
 
 def joined(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a generation, a protocol that was offered, and members told to the leader alone."""
+    """Require a generation, a protocol that the member offered, and a member list for the leader
+    only."""
     if answer.error_code != NONE:
         expect_that(not answer.members, "members beside an error", "none", len(answer.members))
         return
@@ -69,7 +70,7 @@ def synced(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def described(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a state that exists, and members only where there can be some."""
+    """Require a known group state, and members only in states that have members."""
     for group in answer.groups:
         if group.error_code != NONE:
             expect_that(not group.members, "members beside an error", "none", len(group.members))
@@ -102,7 +103,7 @@ def described(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def listed(version: int, asked: Struct, answer: Struct) -> None:
-    """Require each group once, and only those that the filters let through (KIP-518, KIP-848)."""
+    """Require each group once, and only groups that match the filters (KIP-518, KIP-848)."""
     once_each((group.group_id for group in answer.groups), "groups")
     states = {state.lower() for state in asked.states_filter}
     types = {kind.lower() for kind in asked.types_filter}
@@ -144,7 +145,7 @@ def committed(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def heartbeat(version: int, asked: Struct, answer: Struct) -> None:
-    """Require an epoch that does not fall, and no assignment for a member that is refused."""
+    """Require an epoch that does not decrease, and no assignment for a member that is refused."""
     if answer.error_code != NONE:
         expect_that(answer.assignment is None, "assignment beside an error", "null", "one")
         return
@@ -162,7 +163,7 @@ def heartbeat(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _assigned(assignments: Iterable[Struct], what: str) -> None:
-    """Require each partition once, under topics that have an id."""
+    """Require each partition once, and topics with an id."""
     for assignment in assignments:
         once_each((topic.topic_id for topic in assignment.topic_partitions), f"topics of an {what}")
         for topic in assignment.topic_partitions:
@@ -176,7 +177,7 @@ def _assigned(assignments: Iterable[Struct], what: str) -> None:
 
 
 def described8(version: int, asked: Struct, answer: Struct) -> None:
-    """Require epochs in their order, and no partition for two members."""
+    """Require epochs in a valid order, and no partition assigned to two members."""
     for group in answer.groups:
         if group.error_code != NONE:
             expect_that(not group.members, "members beside an error", "none", len(group.members))

@@ -1,4 +1,4 @@
-"""SASL, ACLs and credentials: what filters let through, and codes that exist."""
+"""Invariants of SASL, ACLs and credentials: filters are applied, and codes are known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ITERATIONS_MIN = 1
 
 
 def mechanisms(version: int, asked: Struct, answer: Struct) -> None:
-    """Require that the mechanism is among the enabled ones if, and only if, it is accepted."""
+    """Require that a mechanism is accepted if, and only if, it is in the list of enabled ones."""
     once_each(answer.mechanisms, "mechanisms")
     if answer.error_code in (NONE, ErrorCode.UNSUPPORTED_SASL_MECHANISM):
         accepted = answer.error_code == NONE
@@ -24,7 +24,7 @@ def mechanisms(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def authenticated(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a length of the session that is not negative, and none beside an error."""
+    """Require a session lifetime that is not negative, and zero beside an error."""
     if version >= 1:
         told = answer.session_lifetime_ms
         allowed = told >= 0 if answer.error_code == NONE else told == 0
@@ -32,7 +32,7 @@ def authenticated(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def described_acls(version: int, asked: Struct, answer: Struct) -> None:
-    """Require each entry once, and only those that the filter lets through (KIP-140, KIP-290)."""
+    """Require each entry once, and only entries that match the filter (KIP-140, KIP-290)."""
     entries = []
     for resource in answer.resources:
         where = (resource.resource_type, resource.resource_name, _pattern(version, resource))
@@ -45,7 +45,7 @@ def described_acls(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def deleted_acls(version: int, asked: Struct, answer: Struct) -> None:
-    """Require that the filter lets through what was deleted."""
+    """Require that each deleted entry matches its filter."""
     for wanted, found in zip(asked.filters, answer.filter_results, strict=False):
         entries = []
         for acl in found.matching_acls:
@@ -68,7 +68,7 @@ def _pattern(version: int, found: Struct) -> int | None:
 
 
 def _passes(version: int, wanted: Struct, entry: tuple[object, ...]) -> None:
-    """Raise Deviation unless the filter lets the entry through."""
+    """Raise Deviation unless the entry matches the filter."""
     kind, name, pattern, principal, host, operation, permission = entry
     codes = {
         "resource type": (wanted.resource_type_filter, kind),
@@ -98,7 +98,7 @@ def _passes(version: int, wanted: Struct, entry: tuple[object, ...]) -> None:
 
 
 def scram_credentials(version: int, asked: Struct, answer: Struct) -> None:
-    """Require mechanisms that exist, each once for a user (KIP-554)."""
+    """Require known mechanisms, each once per user (KIP-554)."""
     for found in answer.results:
         if found.error_code != NONE:
             told = len(found.credential_infos)

@@ -37,9 +37,9 @@ def endpoint(node_id: int, host: str | None, port: int) -> None:
 
 
 def permissions(bits: int, what: str, *, asked: bool, seen: bool = True) -> None:
-    """Require authorized operations only where they are asked for, and then those that exist.
+    """Require authorized operations only if they were asked for, and then only known ones.
 
-    seen: the answer shows the resource, so that DESCRIBE of it is allowed.
+    seen: the response shows the resource, so that DESCRIBE of it must be allowed.
     """
     if not asked:
         expect_that(bits == NOT_ASKED, what, f"{NOT_ASKED}, since not asked for", bits)

@@ -1,4 +1,4 @@
-"""Produce, Fetch, ListOffsets and their relatives: offsets and records that agree."""
+"""Invariants of Produce, Fetch, ListOffsets and related APIs: consistent offsets and records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def produced(version: int, asked: Struct, answer: Struct) -> None:
-    """Require an offset for what was appended."""
+    """Require an offset for an appended batch."""
     for found in rows(answer, "responses partition_responses"):
         if found.error_code == NONE:
             expect_that(found.base_offset >= 0, "base offset", ">= 0", found.base_offset)
@@ -33,8 +33,8 @@ def produced(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def new_leaders(version: int, asked: Struct, answer: Struct) -> None:
-    """Require that a leader is named with its epoch and, from the version on that has addresses,
-    with its own; addresses are those of leaders (KIP-951)."""
+    """Require that a leader is named with its epoch and, in versions with addresses, with its
+    address, and that only leaders have addresses (KIP-951)."""
     path, since = (
         ("responses partitions", 16)
         if hasattr(answer, "session_id")
@@ -57,8 +57,8 @@ def new_leaders(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def fetched_partitions(version: int, asked: Struct, answer: Struct) -> None:
-    """Require log start offset <= last stable offset <= high watermark, and defaults in the fields
-    that are not for consumers."""
+    """Require log start offset <= last stable offset <= high watermark, and default values in
+    fields that are not meant for consumers."""
     expect_that(
         answer.error_code == NONE or not answer.responses,
         "partitions beside an error",
@@ -110,8 +110,8 @@ def _aborted(asked: Struct, found: Struct) -> None:
 
 
 def fetched_records(version: int, asked: Struct, answer: Struct) -> None:
-    """Require whole batches with the right CRC, in order, from the offset asked for to the last
-    that the reader may see."""
+    """Require whole batches with the correct CRC, in order, from the requested offset to the last
+    one that the reader may see."""
     replica = asked.replica_id if version < 15 else asked.replica_state.replica_id
     for wanted, found in _fetched(version, asked, answer):
         headers = _headers(bytes(found.records or b""))
@@ -146,7 +146,8 @@ def fetched_records(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _headers(data: bytes) -> list[BatchHeader]:
-    """Return the headers of the whole batches; none of formats before Kafka 0.11."""
+    """Return the headers of the whole batches; batches in formats before Kafka 0.11 are left
+    out."""
     if len(data) <= MAGIC_AT or data[MAGIC_AT] != MAGIC:
         return []
     found = []
@@ -160,7 +161,7 @@ def _headers(data: bytes) -> list[BatchHeader]:
 
 
 def fetched_bytes(version: int, asked: Struct, answer: Struct) -> None:
-    """Require no more bytes than asked for, but for one first batch that is larger (KIP-74)."""
+    """Require no more bytes than requested, except for a first batch that is larger (KIP-74)."""
     partitions = _fetched(version, asked, answer)
     sizes = [len(bytes(found.records or b"")) for _, found in partitions]
     first = max((_first_size(found) for _, found in partitions), default=0)
@@ -178,7 +179,7 @@ def fetched_bytes(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _first_size(found: Struct) -> int:
-    """Return the size of the first batch in bytes."""
+    """Return the size of a partition's first batch in bytes."""
     data = bytes(found.records or b"")
     if len(data) < LOG_OVERHEAD:
         return 0
@@ -186,7 +187,7 @@ def _first_size(found: Struct) -> int:
 
 
 def fetch_session(version: int, asked: Struct, answer: Struct) -> None:
-    """Require no session for a fetch outside one, and the same for one within it (KIP-227)."""
+    """Require session id 0 for a fetch outside a session, and the same id within one (KIP-227)."""
     if version < 7 or answer.error_code != NONE or answer.throttle_time_ms > 0:
         return
     if asked.session_epoch == SESSION_FINAL_EPOCH:
@@ -201,7 +202,8 @@ def fetch_session(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _fetched(version: int, asked: Struct, answer: Struct) -> list[tuple[Struct | None, Struct]]:
-    """Return what was asked of each partition, None where a session knows it, and its answer."""
+    """Return (request row, response row) of each partition; the request row is None if the session
+    remembers it."""
     wanted: dict[Any, Struct] = {
         (topic.topic_id if version >= 13 else topic.topic, p.partition): p
         for topic in asked.topics
@@ -233,7 +235,7 @@ def listed_offsets(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def ends_of_epochs(version: int, asked: Struct, answer: Struct) -> None:
-    """Require the end of an epoch that is not beyond the one asked for, or of none."""
+    """Require an epoch not greater than the requested one, with its end offset, or neither."""
     wanted = {(t.topic, p.partition): p.leader_epoch for t in asked.topics for p in t.partitions}
     for topic in answer.topics:
         for found in topic.partitions:
@@ -251,7 +253,7 @@ def ends_of_epochs(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def low_watermarks(version: int, asked: Struct, answer: Struct) -> None:
-    """Require that the log begins where records were deleted up to, or beyond."""
+    """Require a log start at or above the offset up to which records were deleted."""
     wanted = {(t.name, p.partition_index): p.offset for t in asked.topics for p in t.partitions}
     for topic in answer.topics:
         for found in topic.partitions:

@@ -1,4 +1,4 @@
-"""Producers and transactions: ids, epochs and states that exist."""
+"""Invariants of producers and transactions: valid ids, epochs and states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ BEGUN = {"Ongoing", "PrepareCommit", "PrepareAbort"}
 
 
 def initialised(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a producer id and an epoch, and no ongoing transaction unless it was asked for."""
+    """Require a producer id and an epoch, and an ongoing transaction only if the request asked to
+    keep it."""
     told = (answer.producer_id, answer.producer_epoch)
     if answer.error_code != NONE:
         return
@@ -31,7 +32,7 @@ def initialised(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def ended(version: int, asked: Struct, answer: Struct) -> None:
-    """Require the same or the next epoch of the producer id, or a new id with epoch 0 (KIP-890)."""
+    """Require the producer's same or next epoch, or a new producer id with epoch 0 (KIP-890)."""
     if version < 5 or answer.error_code != NONE:
         return
     told = (answer.producer_id, answer.producer_epoch)
@@ -47,7 +48,7 @@ def ended(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def producers(version: int, asked: Struct, answer: Struct) -> None:
-    """Require each producer once, with an epoch, and -1 for what there is not."""
+    """Require each producer once, with an epoch, and -1 for missing values."""
     for partition in rows(answer, "topics partitions"):
         if partition.error_code != NONE:
             count = len(partition.active_producers)
@@ -68,7 +69,7 @@ def producers(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def described(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a state that exists, and partitions only where there is a transaction."""
+    """Require a known transaction state, and partitions only while there is a transaction."""
     for found in answer.transaction_states:
         if found.error_code != NONE:
             continue
@@ -99,7 +100,7 @@ def described(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def listed(version: int, asked: Struct, answer: Struct) -> None:
-    """Require each transaction once, and only those that the filters let through."""
+    """Require each transaction once, and only transactions that match the filters."""
     once_each((found.transactional_id for found in answer.transaction_states), "transactional ids")
     unknown = list(answer.unknown_state_filters)
     expect_that(

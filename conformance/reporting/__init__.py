@@ -1,1 +1,1 @@
-"""Keep the results of an examination: JSON, JUnit, evidence of each failure, lists of cases."""
+"""Report conformance results: JSON, JUnit, the evidence of each failure, and lists of cases."""

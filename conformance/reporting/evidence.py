@@ -1,4 +1,4 @@
-"""The evidence of a failure: the requirement, its source, what was expected and what came."""
+"""The evidence of a failed case: the requirement, its source, the expected and the actual value."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _HERE = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Evidence:
-    """The comparison that failed: what was compared, expected and found; all None for a case that
-    passed."""
+    """The comparison that failed: what was compared, the expected and the actual value; all None if
+    the case passed."""
 
     what: str | None = None
     expected: str | None = None
@@ -34,7 +34,7 @@ class Evidence:
 
     @staticmethod
     def of(error: BaseException | None, stated: Case) -> Evidence:
-        """Return what an error shows of the target."""
+        """Return the evidence that an exception of a case contains."""
         if error is None:
             return Evidence()
         if isinstance(error, Deviation):
@@ -44,7 +44,7 @@ class Evidence:
         return Evidence(expected=stated.requirement, actual=_actual(error))
 
     def sides(self) -> tuple[str, str]:
-        """Return what was expected and what came, each as a line for people."""
+        """Return (expected, actual), each as one line of text."""
         prefix = f"{self.what}: " if self.what is not None else ""
         expected = "the requirement above to hold" if self.what is None else self.expected
         return f"{prefix}{expected}", f"{prefix}{self.actual}"
@@ -58,7 +58,8 @@ def _actual(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost line of a case or of the suite, which tells more than a library's."""
+    """Return the innermost line in the code of a case or of this suite, since a line in a library
+    says less."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(_HERE)] or frames[-1:]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "an unknown line"

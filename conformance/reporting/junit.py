@@ -1,4 +1,4 @@
-"""Results as JUnit XML, as continuous integration reads it."""
+"""Convert results to JUnit XML, for continuous integration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PROPERTIES = ("id", "priority", "api", "spec", "requirement")
 
 
 def as_junit(results: Mapping[str, Any]) -> str:
-    """Return the XML of what `Results.as_dict` holds: one test case for each run."""
+    """Return JUnit XML for the mapping of `Results.as_dict`: one test case per result."""
     suite = ElementTree.Element(
         "testsuite",
         {

@@ -1,4 +1,5 @@
-"""The cases by area and by API, and the APIs of Kafka that have none: `touchstone conform list`."""
+"""List the cases by area and by API, and the APIs of Kafka without a case: `touchstone conform
+list`."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ FOLDERS = [all_folders]
 
 @dataclass(frozen=True)
 class Listed:
-    """One case function, and the file that holds it."""
+    """One case function, and the file that contains it."""
 
     case: Case
     file: str
@@ -66,7 +67,7 @@ class Listed:
 
     @property
     def versions(self) -> str:
-        """The versions as the case states them ("v3-13"), or else the API's own."""
+        """The versions that the case states ("v3-13"), or else those of the API."""
         low, high = self.case.versions or (0, 1 << 15)
         valid = _valid_versions(self.case.api)
         low, high = max(low, valid[0]), min(high, valid[-1])
@@ -74,7 +75,7 @@ class Listed:
 
 
 def all_cases() -> list[Listed]:
-    """Return every case, by area, id and name."""
+    """Return every case, ordered by area, id and name."""
     found = [listed for module in _modules() for listed in cases_of(module)]
     areas = {area: place for place, area in enumerate(AREAS)}
     return sorted(found, key=lambda c: (areas.get(c.area, len(areas)), c.case.id, c.case.function))
@@ -86,7 +87,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def modules_of(folder: ModuleType) -> Iterator[ModuleType]:
-    """Yield the modules of cases in a package, or the one module itself."""
+    """Yield the modules of a package of cases, or a single module itself."""
     if not hasattr(folder, "__path__"):
         yield folder
         return
@@ -109,13 +110,13 @@ def _valid_versions(api: str) -> range:
 
 
 def apis_without_cases(cases: Sequence[Listed]) -> list[str]:
-    """Return the APIs of Kafka, in the order of their keys, that no case is about."""
+    """Return the APIs of Kafka without a case, in the order of their keys."""
     covered = {listed.case.api for listed in cases}
     return [CAMEL[ApiKey(key)] for key in api_keys() if CAMEL[ApiKey(key)] not in covered]
 
 
 def list_cases(form: Form = "text") -> str:
-    """Return all cases as Markdown for people, or in a form for machines."""
+    """Return all cases as text, as Markdown or as JSON."""
     cases = all_cases()
     return {"text": _as_text, "markdown": _as_markdown, "json": _as_json}[form](cases)
 

@@ -1,7 +1,8 @@
-"""The results of an examination, kept as they come: JSON and JUnit, counts and one entry a run.
+"""Collect the results of a conformance run: JSON and JUnit with counts and one entry per case and
+version.
 
-Both files are written every few seconds and at the end, each as a whole beside its place and then
-moved there: whatever ends the examination, what was found until then can be read.
+Both files are replaced atomically every few seconds and at the end, so that the results so far can
+be read whatever ends the run.
 """
 
 from __future__ import annotations
@@ -30,13 +31,12 @@ class HasOptions(Protocol):
 
 
 def reproduce_line(nodeid: str, examined: HasOptions) -> str:
-    """Return the command that runs exactly this case again, safe to paste whatever the id
-    contains."""
+    """Return the shell command that runs exactly this case again, safely quoted."""
     return f"pytest {shlex.quote(nodeid)} {examined.options}"
 
 
 def why_unwritable(path: Path) -> str | None:
-    """Say why no results can be written here, or None; makes the directories that lack."""
+    """Return why no results can be written to this path, or None; create missing directories."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
@@ -76,7 +76,7 @@ class Results:
         seconds: float,
         reproduce: str,
     ) -> None:
-        """Add a run; a later phase of the same test replaces an earlier one.
+        """Add a result; a later phase of the same test replaces an earlier one.
 
         result: passed, failed or unsupported.
         """
@@ -133,7 +133,7 @@ class Results:
         )
 
     def save(self) -> list[str]:
-        """Write what there is so far; return a sentence for each file that cannot be written."""
+        """Write the results so far; return a sentence for each file that could not be written."""
         self._saved = time.monotonic()
         found = [
             _written(self.as_json_at, lambda: json.dumps(self.as_dict(), indent=2)),

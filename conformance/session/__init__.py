@@ -1,1 +1,1 @@
-"""The session of an examination: the hooks and fixtures of pytest, and what ends it early."""
+"""The pytest session of a conformance run: hooks, fixtures, and what ends it early."""

@@ -1,4 +1,4 @@
-"""Decide when the examination ends before its last case, and say why in one sentence."""
+"""Decide whether a conformance run ends before its last case, and say why in one sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASKED_BEFORE_EACH_CASE = frozenset({"ApiVersions", "Metadata"})
 
 @dataclass
 class Ending:
-    """Counts what speaks for an end. `reason` is a sentence once there is one."""
+    """Collects reasons to end the run early. `reason` is a sentence once there is one."""
 
     max_failures: int | None = None
     max_time_s: float | None = None
@@ -27,7 +27,7 @@ class Ending:
     _timer: threading.Timer | None = field(default=None, repr=False)
 
     def begin(self) -> None:
-        """Start the clock of max_time_s; a case that runs then is interrupted."""
+        """Start the clock of max_time_s; a case that runs when it expires is interrupted."""
         if self.max_time_s is not None:
             self._timer = threading.Timer(self.max_time_s, self._time_is_over)
             self._timer.daemon = True
@@ -38,11 +38,11 @@ class Ending:
             self._timer.cancel()
 
     def end(self, reason: str) -> None:
-        """End for this reason, unless there is one already."""
+        """Set the reason, unless there is one already."""
         self.reason = self.reason or reason
 
     def note(self, result: str, error: BaseException | None) -> None:
-        """Take one result into account."""
+        """Take the result of one case into account."""
         answered = PATIENCE.answered - ASKED_BEFORE_EACH_CASE
         PATIENCE.answered.clear()
         silent = isinstance(error, NoAnswer) and not answered

@@ -1,7 +1,8 @@
-"""pytest plugin of the examination: --target or --bootstrap, versions, three results, reports.
+"""The pytest plugin of the conformance suite: --target or --bootstrap, versions, three results,
+reports.
 
-`pytest conformance --bootstrap host:9092` examines any Kafka-compatible address;
-`--target apache:4.3.1` starts one first, and starts it again if a case kills it.
+`pytest conformance --bootstrap host:9092` tests any Kafka-compatible address; `--target
+apache:4.3.1` starts one first, and restarts it if a case kills it.
 """
 
 from __future__ import annotations
@@ -112,7 +113,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a case with versions on the first and last that it and the target share."""
+    """Run a case that takes a version in the first and the last version that it and the target
+    share."""
     stated = case_of(metafunc.function)
     if stated is None or "version" not in metafunc.fixturenames:
         return
@@ -159,7 +161,7 @@ def _config_of(item: pytest.Item) -> tuple[tuple[str, str], ...]:
 
 @pytest.fixture
 def examined(request: pytest.FixtureRequest) -> Examined:
-    """Provide the target under examination, with the settings that the case asks for."""
+    """Provide the target under test, with the settings that the case demands."""
     return request.config.stash[EXAMINED].for_case(case_of(request.function))
 
 
@@ -183,7 +185,7 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn Unsupported into its own result, and a failure into the lines people need."""
+    """Convert Unsupported into its own result, and a failure into the lines that a reader needs."""
     report = yield
     stated = case_of(getattr(item, "function", None))
     first = item.config.stash.get(EXAMINED, None)
@@ -209,8 +211,8 @@ def pytest_runtest_makereport(
 
 
 def _revived(examined: Examined, ending: Ending) -> str | None:
-    """Return what became of a target that died under the case, or None if it lives. If it cannot be
-    brought back, the examination ends with this case."""
+    """Return a sentence about a target that died during the case, or None if it lives. If it cannot
+    be restarted, end the run with this case."""
     try:
         died = examined.restart_if_dead()
     except TargetError as error:

@@ -1,1 +1,1 @@
-"""The target under examination: how it is reached, started, configured, secured and tidied."""
+"""The target under test: how it is reached, started, configured, secured and cleaned up."""

@@ -1,4 +1,4 @@
-"""A certificate for the TLS listeners of a target, made when it is needed: nothing to expire.
+"""Create a certificate for a target's TLS listeners when it is needed, so that it cannot expire.
 
 Sources: KIP-651 (keys and certificates in PEM); RFC 5280 (subject alternative name).
 """
@@ -21,7 +21,8 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Certificate:
-    """Both in PEM; the key as PKCS #8, the only form that Kafka reads."""
+    """A certificate and its key, both in PEM; the key as PKCS #8, the only form that Kafka
+    reads."""
 
     key: str
     chain: str
@@ -29,7 +30,7 @@ class Certificate:
 
 @cache
 def for_loopback() -> Certificate:
-    """Make a self-signed certificate for localhost, once per process."""
+    """Return a self-signed certificate for localhost, created once per process."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,7 +1,7 @@
-"""A target on which ACLs decide, and the guests who ask it for things.
+"""Cases of authorization: a target that enforces ACLs, and users who send requests to it.
 
-The raw client of a case (`wire`) is anonymous and may do everything; the listener SASL lets in
-alice and bob, who may do nothing that a case does not grant them. They may have delegation tokens.
+The raw client of a case (`wire`) is anonymous and may do everything. The listener SASL admits alice
+and bob, who may do only what a case grants them. They may use delegation tokens.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ EVERYTHING: dict[str, Any] = {
 
 @dataclass
 class Guest:
-    """Somebody who has come in by SASL; what is granted ends with the case."""
+    """A user logged in by SASL; grants are withdrawn when the case ends."""
 
     wire: Wire
     connection: Connection
@@ -69,7 +69,7 @@ class Guest:
     _principals: set[str] = field(default_factory=set)
 
     def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
-        """Send one request of the guest, by default in the newest version."""
+        """Send one request as this user, by default in the newest version."""
         return self.connection.call(
             api, self.wire.version(api) if version is None else version, **fields
         )
@@ -81,7 +81,8 @@ class Guest:
         name: str = CLUSTER_NAME,
         **fields: Any,
     ) -> None:
-        """Grant this (or, by permission_type, deny it), and wait until the broker knows."""
+        """Grant an operation (or deny it, by permission_type), and wait until the broker applies
+        that."""
         row = acl(
             operation=operation,
             resource_type=resource_type,
@@ -102,14 +103,14 @@ class Guest:
         eventually(lambda: described(self.wire, **wanted), bool, "the broker knows the new ACL")
 
     def withdraw(self) -> None:
-        """Take back everything that was granted."""
+        """Delete all ACLs that were created for this user."""
         for principal in sorted(self._principals):
             delete(self.wire, {"principal_filter": principal})
         self._principals.clear()
 
 
 def acl(**fields: Any) -> Struct:
-    """Return an entry for CreateAcls: by default it is literal, for every host, and allows."""
+    """Return an entry for CreateAcls; by default it is literal, for every host, and allows."""
     defaults = {
         "resource_pattern_type": PatternType.LITERAL,
         "host": "*",
@@ -125,7 +126,8 @@ def create(wire: Wire, *rows: Struct, version: int | None = None) -> list[int]:
 
 
 def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Struct]:
-    """Send DescribeAcls with this filter, which must succeed; return the resources."""
+    """Send DescribeAcls with this filter, which must succeed; return the resources in the
+    response."""
     answer = wire.call("DescribeAcls", version, **(EVERYTHING | wanted))
     expect(answer.error_code, ErrorCode.NONE, "DescribeAcls error")
     resources: list[Struct] = answer.resources
@@ -133,8 +135,8 @@ def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Str
 
 
 def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> list[Struct]:
-    """Send DeleteAcls with these filters; return the result of each, once the broker has forgotten
-    them."""
+    """Send DeleteAcls with these filters. Return the result of each, once the broker no longer
+    applies them."""
     rows = [part("DeleteAcls", "DeleteAclsFilter", **(EVERYTHING | each)) for each in filters]
     results: list[Struct] = wire.call("DeleteAcls", version, filters=rows).filter_results
     for wanted, result in zip(filters, results, strict=True):
@@ -148,7 +150,7 @@ def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> 
 
 
 def codes_in(answer: Any) -> set[int]:
-    """Return every error code in an answer, in whatever row, except NONE."""
+    """Return every error code in any row of a response, except NONE."""
     if isinstance(answer, Struct):
         found = {
             getattr(answer, name)

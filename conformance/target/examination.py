@@ -1,4 +1,4 @@
-"""Provide what is examined: a target that we start, and start again if a case kills it, or an
+"""Provide the target under test: one that is started here, and restarted if a case kills it, or an
 address."""
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ CAMEL = {key: "".join(word.capitalize() for word in key.name.split("_")) for key
 
 @dataclass
 class Examined:
-    """The target under examination and what it advertises (API name -> first and last version)."""
+    """The target under test, with the versions that it advertises (API name -> first and last
+    version)."""
 
     name: str
     bootstrap: str
@@ -75,10 +76,11 @@ class Examined:
         settings: Mapping[str, str] | None = None,
         nodes: int = 1,
     ) -> Examined:
-        """Start the target, or find the address. Raise TargetError (one sentence) if that fails.
+        """Start the target, or connect to the address. Raise TargetError (one sentence) if that
+        fails.
 
-        settings: broker configuration on top of what the examination needs itself.
-        nodes: how many brokers are started; several take no settings of single cases.
+        settings: broker configuration in addition to what the suite needs itself. nodes: how many
+        brokers are started; with several, cases with their own settings are not supported.
         """
         chosen = parse_target(target, bug=bug) if target else BootstrapTarget(bootstrap or "")
         if isinstance(chosen, BootstrapTarget):
@@ -116,10 +118,10 @@ class Examined:
         )
 
     def for_case(self, stated: Case | None) -> Examined:
-        """Return where this case runs: here, or on a second instance with the settings that it asks
-        for.
+        """Return the target on which this case runs: this one, or a second instance with the
+        settings that the case demands.
 
-        One second instance lives at a time; it is stopped when a case asks for another.
+        Only one second instance lives at a time; it is stopped when a case needs another.
         """
         if stated is None or not stated.config:
             return self
@@ -135,7 +137,8 @@ class Examined:
         return self._variant[1]
 
     def running_for(self, stated: Case | None) -> Examined:
-        """Examine a running target as `for_case` does, without starting one."""
+        """Return the second instance if it runs with the settings of this case, else this one;
+        start nothing."""
         if stated is not None and self._variant is not None and self._variant[0] == stated.config:
             return self._variant[1]
         return self
@@ -157,8 +160,8 @@ class Examined:
             raise Unsupported("the case waits for retention or compaction, minutes on this target")
 
     def kill_and_restart(self, while_down: Callable[[Path], None] | None = None) -> None:
-        """Send SIGKILL, start again on the same data, and wait until it answers. while_down: called
-        with the first node's data directory while nothing runs on it."""
+        """Send SIGKILL, start again on the same data, and wait until the target answers.
+        while_down: called with the first node's data directory while nothing runs on it."""
         self.cluster.perform(Kill("all"))
         if while_down is not None:
             node = self._local_cluster().members()[0]
@@ -167,14 +170,14 @@ class Examined:
         self.cluster.restart()
 
     def start_again(self, broker_id: int) -> None:
-        """Start one node that was killed, and leave the others as they are."""
+        """Start one killed node; leave the others as they are."""
         number = self.number_of(broker_id)
         for member in self._local_cluster().members():
             if member.number == number:
                 member.start()
 
     def number_of(self, broker_id: int) -> int:
-        """Return the number of the node, by which faults name it."""
+        """Return the node number, as faults use it, of a broker id."""
         return self._local_cluster().number_of(broker_id)
 
     def stop_and_restart(self) -> None:
@@ -191,10 +194,11 @@ class Examined:
         return self.cluster
 
     def restart_if_dead(self) -> str | None:
-        """Return None if the target lives; else restart it and say what was found dead.
+        """Return None if the target lives. Otherwise restart it and return a sentence that says
+        what was dead.
 
-        Raise TargetError if it does not come back. Nobody here can restart a foreign target, which
-        gets RETURN_TIMEOUT_S.
+        Raise TargetError if it does not come back. A foreign target cannot be restarted; it gets
+        RETURN_TIMEOUT_S to come back by itself.
         """
         if not self.can_restart:
             return self._wait_for_return()
@@ -207,8 +211,8 @@ class Examined:
         return f"{self.name} at {self.bootstrap} no longer answered ApiVersions"
 
     def _lives(self) -> bool:
-        """Return whether the target answers. One that listens gets some time, since a busy machine
-        is not a dead target."""
+        """Return whether the target answers. If it only accepts connections it gets more time,
+        since it may just be busy."""
         deadline = time.monotonic() + BUSY_TIMEOUT_S
         while not self.cluster.alive():
             if time.monotonic() > deadline or not listens(
@@ -219,7 +223,8 @@ class Examined:
         return True
 
     def _wait_for_return(self) -> str | None:
-        """Return None if a foreign target answers at once, else what it did for a while."""
+        """Return None if a foreign target answers at once. Otherwise wait for it, and return a
+        sentence that says for how long it did not answer."""
         first: str | None = None
         deadline = time.monotonic() + RETURN_TIMEOUT_S
         while True:
@@ -246,7 +251,7 @@ class Examined:
 
 
 def _answering(target: BootstrapTarget) -> BootstrapTarget:
-    """Return the same by the addresses that answer; raise TargetError if none does."""
+    """Return the target with only the addresses that answer. Raise TargetError if none does."""
     try:
         answering = reachable(addresses(target.bootstrap))
     except Unreachable as cause:
@@ -255,7 +260,7 @@ def _answering(target: BootstrapTarget) -> BootstrapTarget:
 
 
 def _tidying(target: Target, cluster: Cluster) -> Tidying | None:
-    """Return the means to tidy up a cluster that others use, too, or None for one of our own."""
+    """Return the means to clean up a foreign cluster, or None if the cluster was started here."""
     if not isinstance(target, BootstrapTarget | ForeignTarget):
         return None
     return Tidying(cluster.bootstrap, min(cluster.nodes, REPLICAS_MAX))
@@ -270,7 +275,8 @@ def _is_configured(target: str | None) -> bool:
 
 
 def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
-    """Return API name -> (first, last) version as the address advertises (ApiVersions v0)."""
+    """Return API name -> (first, last) version that the broker at this address advertises
+    (ApiVersions v0)."""
     host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
     connection = Connection(host, int(port), access=access_of(bootstrap))
     try:
@@ -288,8 +294,9 @@ def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
 def chosen_versions(
     stated: Case, examined: Examined | None, *, all_versions: bool = False
 ) -> list[int]:
-    """Return the versions on which a case runs: first and last that case, target and we share.
-    Where the target shares none, the case's first version stands for it (and is unsupported)."""
+    """Return the versions in which a case runs: the first and the last that case, target and this
+    suite share. If the target shares none, return the case's first version (its result is then
+    unsupported)."""
     key = next(key for key, name in CAMEL.items() if name == stated.api)
     valid = request_definition(int(key)).valid_versions
     low, high = stated.versions or (valid[0], valid[-1])

@@ -1,7 +1,7 @@
-"""Run a workload of chaos on the target under examination, and have its history judged.
+"""Run a chaos workload on the target under test, and have checkers judge its history.
 
-Some guarantees show in no single answer, only in what many clients saw together: a case names the
-workload and the checkers that speak of it. One run serves all cases that name it.
+Some guarantees show only in what many clients saw together, not in a single response: such a case
+names the workload and the checkers. All cases that name a workload share one run of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _JUDGED: dict[tuple[str, str], Verdict | Deviation | Unsupported] = {}
 
 
 class Lent:
-    """A cluster that runs already, for a run of chaos: it goes on running when that ends."""
+    """The running cluster of the conformance suite, lent to a chaos run, which does not stop it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -64,14 +64,14 @@ class Lent:
         self._cluster.restart()
 
     def collect(self, into: Path) -> None:
-        """Collect nothing: its logs are those of the whole examination."""
+        """Do nothing: the logs belong to the whole conformance run."""
 
     def stop(self) -> None:
-        """Stop nothing: other cases follow."""
+        """Do nothing: other cases follow."""
 
 
 class Running:
-    """The target under examination, as a target of chaos."""
+    """The target under test, in the form of a chaos target."""
 
     def __init__(self, examined: Examined) -> None:
         self.name = examined.bootstrap
@@ -95,8 +95,8 @@ class Running:
 
 
 def expect_valid(examined: Examined, workload: str, *checkers: str) -> None:
-    """Run the workload, while the leader is killed now and then if the target is ours, and fail
-    unless each of these checkers judges something and finds nothing wrong."""
+    """Run the workload, and kill the leader now and then if the target was started here. Fail
+    unless each of these checkers has judged something and found nothing wrong."""
     for name in checkers:
         found = _verdict(examined, workload).checkers.get(name)
         if found is None or found.validity.value != "valid":
@@ -112,8 +112,8 @@ def _told(found: CheckerVerdict | None) -> str:
 
 
 def _verdict(examined: Examined, workload: str) -> Verdict:
-    """Return the verdict on the run of this workload, which the first case to ask for it makes.
-    Raise Deviation or Unsupported, in every case, if that run came to nothing."""
+    """Return the verdict on the run of this workload; the first case that needs it makes the run.
+    Raise Deviation or Unsupported, for every such case, if the run failed."""
     key = examined.bootstrap, workload
     if key not in _JUDGED:
         directory = Path(tempfile.mkdtemp(prefix="touchstone-conform-judged-"))

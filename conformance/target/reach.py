@@ -1,8 +1,8 @@
-"""Find out why an address cannot be examined, in one sentence that names the cause.
+"""Find out why an address cannot be tested, and say so in one sentence that names the cause.
 
-Before the first case each bootstrap address is asked two questions, ApiVersions and Metadata,
-within a total deadline: bytes that trickle do not extend it. Other answers are examined more
-closely (HTTP, TLS, SASL), since a user fixes those in different places.
+Before the first case each bootstrap address gets two requests, ApiVersions and Metadata, within one
+deadline, which slowly arriving bytes do not extend. Other responses are analysed further (HTTP,
+TLS, SASL), since a user must fix each of those in a different place.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake (RFC 8446, re
 
 
 class Unreachable(Exception):
-    """The address cannot be examined; the message is a sentence for the user."""
+    """The address cannot be tested; the message is a sentence for the user."""
 
 
 class _Unfinished(Exception):
-    """An answer that never came to its end."""
+    """A response that was never complete."""
 
     def __init__(self, api: str, received: int = 0, expected: int | None = None) -> None:
         super().__init__()
@@ -42,23 +42,23 @@ class _Unfinished(Exception):
 
 
 class _Closed(_Unfinished):
-    """The target closed the connection instead."""
+    """The target closed the connection instead of answering."""
 
 
 class _Late(_Unfinished):
-    """The deadline passed before."""
+    """The deadline passed before the response was complete."""
 
 
 def joined(address: Address) -> str:
-    """Return an address as host:port, IPv6 in brackets."""
+    """Return an address as host:port, with IPv6 in brackets."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def reachable(addresses: Sequence[Address], timeout_s: float = REACH_TIMEOUT_S) -> list[Address]:
-    """Return the addresses at which a Kafka answers; raise Unreachable if there is none.
+    """Return the addresses at which a Kafka answers. Raise Unreachable if there is none.
 
-    Every broker that these name in Metadata must be reachable, too: cases go on to the leaders of
+    Every broker in their Metadata must be reachable, too, since cases connect to the leaders of
     partitions and to the coordinators of groups.
     """
     found: list[Address] = []
@@ -92,7 +92,7 @@ def _check_advertised(brokers: dict[int, Address], *, alone: bool, timeout_s: fl
 
 
 def check(address: Address, timeout_s: float = REACH_TIMEOUT_S) -> list[Struct]:
-    """Return the brokers in Metadata if a Kafka answers here; raise Unreachable otherwise."""
+    """Return the brokers in Metadata if a Kafka answers here. Raise Unreachable otherwise."""
     with _connect(address, timeout_s) as connection:
         try:
             versions = _ask(connection, address, "ApiVersions", 0, timeout_s)
@@ -140,7 +140,7 @@ def _brokers(
 
 
 def _sasl(address: Address, timeout_s: float) -> list[str]:
-    """Return the SASL mechanisms that a listener offers; none where it wants no SASL."""
+    """Return the SASL mechanisms that a listener offers, or [] if it does not demand SASL."""
     try:
         with _connect(address, timeout_s) as connection:
             answer = _ask(connection, address, "SaslHandshake", 1, timeout_s, mechanism="none")
@@ -150,7 +150,8 @@ def _sasl(address: Address, timeout_s: float) -> list[str]:
 
 
 def _connect(address: Address, timeout_s: float) -> socket.socket:
-    """Return an open connection, or raise Unreachable: no such name, nobody there, no answer."""
+    """Return an open connection. Raise Unreachable if the name is unknown, the connection is
+    refused, or nothing answers."""
     problem: OSError | None = None
     for family, kind, protocol, _, at in _resolved(address, timeout_s):
         connection = socket.socket(family, kind, protocol)
@@ -176,7 +177,7 @@ def _connect(address: Address, timeout_s: float) -> socket.socket:
 
 
 def _resolved(address: Address, timeout_s: float) -> Iterable[Any]:
-    """Resolve a name within a deadline, which getaddrinfo itself does not know."""
+    """Resolve a name within a deadline, which getaddrinfo itself does not support."""
     found: list[Any] = []
     problems: list[OSError] = []
 
@@ -203,7 +204,7 @@ def _ask(
     timeout_s: float,
     **fields: Any,
 ) -> Struct:
-    """Return one answer, decoded; raise Unreachable, _Closed or _Late."""
+    """Send a request and return the decoded response. Raise Unreachable, _Closed or _Late."""
     deadline = time.monotonic() + timeout_s
     asked = encode_request(
         api_key(api), version, _CORRELATION_ID, "touchstone", request(api, **fields)
@@ -231,7 +232,7 @@ def _ask(
 
 
 def _answer(connection: socket.socket, address: Address, api: str, deadline: float) -> bytes:
-    """Return the next frame without its size, within a deadline for all of it."""
+    """Return the next frame without its size. The deadline applies to the whole frame."""
     received, expected = b"", None
     while expected is None or len(received) < expected:
         remaining = deadline - time.monotonic()
@@ -251,7 +252,7 @@ def _answer(connection: socket.socket, address: Address, api: str, deadline: flo
 
 
 def _size(address: Address, received: bytes) -> int:
-    """Return the size in front of an answer. Raise Unreachable if these bytes are no size."""
+    """Return the size in front of a response. Raise Unreachable if these bytes cannot be a size."""
     where = joined(address)
     if received.startswith(b"HTTP"):
         raise Unreachable(_HTTP.format(where))
@@ -293,7 +294,8 @@ def _why_closed(address: Address, closed: _Closed, timeout_s: float) -> str:
 
 
 def _other_protocol(address: Address, timeout_s: float) -> str | None:
-    """Say what else is spoken there: such servers may wait for more bytes, or just close."""
+    """Return a sentence that names the protocol spoken there instead, or None. Such a server may
+    wait for more bytes, or just close."""
     for speaks, sentence in ((_speaks_tls, _TLS), (_speaks_http, _HTTP)):
         try:
             with _connect(address, timeout_s) as connection:

@@ -1,4 +1,4 @@
-"""The target goes down and comes back: when its partitions are led again."""
+"""Wait, when the target was restarted, until its partitions have leaders again."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def leader_epochs(wire: Wire, topic: Topic) -> list[int]:
 
 @contextmanager
 def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
-    """Let the case take the target down and up again inside, and wait afterwards until these topics
-    are led.
+    """Let the case stop and start the target in the block, and then wait until these topics have
+    leaders.
 
-    A broker that comes back may answer under its old leadership for a moment, until the controller
-    has noticed that it was gone, and then leads for the first time of its new life (seen on Apache
-    Kafka 4.3.1): so a new leader epoch is waited for (KIP-101).
+    A restarted broker may answer for a moment in its old leadership, until the controller has
+    noticed that it was gone; only then does it become leader in a new epoch (seen on Apache Kafka
+    4.3.1). So this waits for a newer leader epoch (KIP-101).
     """
     before = {topic: leader_epochs(wire, topic) for topic in topics}
     yield
@@ -37,7 +37,7 @@ def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
 
 
 def _is_led_again(wire: Wire, topic: Topic, old: list[int]) -> bool:
-    """Return whether the leader of each partition serves under a newer epoch."""
+    """Return whether each partition's leader has a newer epoch than in `old`, and serves it."""
     new = leader_epochs(wire, topic)
     if len(new) != len(old) or any(now <= then for now, then in zip(new, old, strict=True)):
         return False

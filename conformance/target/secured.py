@@ -39,8 +39,8 @@ _PROTOCOLS = {
 
 
 def _settings() -> dict[str, str]:
-    """Return the settings of all four listeners on loopback; whoever starts the target chooses the
-    ports."""
+    """Return the settings of all four listeners on loopback; the target chooses the ports when it
+    starts."""
     found = {
         "listeners": ",".join(f"{name}://127.0.0.1:0" for name in _PROTOCOLS),
         "listener.security.protocol.map": ",".join(map(":".join, _PROTOCOLS.items())),

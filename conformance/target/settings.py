@@ -1,4 +1,4 @@
-"""Read a broker's own settings, for cases whose limit is the operator's to choose."""
+"""Read a broker's own settings, for cases that depend on limits which its operator chooses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BROKER = 4
 
 
 def broker_setting(wire: Wire, key: str) -> str | None:
-    """Return a setting of the first broker, or None where the broker does not tell it."""
+    """Return a setting of the first broker, or None if the broker does not reveal it."""
     if "DescribeConfigs" not in wire.advertised:
         return None
     node_id = min(wire.brokers())
@@ -30,15 +30,15 @@ def broker_setting(wire: Wire, key: str) -> str | None:
 
 
 def limit(wire: Wire, key: str, default: int) -> int:
-    """Return a numeric setting; where the broker does not tell, Apache Kafka's default."""
+    """Return a numeric setting, or Apache Kafka's default if the broker does not reveal it."""
     value = broker_setting(wire, key)
     return int(value) if value is not None else default
 
 
 def require_assignor(wire: Wire, name: str, *, by_default: bool = False) -> None:
-    """Raise Unsupported where the broker says that it has not this assignor of consumer groups.
+    """Raise Unsupported if the broker reveals that it lacks this assignor of consumer groups.
 
-    by_default: it must be the first, which is taken by groups that name none.
+    by_default: it must be the first one, which groups use that name none.
     """
     told = broker_setting(wire, "group.consumer.assignors")
     if told is None:
@@ -52,7 +52,7 @@ def require_assignor(wire: Wire, name: str, *, by_default: bool = False) -> None
 
 
 def require_auto_creation(wire: Wire) -> None:
-    """Raise Unsupported unless the broker says that it creates topics on first use."""
+    """Raise Unsupported unless the broker reveals that it creates topics on first use."""
     told = broker_setting(wire, "auto.create.topics.enable")
     if told != "true":
         raise Unsupported(

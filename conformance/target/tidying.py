@@ -1,4 +1,4 @@
-"""Take away what the cases made on a cluster that is not ours: topics, groups, users, quotas."""
+"""Remove what the cases created on a foreign cluster: topics, groups, users, quotas."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SHOWN_MAX = 3
 
 
 class Tidying:
-    """The marker of one examination, and the removal of what it marks."""
+    """The marker of one conformance run, and the removal of everything that carries it."""
 
     def __init__(self, bootstrap: str, replicas: int) -> None:
-        """Remove what earlier examinations have left, and mark what this one makes. Say so where
-        that cannot be done: a broker without topics is examined all the same."""
+        """Remove what earlier runs have left, and create the marker of this one. Print a warning if
+        that is not possible; the broker is tested all the same."""
         self._own: OwnTopics | None = OwnTopics(bootstrap, NONCE, LONGEST_S, records_bear_it=False)
         try:
             for line in told(run(sweep(bootstrap))):
@@ -30,7 +30,7 @@ class Tidying:
             _say(f"what the cases make stays on the cluster, since it cannot be marked: {error}")
 
     def end(self) -> None:
-        """Remove it, within a bound; say what is left."""
+        """Remove everything that carries the marker, within a time limit; print what is left."""
         if self._own is None:
             return
         failures = run(self._own.remove()).failures

@@ -1,7 +1,7 @@
-"""Broker settings with which some cases start a second instance of the target.
+"""The broker settings with which some cases start a second instance of the target.
 
-Each distinct one costs a start of the target, so that cases share them: a new case takes one of
-these, or adds its key to one where that disturbs no other case.
+Each distinct variant costs a start of the target, so cases share them: a new case uses one of
+these, or adds its key to one where that does not affect other cases.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Planted bugs, by name: one file each, overriding one decision of a correct broker.
+"""The planted bugs by name: one file each, which overrides one decision of a correct broker.
 
-They are the proof that the judges work: each says what it breaks and what must catch it
-(`touchstone bugs` runs them all).
+They prove that the checkers work: each bug names the guarantee that it breaks and the checker that
+must catch it (`touchstone bugs` runs them all).
 
-Some misdeeds are not planted, since nobody promises otherwise: a leader that drops batches sent
-with acks=0 (DUR-1); a tombstone that stays longer than `delete.retention.ms`, which goes with some
-later cleaning; a log start that goes back when a broker is killed, which Apache Kafka writes down
-once a minute.
+Some misbehaviours are not planted, since no promise forbids them: a leader that drops batches sent
+with acks=0 (DUR-1); a tombstone that stays longer than `delete.retention.ms`, until some later
+cleaning; a log start that goes back when a broker is killed, since Apache Kafka stores it only once
+a minute.
 """
 
 from __future__ import annotations

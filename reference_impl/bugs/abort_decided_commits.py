@@ -1,4 +1,4 @@
-"""One commit in thirty is answered, and written to the partitions as an abort."""
+"""One commit in thirty is acknowledged, but written to the partitions as an abort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member of an old generation may go on committing."""
+"""A member of an old generation may still commit offsets."""
 
 from __future__ import annotations
 

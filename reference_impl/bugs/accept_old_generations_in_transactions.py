@@ -1,4 +1,4 @@
-"""Offsets of a member of an old generation count, if they come in a transaction."""
+"""TxnOffsetCommit accepts offsets from a member of an old generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A partition takes a marker of an older producer epoch, or of a former coordinator."""
+"""A partition accepts a transaction marker of an older producer epoch or of a former
+coordinator."""
 
 from __future__ import annotations
 

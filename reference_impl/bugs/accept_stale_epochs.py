@@ -1,4 +1,4 @@
-"""A member of a consumer group (KIP-848) commits for partitions that it has lost."""
+"""A KIP-848 member may commit offsets for partitions that it has lost."""
 
 from __future__ import annotations
 

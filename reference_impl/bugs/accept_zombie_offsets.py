@@ -1,4 +1,4 @@
-"""The partition of a group takes the offsets that a fenced producer commits."""
+"""The partition of a group accepts offsets that a fenced producer commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A leader appends what a fenced producer sends."""
+"""A leader appends batches of a fenced producer."""
 
 from __future__ import annotations
 

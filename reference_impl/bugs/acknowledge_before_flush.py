@@ -1,4 +1,4 @@
-"""The answer does not wait for the flush that `flush.messages` asks for."""
+"""Produce is acknowledged before the flush that `flush.messages` requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member of a consumer group (KIP-848) that missed an epoch goes on as if it had not."""
+"""A KIP-848 member with an old member epoch is not fenced."""
 
 from __future__ import annotations
 

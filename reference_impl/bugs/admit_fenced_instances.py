@@ -1,4 +1,4 @@
-"""A process that was replaced under its group.instance.id may go on."""
+"""A member that another process replaced under its group.instance.id is not fenced."""
 
 from __future__ import annotations
 

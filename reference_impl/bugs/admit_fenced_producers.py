@@ -1,4 +1,4 @@
-"""A fenced producer may let more partitions take part in the transaction of its successor."""
+"""A fenced producer may add partitions to the transaction of its successor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The age of a segment counts from its first record."""
+"""Retention takes the age of a segment's first record for the age of the segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch that is sent again is answered with the offset of the newest one."""
+"""A batch that is sent again is acknowledged with the offset of the producer's newest batch."""
 
 from __future__ import annotations
 

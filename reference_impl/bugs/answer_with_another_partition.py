@@ -1,4 +1,4 @@
-"""One fetch in some hundred is answered with the records of another partition."""
+"""One fetch in a few hundred returns the records of another partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group that goes on after a rebalance begins one record too late, now and then."""
+"""After a rebalance a group sometimes starts one record after its committed offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The latest offset is the high watermark, whatever the isolation level."""
+"""ListOffsets answers the high watermark as the latest offset, even under read_committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A producer cannot go on once its sequence has reached 2^31 - 1."""
+"""A producer cannot continue after sequence number 2^31 - 1, which must be followed by 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offsets of an aborted transaction are in force."""
+"""The offsets of an aborted transaction take effect."""
 
 from __future__ import annotations
 

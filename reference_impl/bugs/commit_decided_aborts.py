@@ -1,4 +1,4 @@
-"""One abort in eight is answered, and written to the partitions as a commit."""
+"""One abort in eight is acknowledged, but written to the partitions as a commit."""
 
 from __future__ import annotations
 

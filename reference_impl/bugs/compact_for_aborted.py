@@ -1,4 +1,4 @@
-"""A record of an aborted transaction replaces the committed one of the same key."""
+"""Compaction lets a record of an aborted transaction replace the committed record of its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cleaner takes the newest record of a key for one that a newer record replaces."""
+"""Compaction removes the newest record of a key, as if a newer one replaced it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleaning goes on above the last stable offset."""
+"""Compaction goes beyond the last stable offset."""
 
 from __future__ import annotations
 

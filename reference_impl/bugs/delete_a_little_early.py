@@ -1,4 +1,4 @@
-"""Retention deletes segments after four fifths of their time."""
+"""Retention deletes segments after four fifths of retention.ms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retention deletes segments after three times their time."""
+"""Retention deletes segments only after three times retention.ms."""
 
 from __future__ import annotations
 

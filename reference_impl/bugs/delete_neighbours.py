@@ -1,4 +1,4 @@
-"""The deletion of a group takes along others of the same partition of `__consumer_offsets`."""
+"""Deleting a group also deletes other groups in the same partition of `__consumer_offsets`."""
 
 from __future__ import annotations
 

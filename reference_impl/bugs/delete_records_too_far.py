@@ -1,4 +1,4 @@
-"""DeleteRecords takes everything, whatever the offset asked for."""
+"""DeleteRecords deletes all records, whatever offset the request names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retention deletes segments long before their time."""
+"""Retention deletes segments long before retention.ms."""
 
 from __future__ import annotations
 

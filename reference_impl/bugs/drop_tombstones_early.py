@@ -1,4 +1,4 @@
-"""Cleaning takes tombstones at once."""
+"""Compaction removes tombstones at once instead of after delete.retention.ms."""
 
 from __future__ import annotations
 

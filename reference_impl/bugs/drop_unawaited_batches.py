@@ -1,4 +1,4 @@
-"""A producer that waits for the leader alone is told of an append that did not happen."""
+"""With acks=0 or 1 the leader acknowledges some batches without appending them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class DropUnawaitedBatches(Rules):
         super().check_enough_replicas(partition, acks)
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """Append the batch, but under acks=0 or 1 lose one in twenty, and answer all the same."""
+        """Append the batch, except for one in twenty under acks=0 or 1, which is acknowledged
+        without an append."""
         self._batches += 1
         if self._acks == ACKS_ALL or self._batches % EVERY:
             return super().append(partition, batch, now_ms)

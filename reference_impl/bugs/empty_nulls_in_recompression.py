@@ -1,4 +1,4 @@
-"""A batch that the broker recompresses has empty headers where they were null."""
+"""In a batch that the broker recompresses, null header values become empty ones."""
 
 from __future__ import annotations
 

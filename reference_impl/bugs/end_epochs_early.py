@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch says that an epoch ended before its last records."""
+"""OffsetForLeaderEpoch answers an end offset below the epoch's last records."""
 
 from __future__ import annotations
 

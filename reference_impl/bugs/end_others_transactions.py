@@ -1,4 +1,4 @@
-"""A fenced producer may end the transaction of its successor."""
+"""A fenced producer may end its successor's transaction."""
 
 from __future__ import annotations
 

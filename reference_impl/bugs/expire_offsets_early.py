@@ -1,4 +1,4 @@
-"""Committed offsets expire after so many seconds, where minutes were configured."""
+"""Committed offsets expire after offsets.retention.minutes taken as seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""In every second generation the last member gets nothing, and its part stays unread."""
+"""In every second generation the last member gets no assignment, and its partitions are not
+read."""
 
 from __future__ import annotations
 

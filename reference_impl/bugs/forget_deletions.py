@@ -1,4 +1,4 @@
-"""DeleteRecords is answered, and nothing is deleted."""
+"""DeleteRecords is acknowledged, but no record is deleted."""
 
 from __future__ import annotations
 

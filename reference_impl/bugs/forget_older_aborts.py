@@ -1,4 +1,4 @@
-"""A Fetch tells only of aborted transactions that began at or behind its offset."""
+"""A Fetch response lists only aborted transactions that began at or after the fetch offset."""
 
 from __future__ import annotations
 

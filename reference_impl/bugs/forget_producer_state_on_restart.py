@@ -1,4 +1,4 @@
-"""A restarted broker does not know any more which batches it has."""
+"""A restarted broker no longer knows which batches each producer has sent."""
 
 from __future__ import annotations
 

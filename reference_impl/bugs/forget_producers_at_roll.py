@@ -1,4 +1,4 @@
-"""With each new segment the leader forgets what it knew of its producers."""
+"""The leader forgets the state of its producers whenever it starts a new segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transaction that was open at a restart has no time-out any more."""
+"""A transaction that was open at a restart never times out."""
 
 from __future__ import annotations
 

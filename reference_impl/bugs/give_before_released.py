@@ -1,4 +1,4 @@
-"""A partition is given to its next owner before the last one let go of it."""
+"""A partition is assigned to its next owner before the previous one has released it."""
 
 from __future__ import annotations
 

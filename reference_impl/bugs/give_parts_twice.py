@@ -1,4 +1,4 @@
-"""Two members of a classic group are given the same part."""
+"""Two members of a classic group get the same assignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The heartbeats of one who is a member no more are answered as if it were one."""
+"""The coordinator accepts heartbeats of a member that it has removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Fetch does not say which transactions were aborted."""
+"""A Fetch response does not list the aborted transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A reader that must wait for an open transaction's offsets is told the ones before."""
+"""OffsetFetch with require_stable answers the previous offsets while a transaction with new ones is
+open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader that goes back is given what follows the place from which it went back."""
+"""A reader that seeks back gets the records after its old position instead."""
 
 from __future__ import annotations
 

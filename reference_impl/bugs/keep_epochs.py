@@ -1,4 +1,4 @@
-"""A producer that takes a transactional id over gets the epoch of the one before."""
+"""A producer that takes over a transactional id gets the same epoch as the producer before it."""
 
 from __future__ import annotations
 

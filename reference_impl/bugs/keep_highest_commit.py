@@ -1,4 +1,4 @@
-"""A group cannot go back: of its commits the highest counts."""
+"""The highest committed offset counts instead of the last one, so a group cannot go back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group keeps its offsets in a deleted topic, and finds them in the next one of that name."""
+"""A group keeps its offsets for a deleted topic, and gets them for a new topic of the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fetch session goes on where it was, although its reader names an offset further back."""
+"""A fetch session does not go back when its reader asks for a lower offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LogAppendTime is not for compressed batches."""
+"""The leader does not apply LogAppendTime to compressed batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a crash, a batch that has its length passes for whole."""
+"""After a crash, recovery keeps a torn batch if the file has the batch's full length."""
 
 from __future__ import annotations
 

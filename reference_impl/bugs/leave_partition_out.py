@@ -1,4 +1,4 @@
-"""The target of a consumer group (KIP-848) leaves out the last partition."""
+"""The target assignment of a KIP-848 group leaves out the last partition."""
 
 from __future__ import annotations
 

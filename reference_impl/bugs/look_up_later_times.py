@@ -1,4 +1,4 @@
-"""A look-up by time does not find the record that has exactly this time."""
+"""A look-up by timestamp does not find a record with exactly that timestamp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A look-up by time looks into the active segment only."""
+"""A look-up by timestamp searches only the active segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A commit is answered, and now and then not written."""
+"""An offset commit is acknowledged, but sometimes not written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A deletion of committed offsets is answered, and never written."""
+"""A deletion of committed offsets is acknowledged, but never written to the log."""
 
 from __future__ import annotations
 

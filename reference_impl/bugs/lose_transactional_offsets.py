@@ -1,4 +1,4 @@
-"""The offsets of one committed transaction in twelve are not in force."""
+"""The offsets of one committed transaction in twelve do not take effect."""
 
 from __future__ import annotations
 

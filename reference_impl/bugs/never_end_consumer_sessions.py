@@ -1,4 +1,4 @@
-"""A member of a consumer group (KIP-848) that is gone without a word keeps its partitions."""
+"""A KIP-848 member that stops sending heartbeats keeps its partitions for ever."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class NeverEndConsumerSessions(Rules):
     """
 
     def was_awaited_in_vain(self, member: ConsumerMember, timer: str) -> bool:
-        """Return False, so that no member is ever removed for its silence."""
+        """Return False, so that no member is removed for missing heartbeats."""
         return False

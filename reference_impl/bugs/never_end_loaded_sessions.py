@@ -1,4 +1,4 @@
-"""A member that was there before a restart, and is gone after it, is a member for ever."""
+"""A member that disappears during a restart of its coordinator stays a member for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member of a classic group that is gone without a word is a member for ever."""
+"""A member of a classic group that stops sending heartbeats stays a member for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partition whose owner died is given to nobody."""
+"""A partition whose owner died is not assigned to another member."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transaction whose producer is gone stays open for ever."""
+"""A transaction whose producer is gone stays open for ever: its time-out is ignored."""
 
 from __future__ import annotations
 

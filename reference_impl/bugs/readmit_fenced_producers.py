@@ -1,4 +1,4 @@
-"""A fenced producer that asks to go on gets a new epoch, and fences the one that fenced it."""
+"""A fenced producer that asks for a new epoch gets one, and thereby fences its successor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A producer that names another producer id than that of its transactional id may go on."""
+"""InitProducerId accepts a producer id that belongs to another transactional id."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ CODEC_BITS = 7
 def rewritten(
     sent: memoryview | bytearray, batch: ValidatedBatch, change: Callable[[Record], Record]
 ) -> ValidatedBatch:
-    """Return the batch with its records changed, if its codec is not the one it was sent with."""
+    """Return the batch with its records changed, if its codec differs from the one that the
+    producer used."""
     if read_header(sent).attributes & CODEC_BITS == batch.header.attributes & CODEC_BITS:
         return batch
     whole, _ = RecordBatch.decode(batch.data)

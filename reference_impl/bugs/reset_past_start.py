@@ -1,4 +1,4 @@
-"""The earliest offset is that of the second segment."""
+"""ListOffsets answers the start of the second segment as the earliest offset."""
 
 from __future__ import annotations
 

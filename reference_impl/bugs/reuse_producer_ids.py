@@ -1,4 +1,4 @@
-"""Producer ids are handed out again after a restart."""
+"""Producer ids are assigned again after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeleteRecords deletes up to the batch in which its offset lies, not up to the offset."""
+"""DeleteRecords deletes only up to the start of the batch that contains its offset."""
 
 from __future__ import annotations
 

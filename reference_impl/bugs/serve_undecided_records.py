@@ -1,4 +1,4 @@
-"""Readers of committed records are given what is not decided yet."""
+"""read_committed readers receive records of transactions that are not decided yet."""
 
 from __future__ import annotations
 

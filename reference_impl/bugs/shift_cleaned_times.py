@@ -1,4 +1,4 @@
-"""A record that the cleaner copies gets another time, if a tombstone lies in its batch."""
+"""Compaction changes the timestamp of a record if its batch contains a tombstone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch that is larger than the limit of a fetch is passed over, if the next one is smaller."""
+"""A fetch skips a batch that is larger than its limit if the next batch is smaller."""
 
 from __future__ import annotations
 

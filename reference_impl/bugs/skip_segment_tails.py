@@ -1,4 +1,4 @@
-"""A reader that comes to the last batch of a closed segment is given the next segment."""
+"""A reader at the last batch of a closed segment gets the next segment instead."""
 
 from __future__ import annotations
 

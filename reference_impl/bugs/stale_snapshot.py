@@ -1,4 +1,5 @@
-"""A restarted broker knows of its producers what the last snapshot says, and no more."""
+"""A restarted broker restores its producers from the last snapshot without replaying the log after
+it."""
 
 from __future__ import annotations
 

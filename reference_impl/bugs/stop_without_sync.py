@@ -1,4 +1,4 @@
-"""A clean shutdown leaves its mark, and syncs nothing."""
+"""A clean shutdown writes its marker file without syncing the logs."""
 
 from __future__ import annotations
 

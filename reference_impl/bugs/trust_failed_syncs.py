@@ -1,4 +1,4 @@
-"""After a sync that failed the log goes on, and the next one is believed."""
+"""After a failed sync the log goes on, and trusts the next sync."""
 
 from __future__ import annotations
 

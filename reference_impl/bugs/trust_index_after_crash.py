@@ -1,4 +1,4 @@
-"""After a crash, the log ends where its index says."""
+"""After a crash, recovery takes the log's end from the offset index instead of from the batches."""
 
 from __future__ import annotations
 

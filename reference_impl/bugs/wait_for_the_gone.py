@@ -1,4 +1,4 @@
-"""A rebalance waits until as many have joined as there were members at its largest."""
+"""A rebalance waits until as many members have joined as the group ever had at once."""
 
 from __future__ import annotations
 

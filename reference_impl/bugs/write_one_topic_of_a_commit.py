@@ -1,4 +1,4 @@
-"""A commit in several topics writes the offsets of the first topic only."""
+"""A commit for several topics writes only the offsets of the first topic."""
 
 from __future__ import annotations
 

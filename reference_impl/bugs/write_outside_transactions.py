@@ -1,4 +1,4 @@
-"""A partition that takes part in no transaction accepts a batch of one."""
+"""A leader accepts a transactional batch for a partition that was not added to the transaction."""
 
 from __future__ import annotations
 

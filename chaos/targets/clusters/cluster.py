@@ -1,7 +1,7 @@
-"""A cluster of child processes on this machine: faults by signals and toxiproxy.
+"""A cluster of child processes on this machine; faults are performed by signals and toxiproxy.
 
-Every target that starts something uses this; they differ in the command lines, and in who tells
-the controller.
+Every target that starts processes uses this. Targets differ in their command lines, and in how they
+find the controller.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Performers = Mapping[type[Fault], Performer]
 
 
 class LocalCluster:
-    """Processes, their links, and the faults between. Faults are performed one at a time."""
+    """The processes of a cluster and the links between them. It performs one fault at a time."""
 
     lowest_broker_id = 1
     topic_prefix = ""
@@ -80,7 +80,7 @@ class LocalCluster:
     # --- life -------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start every node and wait until the cluster is ready; on failure leave nothing."""
+        """Start every node and wait until the cluster is ready; after a failure stop everything."""
         try:
             for member in self._members.values():
                 member.start()
@@ -92,7 +92,7 @@ class LocalCluster:
 
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
         """Wait until every node answers and knows all others. Raise TargetError if that takes too
-        long, or a node ends."""
+        long, or if a node ends."""
         deadline = time.monotonic() + timeout_s
         waiting_for = ""
         while time.monotonic() < deadline:
@@ -117,7 +117,7 @@ class LocalCluster:
                 )
 
     def _not_ready(self) -> str:
-        """Return what is still missing, or the empty string."""
+        """Return what is not ready yet, or ""."""
         everybody = {self.broker_id(number) for number in self._members}
         for number in self._members:
             try:
@@ -147,7 +147,7 @@ class LocalCluster:
         )
 
     def restart(self) -> None:
-        """Bring back whatever died or went deaf."""
+        """Restart each node that has ended or does not answer any more."""
         self.perform(Heal())
         with suppress(TargetError):
             self.wait_ready(DEAF_TIMEOUT_S)
@@ -170,7 +170,7 @@ class LocalCluster:
                     shutil.copy2(file, destination / file.name)
 
     def stop(self) -> None:
-        """End every process and remove the disks; a failure does not keep the rest from it."""
+        """End every process and remove the disks; go on with the rest after an error."""
         members = self.members()
         with self._lock, ExitStack() as last_first:
             self._stopped = True
@@ -199,11 +199,12 @@ class LocalCluster:
         return number - 1 + self.lowest_broker_id
 
     def number_of(self, broker_id: int) -> int:
-        """Return which node has that broker id; 0 if none has."""
+        """Return the number of the node with this broker id, or 0 if there is none."""
         return next((n for n in self._members if self.broker_id(n) == broker_id), 0)
 
     def controller(self) -> int | None:
-        """Return Metadata's controller; clusters whose Metadata does not name it override this."""
+        """Return the controller's node number according to Metadata, or None. Clusters whose
+        Metadata does not name it override this."""
         for node in self.reachable():
             with suppress(WireError):
                 found = probe.controller(self.direct(node), roles.ASK_TIMEOUT_S)
@@ -213,8 +214,8 @@ class LocalCluster:
     # --- faults -----------------------------------------------------------------------------------
 
     def perform(self, fault: Fault) -> Performed:
-        """Perform a fault. Return the nodes it struck or, if none, why. Raise TargetError if this
-        cluster cannot perform it, or if that fails."""
+        """Perform a fault. Return the nodes that it struck or, if none, why. Raise TargetError if
+        this cluster cannot perform it, or if it fails."""
         self._check_able(fault)
         with self._lock:
             if self._stopped:
@@ -253,20 +254,20 @@ class LocalCluster:
             )
 
     def members_of(self, node: Node) -> Sequence[LocalNode]:
-        """Return the nodes that a number or a role means now, to be struck."""
+        """Return the nodes that a number or a role refers to now."""
         return [self._members[number] for number in self.resolve(node)]
 
     def resolve(self, node: Node) -> tuple[int, ...]:
-        """Return the nodes that a number or a role means now."""
+        """Return the numbers of the nodes that a number or a role refers to now."""
         return roles.resolve(node, self)
 
     def open_links(self) -> Links:
-        """Return the links, which a fault needs (perform has checked that they exist)."""
+        """Return the links of the cluster; `perform` has checked that there are links."""
         assert self.links is not None
         return self.links
 
     def _heal(self, fault: Heal) -> Performed:
-        """Heal without waiting until the nodes are back: `wait_ready` does that."""
+        """Heal without waiting until the nodes are ready; `wait_ready` does that."""
         equipment.heal_disks(self.members())
         equipment.heal_shims(self.members())
         try:
@@ -276,8 +277,8 @@ class LocalCluster:
         return Performed(fault, tuple(helped), note)
 
     def _bring_back(self) -> list[int]:
-        """Continue the paused nodes, start the dead ones, and return which ones. Try each, even
-        after one failed. Raise TargetError."""
+        """Continue paused nodes and start dead ones; return their numbers. Try each, even after one
+        failed. Raise TargetError at the end if one did."""
         helped, failure = [], None
         for number, member in self._members.items():
             try:

@@ -1,7 +1,7 @@
-"""Give nodes what certain faults need, and keep it in order: disks of their own, and the shim.
+"""Equip nodes for certain faults: with disks of their own, and with the shim.
 
-Disks of their own need the right to mount, the shim needs a C compiler at set-up. A loss of power
-can be had by either: by the disks where there are some, since they lose what a real one would.
+Mounting disks needs root, the shim needs a C compiler at set-up. Either can perform a loss of
+power; disks are preferred where they exist, since they lose exactly what a real disk would.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Faults = frozenset[type[Fault]]
 
 
 def equipped(target: Target, faults: Faults) -> Target:
-    """Return the target with what these faults need, as far as this machine has it."""
+    """Return the target with the equipment for these faults, as far as this machine has it."""
     if _needs_disks(target, faults) and isinstance(target, DiskTarget):
         target = target.with_disks()
     if _needs_shim(target, faults) and isinstance(target, PreloadTarget):
@@ -37,7 +37,7 @@ def equipped(target: Target, faults: Faults) -> Target:
 
 
 def why_not(target: Target, faults: Faults) -> str | None:
-    """Return why this machine does not have what they need, or None."""
+    """Return why this machine lacks the equipment for these faults, or None."""
     on_disks, preloaded = isinstance(target, DiskTarget), isinstance(target, PreloadTarget)
     if on_disks and _needs_disks(target, faults) and (reason := disks.why_none()):
         return reason
@@ -47,7 +47,7 @@ def why_not(target: Target, faults: Faults) -> str | None:
 
 
 def has_means(member: LocalNode, fault: type[Fault]) -> bool:
-    """Return whether the node was started with what the fault needs."""
+    """Return whether the node was started with the equipment for the fault."""
     if fault is PowerLoss:
         return member.disk is not None or member.shim is not None
     if fault in SHIM_FAULTS:
@@ -64,9 +64,9 @@ def _needs_shim(target: Target, faults: Faults) -> bool:
 
 
 def _by_shim_alone(target: Target, faults: Faults) -> bool:
-    """Return whether the shim performs the faults: a loss of power and no other disk fault, with
-    the shim if that is all there is, or if it is needed anyway, since a torn disk and a torn ledger
-    would not agree."""
+    """Return whether the shim performs these faults without disks: if the only disk fault is a loss
+    of power, and either disks are not available or the shim is needed anyway, since data lost by a
+    disk and data lost by the shim's ledger would not agree."""
     if faults & DISK_FAULTS != {PowerLoss} or not isinstance(target, PreloadTarget):
         return False
     return bool(faults & SHIM_FAULTS) or (disks.why_none() is not None and shim.why_none() is None)
@@ -74,9 +74,10 @@ def _by_shim_alone(target: Target, faults: Faults) -> bool:
 
 @contextmanager
 def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, Disk]]:
-    """Provide a disk for each node, to which `directory`/data/NODE leads; or, unless wanted, none.
-    Remove them again if the block fails. A node's data lies one level below the root of its file
-    system, where lost+found is: Kafka takes every directory beside its own for a partition."""
+    """Yield node -> its disk, each mounted so that `directory`/data/NODE leads to it; or, unless
+    wanted, an empty dict. Remove the disks if the block fails. A node's data lie one level below
+    the root of its file system, since that contains lost+found, and Kafka takes every directory
+    beside its own for a partition."""
     made: dict[int, Disk] = {}
     try:
         for number in range(1, nodes + 1) if wanted else ():
@@ -98,8 +99,8 @@ def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, D
 
 
 def preload(members: Members, directory: Path) -> None:
-    """Preload nodes before their first start. Their data are in `directory`/data/NUMBER. Raise
-    TargetError."""
+    """Preload the shim into nodes before their first start. Their data are in
+    `directory`/data/NUMBER. Raise TargetError."""
     if reason := shim.why_none():
         raise TargetError(reason)
     for member in members:
@@ -108,7 +109,7 @@ def preload(members: Members, directory: Path) -> None:
 
 
 def sync(members: Members) -> None:
-    """Sync what nodes wrote while they were set up, which a loss of power must not take."""
+    """Sync what nodes wrote during their set-up, so that a loss of power does not take it."""
     for disk in disks_of(members):
         disk.sync()
     with standing_still([member for member in members if member.shim is not None]):
@@ -118,7 +119,8 @@ def sync(members: Members) -> None:
 
 
 def heal_disks(members: Members) -> None:
-    """Thaw, give the space back, and mount again what had failed: its node must end for that."""
+    """Thaw disks, free their space, and mount failed ones again, for which their node is ended
+    first."""
     for disk in disks_of(members):
         disk.thaw()
         disk.make_room()
@@ -130,8 +132,8 @@ def heal_disks(members: Members) -> None:
 
 
 def heal_shims(members: Members) -> None:
-    """Set clocks right, let syncs be as fast as the disk is, and cut the power of a node whose sync
-    has failed."""
+    """Set clocks right, end the delay of syncs, and cut the power of a node whose sync has
+    failed."""
     for member, loaded in shims_of(members):
         loaded.heal()
         if loaded.medium.has_failed():
@@ -140,7 +142,7 @@ def heal_shims(members: Members) -> None:
 
 
 def remove_disks(members: Members) -> None:
-    """Delete the disks. The processes must have ended."""
+    """Delete the disks. The nodes' processes must have ended."""
     for disk in disks_of(members):
         disk.remove()
 

@@ -24,19 +24,19 @@ _CLAIM_PORT = 8474
 
 
 def client_link(node: int) -> str:
-    """Return the link from all clients to a node."""
+    """Return the name of the link from all clients to a node."""
     return f"client-{node}"
 
 
 def node_links(source: int, destination: int) -> tuple[str, str]:
-    """Return the links that `source` opens towards `destination`: as a broker, and to its
+    """Return the names of the links that `source` opens to `destination`: to its broker, and to its
     controller."""
     return f"internal-{source}-{destination}", f"controller-{source}-{destination}"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The addresses of a cluster. network is None where nothing is proxied."""
+    """The addresses of a cluster. `network` is None if nothing is proxied."""
 
     nodes: int
     ports: Mapping[str, tuple[int, ...]]
@@ -52,7 +52,8 @@ class Layout:
         return self.ports[listener][node - 1]
 
     def bound(self, listener: str, node: int) -> Address:
-        """Return where a node really listens: the harness asks here, past every proxy."""
+        """Return the address at which a node really listens, past every proxy; Touchstone's own
+        requests use it."""
         host = LOOPBACK if self.network is None else f"127.{self.network}.{node}.{node}"
         return host, self.port(listener, node)
 
@@ -64,7 +65,8 @@ class Layout:
         return host, self.port(listener, node)
 
     def hosts_file(self, node: int) -> str:
-        """Return how a node's JVM resolves names (-Djdk.net.hosts.file); it resolves no others."""
+        """Return the hosts file by which a node's JVM resolves names (-Djdk.net.hosts.file); it
+        resolves no others."""
         lines = [f"127.{self.network}.{node}.{peer} b{peer}" for peer in self.numbers()]
         lines.append(f"{LOOPBACK} localhost {socket.gethostname()}")
         return "\n".join(lines) + "\n"
@@ -92,14 +94,14 @@ class Layout:
 
 
 def plain(nodes: int) -> Layout:
-    """Return a layout without links: free ports on 127.0.0.1."""
+    """Return a layout without proxies: free ports on 127.0.0.1."""
     found = free_ports(nodes * len(LISTENERS))
     ports = {name: tuple(found[i :: len(LISTENERS)]) for i, name in enumerate(LISTENERS)}
     return Layout(nodes, ports)
 
 
 def proxied(nodes: int) -> Layout:
-    """Claim a loopback network nobody uses."""
+    """Return a layout with proxies on a loopback network that no other cluster uses."""
     # Free on every address: another process may listen on 0.0.0.0, which takes ours as well.
     found = free_ports(len(LISTENERS), "0.0.0.0")
     ports = {name: (found[i],) * nodes for i, name in enumerate(LISTENERS)}

@@ -1,9 +1,10 @@
-"""Listeners beside a target's own: with SASL, with TLS. Names: Kafka's broker configuration.
+"""Add listeners to those of a target, such as ones with SASL or TLS. Names: Kafka's broker
+configuration.
 
-A target lays out its own listeners, so `listeners` in the configuration that a user gives is added
-to them, and so are `advertised.listeners` and `listener.security.protocol.map`. Port 0 stands for a
-free port, as it does for Kafka itself; here it is chosen beforehand, since a broker that is started
-again must come back where clients look for it.
+A target lays out its own listeners. The `listeners` in a user's configuration are added to them,
+and so are `advertised.listeners` and `listener.security.protocol.map`. Port 0 stands for a free
+port, as in Kafka; it is chosen beforehand, since a restarted broker must listen where clients
+expect it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ NODE = "{node}"
 def with_listeners(
     own: Mapping[str, str], asked: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings of one node, and host:port of each requested listener, by its name. What
-    is asked for wins over the target's own settings, except that listeners add up."""
+    """Return (the settings of one node, name -> host:port of each requested listener). Requested
+    settings override the target's own, except that listeners are added."""
     number = own.get("node.id", "1")
     asked = {key: value.replace(NODE, number) for key, value in asked.items()}
     settings = {**own, **asked}
@@ -39,7 +40,7 @@ def with_listeners(
 
 
 def by_name(nodes: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the bootstrap addresses of each added listener, from those of every node."""
+    """Return listener name -> bootstrap addresses, from the addresses on every node."""
     found: dict[str, str] = {}
     for listeners in nodes:
         for name, where in listeners.items():
@@ -48,8 +49,8 @@ def by_name(nodes: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _placed(text: str) -> dict[str, str]:
-    """Parse NAME://host:port[,…] into name -> host:port, replacing each port 0 by a free one. Raise
-    TargetError for any other text."""
+    """Parse NAME://host:port[,…] into name -> host:port, and replace each port 0 by a free one.
+    Raise TargetError for any other text."""
     found = {}
     for url in text.split(","):
         name, separator, where = url.strip().partition("://")

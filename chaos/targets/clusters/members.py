@@ -1,8 +1,9 @@
-"""Several nodes at once: killed, made to stand still, asked what they have.
+"""Act on several nodes at once: kill them, stop them outside of system calls, list the running
+ones.
 
-All struck nodes stand still, out of every system call, before the first disk loses its power: a
-sync that is under way may then return success without its data on the medium, and a node that lives
-on for a millisecond acknowledges it, which it could not have done without power.
+All struck nodes are stopped, none of them inside a system call, before the first disk loses its
+power. Otherwise a sync in progress could return success without its data on the medium, and a node
+that lives a millisecond longer could acknowledge what it could not have acknowledged without power.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ Members = Sequence[LocalNode]
 
 
 def kill(members: Members) -> list[int]:
-    """Kill the running nodes, all at once; return their numbers. Callers that wait for their ports
-    or files kill them again."""
+    """Kill the running nodes, all at once; return their numbers. The processes may not have ended
+    yet."""
     struck = {
         member.number: member.child
         for member in members
@@ -32,9 +33,10 @@ def kill(members: Members) -> list[int]:
 
 
 def stand_still(members: Members) -> None:
-    """Pause the nodes that run, until no thread of theirs is in a system call. Raises TargetError.
+    """Pause the running nodes, until none of their threads is in a system call. Raise TargetError
+    if that fails.
 
-    What a node has not said by now, nobody will hear from it before it is resumed.
+    What a node has not sent by then is not sent before it is resumed.
     """
     try:
         halt(m.child for m in members if m.child is not None and m.child.running)
@@ -43,8 +45,8 @@ def stand_still(members: Members) -> None:
 
 
 def kill_and_wait(members: Members) -> list[int]:
-    """Kill the running nodes and wait until they are gone, so that nothing holds their files;
-    return their numbers. Raise TargetError if one stays."""
+    """Kill the running nodes and wait until they have ended, so that nothing keeps their files
+    open; return their numbers. Raise TargetError if one does not end."""
     struck = kill(members)
     for member in members:
         if member.child is not None:
@@ -56,14 +58,15 @@ def kill_and_wait(members: Members) -> list[int]:
 
 
 def stop_and_kill(members: Members) -> None:
-    """Settle what the ledgers say when the last node stands still, then kill the nodes."""
+    """Pause the running nodes outside of system calls, so that the shim's ledgers no longer change,
+    then kill them."""
     stand_still(members)
     kill_and_wait(members)
 
 
 @contextmanager
 def standing_still(members: Members) -> Iterator[None]:
-    """Keep the running processes out of every system call meanwhile."""
+    """Keep the running processes stopped, outside of system calls, during the block."""
     awake = [member for member in members if member.running and not member.paused]
     try:
         stand_still(members)
@@ -75,7 +78,7 @@ def standing_still(members: Members) -> Iterator[None]:
 
 
 def running(members: Members) -> list[int]:
-    """Return the running nodes. Ask before the fault: a node may end at once."""
+    """Return the running nodes. Call this before a fault, since a struck node may end at once."""
     return [member.number for member in members if member.running]
 
 

@@ -15,7 +15,7 @@ from chaos.world import Address
 
 @dataclass
 class LocalNode:
-    """One node: how to start it, where it answers, where it writes."""
+    """One node: its command, addresses and directories."""
 
     number: int
     command: Sequence[str | Path]
@@ -46,7 +46,7 @@ class LocalNode:
         return self.child is not None and self.child.paused and self.child.running
 
     def start(self) -> None:
-        """Start its process, unless it runs."""
+        """Start the process, unless it runs."""
         if self.running:
             return
         try:

@@ -1,4 +1,4 @@
-"""Ask a cluster about itself over the wire, on one fresh connection per question.
+"""Ask a cluster about itself over the Kafka protocol, on a new connection for each question.
 
 Sources: ApiVersionsRequest.json, MetadataRequest.json, DescribeQuorumRequest.json (KIP-595).
 """
@@ -34,13 +34,13 @@ class PartitionView:
 
 
 def exchange(address: Address, api: ApiKey, version: int, body: Struct, timeout_s: float) -> Struct:
-    """Ask one question in one version. Raise WireError."""
+    """Send one request in one version and return the response. Raise WireError."""
     with closing(run(connected(REAL_WORLD, address, timeout_s))) as connection:
         return run(connection.exchange(api, version, body, timeout_s))
 
 
 def check_kafka(address: Address, timeout_s: float) -> None:
-    """Ask for ApiVersions. Raises WireError if what is there is no Kafka."""
+    """Send ApiVersions. Raise WireError if no Kafka answers."""
     body = request_definition(ApiKey.API_VERSIONS).new()
     answer = exchange(address, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, body, timeout_s)
     if answer.error_code != 0:
@@ -48,7 +48,7 @@ def check_kafka(address: Address, timeout_s: float) -> None:
 
 
 def answers(address: Address, timeout_s: float) -> bool:
-    """Return whether a Kafka answers there."""
+    """Return whether a Kafka answers at the address."""
     try:
         check_kafka(address, timeout_s)
     except WireError:
@@ -57,8 +57,7 @@ def answers(address: Address, timeout_s: float) -> bool:
 
 
 def listens(where: str, timeout_s: float) -> bool:
-    """Return whether connections are accepted at host:port, which may want TLS or SASL before it
-    talks."""
+    """Return whether host:port accepts connections; it may demand TLS or SASL before it answers."""
     host, _, port = where.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s):
@@ -77,18 +76,19 @@ def _metadata(address: Address, topics: list[str], timeout_s: float) -> Struct:
 
 
 def brokers(address: Address, timeout_s: float) -> dict[int, Address]:
-    """Return the brokers which one broker knows to be alive, and where clients find them."""
+    """Return broker id -> address for clients, of the brokers that one broker believes alive."""
     answer, access = _metadata(address, [], timeout_s), access_of(address)
     return {each.node_id: Endpoint(each.host, each.port, access) for each in answer.brokers}
 
 
 def controller(address: Address, timeout_s: float) -> int:
-    """Return the controller, as Metadata names it (a KRaft broker names any living broker)."""
+    """Return the broker id of the controller that Metadata names (a KRaft broker names any living
+    broker)."""
     return int(_metadata(address, [], timeout_s).controller_id)
 
 
 def partition(address: Address, topic: str, index: int, timeout_s: float) -> PartitionView | None:
-    """Return one partition, or None if that broker does not know it."""
+    """Return the state of one partition, or None if that broker does not know it."""
     answer = _metadata(address, [topic], timeout_s)
     for described in answer.topics:
         for one in described.partitions:

@@ -1,4 +1,5 @@
-"""server.properties of one Apache Kafka node. Names: Kafka's broker configuration reference."""
+"""Write server.properties of one Apache Kafka node. Names: Kafka's broker configuration
+reference."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
-    """Return all settings of a node, to which the caller adds the user's own."""
+    """Return all default settings of a node; the caller adds the user's."""
     replicas = str(min(layout.nodes, 3))
     in_sync = "2" if layout.nodes >= 3 else "1"
     return {
@@ -55,15 +56,15 @@ def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
 
 
 def as_text(settings: Mapping[str, str]) -> str:
-    """Encode the settings as java.util.Properties reads them: a value of several lines, such as a
-    key in PEM, becomes one."""
+    """Return the settings in the format of java.util.Properties; a value of several lines, such as
+    a PEM key, becomes one line."""
     return "".join(
         f"{_escaped(key, '=: #!')}={_escaped(value)}\n" for key, value in settings.items()
     )
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """Return a key or a value as it is written. A blank is one of its own only at its beginning."""
+    """Return a key or a value with escapes. Only a blank at its beginning is escaped."""
     found = []
     for at, character in enumerate(text):
         if character in ESCAPES:
@@ -79,7 +80,7 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 def write_private(file: Path, settings: Mapping[str, str]) -> None:
-    """Write a file that nobody else may read: there may be passwords among the settings."""
+    """Write a file that only this user can read, since the settings may contain passwords."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

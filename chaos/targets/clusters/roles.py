@@ -1,4 +1,4 @@
-"""Resolve roles: which node is "the leader" now? This happens when the fault is performed."""
+"""Resolve roles, such as "the leader", to nodes at the moment when a fault is performed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASK_TIMEOUT_S = 2.0
 
 
 class Askable(Protocol):
-    """The parts of a cluster that resolving a role needs."""
+    """The parts of a cluster that the resolution of roles needs."""
 
     nodes: int
     focus: tuple[str, int] | None
@@ -27,20 +27,21 @@ class Askable(Protocol):
     """0, 1, 2 …: how often the role "next" was asked for."""
 
     def reachable(self) -> Sequence[int]:
-        """Return the nodes that run and are not paused: those worth asking."""
+        """Return the nodes that run and are not paused, and can therefore answer."""
         ...
 
     def direct(self, node: int) -> Address: ...
 
     def number_of(self, broker_id: int) -> int:
-        """Return which node has that broker id; 0 if none has."""
+        """Return the number of the node with this broker id, or 0 if there is none."""
         ...
 
     def controller(self) -> int | None: ...
 
 
 def resolve(node: Node, cluster: Askable) -> tuple[int, ...]:
-    """Return the nodes that a number or a role means now; none if no node has the role."""
+    """Return the numbers of the nodes that a number or a role refers to now, or () if no node has
+    the role."""
     if isinstance(node, int):
         if not 1 <= node <= cluster.nodes:
             raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")
@@ -75,8 +76,8 @@ def _leader(cluster: Askable) -> tuple[int, ...]:
 def _coordinator(
     cluster: Askable, ask: Callable[[Address, float], Sequence[str]]
 ) -> tuple[int, ...]:
-    """Return a node that coordinates some of what `ask` lists. One that cannot be asked counts as
-    having none."""
+    """Return a node for which `ask` lists at least one name, as a tuple, or (). A node that does
+    not answer counts as listing none."""
     found = []
     for node in cluster.reachable():
         with suppress(WireError):
@@ -113,7 +114,8 @@ RESOLVERS: Mapping[str, Callable[[Askable], tuple[int, ...]]] = {
 
 
 def focus(cluster: Askable) -> PartitionView | None:
-    """Return the focus partition, as the best informed of the reachable nodes sees it."""
+    """Return the workload's focus partition, as the reachable node with the newest leader epoch
+    sees it, or None."""
     if cluster.focus is None:
         raise TargetError(
             "the roles leader and follower need a partition; set `focus` to (topic, partition)"
@@ -134,6 +136,7 @@ def _views(cluster: Askable, topic: str, partition: int) -> Iterable[PartitionVi
 
 
 def _in_numbers(view: PartitionView, cluster: Askable) -> PartitionView:
-    """Return broker ids as node numbers; "no leader" (-1) becomes a number below 1."""
+    """Return the view with node numbers instead of broker ids; "no leader" (-1) becomes a number
+    below 1."""
     replicas = tuple(filter(None, map(cluster.number_of, view.replicas)))
     return PartitionView(cluster.number_of(view.leader), view.leader_epoch, replicas)

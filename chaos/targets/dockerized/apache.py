@@ -1,4 +1,4 @@
-"""Apache Kafka in the image that Apache publishes."""
+"""Run Apache Kafka in the image that Apache publishes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILES = "/touchstone"
 
 
 class ApacheContainers(ContainerCluster):
-    """KRaft: the controllers themselves are asked."""
+    """A KRaft cluster in containers; the controllers themselves are asked who leads."""
 
     def controller(self) -> int | None:
         return newest_leader(
@@ -39,7 +39,7 @@ class ApacheContainers(ContainerCluster):
 
 
 class DockerizedApache(ContainerTarget):
-    """A release of Apache Kafka, 1 or 3 nodes."""
+    """One version of Apache Kafka in 1 or 3 containers."""
 
     cluster_class = ApacheContainers
     faults = FAULTS
@@ -54,13 +54,13 @@ class DockerizedApache(ContainerTarget):
         self.image = f"apache/kafka:{version}"
 
     def with_disks(self) -> DockerizedApache:
-        """Return the same target, each node's data on a disk of its own if this machine lets us
-        mount."""
+        """Return the same target with each node's data on a separate disk, if this machine permits
+        mounting."""
         return DockerizedApache(self.version, True, self.preloaded)
 
     def with_shim(self) -> DockerizedApache:
-        """Return the same target, each node preloaded with the shim if the image's C library takes
-        it."""
+        """Return the same target with the shim preloaded into each node, if the image's C library
+        can load it."""
         return DockerizedApache(self.version, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:
@@ -97,7 +97,8 @@ class DockerizedApache(ContainerTarget):
 
 
 def _script(cluster_id: str, data: Path) -> str:
-    """Format the first time, then become the broker: a signal is for it, not for the shell."""
+    """Return the container's shell script: format the data directory at the first start, then
+    replace the shell by the broker, so that signals reach it."""
     java = ("java", "-XX:TieredStopAtLevel=1", "-cp", JARS)
     properties = f"{FILES}/server.properties"
     format_it = shlex.join(

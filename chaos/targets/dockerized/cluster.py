@@ -1,4 +1,4 @@
-"""Nodes in containers: the same cluster as of processes, each child a container."""
+"""A cluster whose nodes are containers; otherwise like a cluster of child processes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ silently."""
 
 @dataclass
 class ContainerNode(LocalNode):
-    """A node whose process is a container: made by the first start, started again by the next."""
+    """A node whose process is a container: the first start creates it, later ones restart it."""
 
     make: Callable[[], Container] | None = field(default=None, repr=False)
     container: Container | None = field(default=None, repr=False)
@@ -53,23 +53,22 @@ class ContainerNode(LocalNode):
             self.container.start()
 
     def stop(self) -> None:
-        """Remove the container with its data, so that nothing holds its disk."""
+        """Remove the container with its data, so that nothing keeps its disk busy."""
         if self.container is not None:
             self.container.remove()
             self.child = self.container = None
 
 
 class ContainerCluster(LocalCluster):
-    """A LocalCluster of containers, which removes at the end all that was made."""
+    """A LocalCluster of containers; it removes everything that it has created when it stops."""
 
     engine: Engine
     network: Network
     layout: Layout
 
     def perform(self, fault: Fault) -> Performed:
-        """Perform a fault. Raise DaemonLost, which ends a run, where LocalCluster would note that a
-        link is odd. Docker is asked at a heal, or if a fault fails: most need nothing of it, and do
-        not wait."""
+        """Perform a fault. If Docker's daemon is gone, raise DaemonLost, which ends the run. Docker
+        is contacted only at a heal or when a fault fails, since most faults do not need it."""
         if isinstance(fault, Heal):
             self.engine.check()
         try:
@@ -79,7 +78,7 @@ class ContainerCluster(LocalCluster):
             raise
 
     def collect(self, into: Path) -> None:
-        """Collect the logs, which Docker has until now."""
+        """Collect the logs, which Docker keeps until then."""
         for member in self.members():
             if isinstance(member, ContainerNode) and member.container is not None:
                 member.log.write_text(member.container.log(), "utf-8")
@@ -93,13 +92,13 @@ class ContainerCluster(LocalCluster):
         atexit.unregister(self._at_exit)
 
     def _at_exit(self) -> None:
-        """Stop before the disks are removed, which chaos.means.disks does at exit, too."""
+        """Stop the cluster at exit, before chaos.means.disks removes the disks."""
         with suppress(TargetError):
             self.stop()
 
 
 class ContainerTarget(ABC):
-    """The base of targets in containers: subclasses say in which image, and how."""
+    """The base of targets in containers: subclasses supply the image and the command."""
 
     name: str
     version: str
@@ -115,7 +114,7 @@ class ContainerTarget(ABC):
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Make network and containers, and wait until every broker knows every other."""
+        """Create the network and the containers, and wait until every broker knows every other."""
         self.check(nodes)
         if LISTENERS in (config or {}):
             raise TargetError(f"{self.name} publishes its own listeners only; leave out listeners")
@@ -174,12 +173,12 @@ class ContainerTarget(ABC):
 
     @property
     def first_words(self) -> str:
-        """Return what a node's shell must do before anything else."""
+        """Return the commands that a node's shell must run first."""
         return IS_PRELOADED if self.preloaded else ""
 
     @abstractmethod
     def check(self, nodes: int) -> None:
-        """Raise TargetError for what cannot be had."""
+        """Raise TargetError if this number of nodes cannot run here."""
 
     @abstractmethod
     def makers(
@@ -189,16 +188,16 @@ class ContainerTarget(ABC):
         config: Mapping[str, str],
         places: Mapping[int, Path],
     ) -> dict[int, Maker]:
-        """Return for each node what makes its container, given the options of every node; `places`
-        are the paths of their data, the same in the container as outside."""
+        """Return, for each node, a function that creates its container, given the options that all
+        nodes share. `places`: node -> path of its data, which is the same inside and outside."""
 
 
 Maker = Callable[[Mapping[str, Any]], Container]
 
 
 def _options(member: ContainerNode, sidecar: Sidecar, user: str) -> Mapping[str, Any]:
-    """Return the options of every node's container. Its data have the same path as outside, so that
-    the shim's ledger is true here, too."""
+    """Return the options that the containers of all nodes share. Data have the same path inside and
+    outside, so that the shim's ledger is valid here."""
     place = str(_place(member))
     volumes = {place: {"bind": place, "mode": "rw"}}
     environment = {"HOME": HOME}
@@ -214,13 +213,13 @@ def _options(member: ContainerNode, sidecar: Sidecar, user: str) -> Mapping[str,
 
 
 def _volumes(shim: Shim) -> dict[str, dict[str, str]]:
-    """Return the mounts of the shim's own files."""
+    """Return the volumes of the shim's own files, in Docker's form."""
     home, program = str(shim.medium.ledger.parent), str(library())
     return {home: {"bind": home, "mode": "rw"}, program: {"bind": program, "mode": "ro"}}
 
 
 def _place(member: ContainerNode) -> Path:
-    """Return where its data really are: on a disk of its own, one level below its root
-    (equipment.py)."""
+    """Return the real path of a node's data: on its own disk, one level below the root
+    (equipment.py says why)."""
     assert member.data is not None
     return member.data.resolve()

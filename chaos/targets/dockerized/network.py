@@ -1,16 +1,17 @@
-"""The network of a cluster in containers: who has which address, and how links are cut.
+"""The network of a cluster in containers: its addresses, and how links are cut.
 
-A node is two containers. Its *sidecar* has the network: an address, and ports where they must be
-published, which outlive every kill, and the right to set rules (NET_ADMIN), which the broker beside
-it does not have. The broker joins it (`network_mode: container:…`), as containers of one pod do.
-Toxiproxy has one, too: so one that hangs is replaced under the same address.
+A node consists of two containers. Its *sidecar* owns the network: an address, published ports where
+they are needed, and the right to set rules (NET_ADMIN), which the broker beside it does not have.
+The sidecar outlives every kill of the broker. The broker joins the sidecar's network
+(`network_mode: container:…`), as containers of one pod do. Toxiproxy has a sidecar, too, so that a
+hanging toxiproxy can be replaced under the same address.
 
-    clients -> toxiproxy, in a container of its own -> node
-    node -> a rule in its sidecar turns it to toxiproxy -> node     a port for each directed link
-    the harness -> the sidecar's address -> node                    never cut
+clients -> toxiproxy, in a container of its own -> node
+    node -> a rule in its sidecar redirects to toxiproxy -> node     one port per directed link
+    Touchstone -> the sidecar's address -> node                      never cut
 
-So a broker dials its peers as anywhere, and yet every link can be cut, slowed and narrowed as on
-the process backend, by the same `Links`. A socket of Docker is enough: no root.
+So a broker connects to its peers as usual, and yet every link can be cut, slowed and narrowed by
+the same `Links` as with child processes. Access to Docker's socket suffices: root is not needed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _API_PORT, _FIRST_PROXY_PORT = 8474, 20_001
 
 @dataclass(frozen=True)
 class ContainerLayout(Layout):
-    """Where nodes in containers listen, and where clients find them."""
+    """The addresses at which nodes in containers listen, and those for clients."""
 
     addresses: Mapping[int, str] | None = None
     clients: Mapping[int, Address] | None = None
@@ -53,7 +54,7 @@ class ContainerLayout(Layout):
 
 @dataclass(frozen=True)
 class Sidecar:
-    """A container that has nothing but a network, for another that joins it."""
+    """A container that only owns a network, for another container that joins it."""
 
     container: Container
     address: str
@@ -61,14 +62,14 @@ class Sidecar:
     """Is the network on this machine, so that its addresses are reached from here?"""
 
     def seen(self, port: int) -> Address:
-        """Return where this machine reaches a port. A published one is Docker's proxy: it accepts
-        connections even if nothing serves them, and hides resets."""
+        """Return the address under which this machine reaches a port. A published port belongs to
+        Docker's proxy: it accepts connections even if nothing serves them, and hides resets."""
         return (self.address, port) if self.is_here else self.container.published(port)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network with its sidecars running, and its proxies if requested; no broker yet."""
+    """A network with its running sidecars, and with proxies if requested; no broker runs yet."""
 
     layout: ContainerLayout
     sidecars: Mapping[int, Sidecar]
@@ -81,7 +82,7 @@ class Network:
 
 
 def build(engine: Engine, nodes: int, proxied: bool) -> Network:
-    """Build the network. If that fails, the engine removes what was made."""
+    """Create the network. If that fails, the engine removes what was created."""
     bridge = engine.network()
     sidecars = {
         number: _sidecar(
@@ -123,7 +124,7 @@ def _sidecar(
 
 
 def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
-    """Yield every directed link, each with a port of its own at toxiproxy."""
+    """Yield every directed link, each with its own port at toxiproxy."""
     ports = count(_FIRST_PROXY_PORT)
     for to, address in addresses.items():
         yield Link(client_link(to), (EVERYWHERE, next(ports)), (address, PORTS["CLIENT"]))
@@ -136,7 +137,7 @@ def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
 
 
 def _toxiproxy(engine: Engine, bridge: Bridge, links: Sequence[Link]) -> tuple[Sidecar, Links]:
-    """Return the toxiproxy server, in a network that outlives it."""
+    """Start the toxiproxy server; return its sidecar, which outlives it, and the links."""
     ports = [_API_PORT, *(link.listen[1] for link in links)]
     sidecar = _sidecar(engine, bridge, "toxiproxy", ports)
     command = ("/toxiproxy", f"-host={EVERYWHERE}")
@@ -153,7 +154,8 @@ def _toxiproxy(engine: Engine, bridge: Bridge, links: Sequence[Link]) -> tuple[S
 
 
 def _turn_links(sidecars: Mapping[int, Sidecar], links: Sequence[Link], toxiproxy: str) -> None:
-    """Send what a node dials towards a peer to toxiproxy. Docker's own rules, for names, stay."""
+    """Redirect the connections that a node opens to a peer to toxiproxy. Docker's own rules (for
+    names) stay."""
     by_name = {link.name: link for link in links}
     for source, sidecar in sidecars.items():
         names = [name for to in sidecars if to != source for name in node_links(source, to)]

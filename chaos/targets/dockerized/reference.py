@@ -1,4 +1,4 @@
-"""Our own broker in a published Python image, this tree mounted into it."""
+"""Run the reference broker in a published Python image, with this source tree mounted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOUNT_POINT = "/".join([SOURCES, *__name__.split(".")[:-4]])
 
 
 class DockerizedReference(ContainerTarget):
-    """The reference broker, with or without a planted bug; 1 node."""
+    """The reference broker in one container, with or without a planted bug."""
 
     name = "docker:reference"
     faults = FAULTS
@@ -46,11 +46,12 @@ class DockerizedReference(ContainerTarget):
         return DockerizedReference(bug, self.on_disks, self.preloaded)
 
     def with_disks(self) -> DockerizedReference:
-        """Return the same target, its data on a disk of its own if this machine lets us mount."""
+        """Return the same target with its data on a separate disk, if this machine permits
+        mounting."""
         return DockerizedReference(self.bug, True, self.preloaded)
 
     def with_shim(self) -> DockerizedReference:
-        """Return the same target, preloaded with the shim if the image's C library takes it."""
+        """Return the same target with the preloaded shim, if the image's C library can load it."""
         return DockerizedReference(self.bug, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:
@@ -92,7 +93,8 @@ def _make(engine: Engine, script: str, properties: str, options: Mapping[str, An
 
 
 def _script(bug: str | None, data: Path) -> str:
-    """Bring the libraries, then become the broker."""
+    """Return the container's shell script: install the libraries, then replace the shell by the
+    broker."""
     has_them = shlex.join(["python", "-c", f"import {', '.join(LIBRARIES)}"])
     bring_them = shlex.join(["python", "-m", "pip", "install", "--quiet", *LIBRARIES])
     command = ["python", "-m", "reference_impl.host", "--nodes", "1", "--data", str(data)]

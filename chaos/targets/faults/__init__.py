@@ -1,4 +1,5 @@
-"""Faults performed on the nodes of a cluster, each by one function of a cluster and the fault."""
+"""Perform faults on the nodes of a cluster: one function per fault, called with the cluster and the
+fault."""
 
 from __future__ import annotations
 
@@ -18,5 +19,6 @@ PERFORMERS: Performers = {
 
 
 def performers_of(faults: AbstractSet[type[Fault]]) -> Performers:
-    """Return what performs these faults. A cluster heals by itself."""
+    """Return fault type -> the function that performs it, for these faults. Heal is not among them;
+    the cluster performs it itself."""
     return {fault: PERFORMERS[fault] for fault in faults if fault is not Heal}

@@ -1,8 +1,9 @@
-"""Faults by an administrator under load: elections, moves of replicas, other topics.
+"""Perform an administrator's faults under load: elections, moved replicas, topics created and
+deleted.
 
-Asked of one node past every proxy; in KRaft any broker hands it on to the controller (KIP-590).
-Errors that Kafka answers are no errors of the fault: an election that nobody needs, or a move that
-cannot be begun because another goes on, strikes nobody.
+The requests go to one node, past every proxy; in KRaft any broker forwards them to the controller
+(KIP-590). An error response of Kafka is not an error of the fault: an election that is not needed,
+or a move that another move prevents, strikes no node.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _storms = count(1)
 
 
 def _elect(cluster: LocalCluster, fault: Elect) -> list[int]:
-    """Elect a leader; return who leads if the election took place."""
+    """Request an election. Return the new leader if the election took place, else []."""
     topic, index = _interesting(cluster)
     struct = request_definition(ApiKey.ELECT_LEADERS).struct
     answer = _ask(
@@ -56,8 +57,8 @@ def _elect(cluster: LocalCluster, fault: Elect) -> list[int]:
 
 
 def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
-    """Move a partition's replicas; return the nodes that have them from now on, the preferred one
-    first, or none if the brokers refused."""
+    """Move a partition's replicas. Return the nodes of its new replicas, the preferred one first,
+    or [] if the brokers refused."""
     topic, index = _interesting(cluster)
     view = roles.focus(cluster)
     if view is None:
@@ -80,7 +81,7 @@ def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
 
 
 def _admin_storm(cluster: LocalCluster, fault: AdminStorm) -> list[int]:
-    """Create topics, change and delete them; return the reachable nodes, or none if none was
+    """Create topics, change and delete them. Return the reachable nodes, or [] if no topic was
     created."""
     wanted = [f"{cluster.topic_prefix}storm-{next(_storms)}" for _ in range(fault.topics)]
     made = _ask(cluster, ApiKey.CREATE_TOPICS, **_creation(wanted)).topics
@@ -139,7 +140,8 @@ def _interesting(cluster: LocalCluster) -> tuple[str, int]:
 
 
 def _ask(cluster: LocalCluster, api: ApiKey, **fields: Any) -> Struct:
-    """Ask the nodes in turn; return the first answer. Raise the last WireError if none answers."""
+    """Send the request to one node after another, and return the first response. Raise the last
+    WireError if no node answers."""
     body, last = request_definition(api).new(**fields), WireError("no node runs")
     for node in cluster.reachable():
         try:
@@ -151,7 +153,7 @@ def _ask(cluster: LocalCluster, api: ApiKey, **fields: Any) -> Struct:
 
 
 def _all_done(rows: Iterable[Struct]) -> bool:
-    """Return whether there were rows, and all succeeded."""
+    """Return whether there was at least one row and all rows succeeded."""
     codes = [row.error_code for row in rows]
     return bool(codes) and all(code == ErrorCode.NONE for code in codes)
 

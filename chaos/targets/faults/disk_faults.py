@@ -1,7 +1,7 @@
-"""Faults of the nodes' own disks. The order matters: a process that hangs on a frozen disk takes
-neither SIGSTOP nor SIGKILL, so a thaw comes first; all struck nodes stand still before the first
-disk loses its power (members.py says why), then they are killed, and a disk is mounted again only
-when its process has ended."""
+"""Perform faults of the nodes' own disks. The order matters. A process that hangs on a frozen disk
+handles neither SIGSTOP nor SIGKILL, so the disk is thawed first. All struck nodes are stopped
+before the first disk loses power (members.py says why), then they are killed, and a disk is mounted
+again only when its process has ended."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def _each(members: Members, strike: Callable[[Disk], object]) -> list[int]:
 
 
 def _kill_disk(cluster: LocalCluster, fault: DiskDead) -> list[int]:
-    """Fail every sync from now on, so that none in progress can return success."""
+    """Make every sync fail from now on, including those in progress."""
     return _while_standing_still(cluster.members_of(fault.node), Disk.die)
 
 
 def _make_read_only(cluster: LocalCluster, fault: DiskReadOnly) -> list[int]:
-    """Turn disks read-only. Everything written before is kept, since nobody writes between the sync
-    and the change."""
+    """Turn disks read-only. Everything written before is kept, since no process writes between the
+    final sync and the change."""
     return _while_standing_still(cluster.members_of(fault.node), Disk.turn_read_only)
 
 
@@ -57,8 +57,8 @@ def _while_standing_still(members: Members, strike: Callable[[Disk], None]) -> l
 
 
 def _cut_power(cluster: LocalCluster, fault: PowerLoss) -> list[int]:
-    """Cut the power of nodes; one that ended before also loses what the system had not written for
-    it."""
+    """Cut the power of nodes. A node that had already ended also loses what the system had not yet
+    written to its disk."""
     members = cluster.members_of(fault.node)
     for disk in disks_of(members):
         disk.thaw()

@@ -1,7 +1,7 @@
-"""Faults of links: which links a fault means, and what is done to each of them.
+"""Perform faults of links: choose the links that a fault concerns, and what to do with each.
 
-A cluster is laid out by clusters/layout.py, so that every directed link has a name. A link that a
-cluster does not have (those between nodes, where there is one node) is left out.
+clusters/layout.py gives every directed link of a cluster a name. A link that a cluster does not
+have (between nodes, if there is only one) is ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Pairs = Iterable[tuple[int, int]]
 
 
 def links_of(node: int, others: Iterable[int], where: Where) -> list[str]:
-    """Return the names of a node's links."""
+    """Return the names of the links of a node."""
     if where == "clients":
         return [client_link(node)]
     listener = ("nodes", "controllers").index(where)
@@ -146,8 +146,8 @@ def _shuffled(cluster: LocalCluster, node: int) -> list[int]:
 
 
 def toxic_of(fault: Any) -> Toxic:
-    """Return what toxiproxy must do for a fault; names of kinds and attributes are of its
-    README."""
+    """Return the toxic of toxiproxy that performs a fault; its kinds and attributes are documented
+    in toxiproxy's README."""
     name = fault.name
     match fault:
         case SlowLinks():

@@ -1,4 +1,4 @@
-"""Faults of processes: killed, stopped in good order, paused."""
+"""Perform faults of processes: kill, clean shutdown, pause."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _shut_down(cluster: LocalCluster, fault: Shutdown) -> list[int]:
 def _each(
     cluster: LocalCluster, fault: Pause | Shutdown, strike: Callable[[Process], None]
 ) -> list[int]:
-    """Strike the processes that run; return their nodes."""
+    """Call `strike` on the running processes that the fault means; return their node numbers."""
     struck = []
     for member in cluster.members_of(fault.node):
         if member.child is not None and member.child.running:

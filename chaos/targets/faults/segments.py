@@ -1,4 +1,4 @@
-"""One bit of a segment that is not what it was: a medium that decays, or a faulty controller."""
+"""Flip one bit of a log segment, like a decaying medium or a faulty disk controller."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ INTERNAL = "__"
 
 
 def segments(data: Path, *, closed: bool) -> list[Path]:
-    """Return the segments with records of the topics of users: those that are still written to, or
-    the others."""
+    """Return the segments of user topics that contain records: those that are still written to, or
+    with `closed` the others."""
     found: list[Path] = []
     for directory in sorted(data.iterdir()) if data.is_dir() else ():
         if directory.is_dir() and not directory.name.startswith(INTERNAL):
@@ -20,7 +20,7 @@ def segments(data: Path, *, closed: bool) -> list[Path]:
 
 
 def flip_one(path: Path, rng: Random) -> int:
-    """Flip one bit of a file; return where."""
+    """Flip one random bit of a file; return the position of its byte."""
     position = rng.randrange(path.stat().st_size)
     with path.open("r+b") as file:
         file.seek(position)

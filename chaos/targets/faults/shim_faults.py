@@ -1,8 +1,8 @@
-"""Faults of nodes that are preloaded (means/shim): clocks, slow syncs, torn writes, lost names; and
-the bit that flips while a node is down, which needs nothing.
+"""Perform faults by the preloaded shim (means/shim): clocks, slow syncs, torn writes, lost names;
+and the flipped bit of a stopped node, which needs no shim.
 
-A torn write ends a node that waits for a sync. So syncs are held first: then nothing that is
-written but not synced was acknowledged, if the node flushes before it acknowledges.
+A torn write strikes a node that waits for a sync. So syncs are held first: if the node flushes
+before it acknowledges, nothing that is written but not synced was acknowledged then.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _tear(cluster: LocalCluster, fault: TornWrites) -> list[int]:
 
 
 def _await_unsynced_batch(shim: Shim) -> None:
-    """Hold the node's syncs at a moment when a batch waits for one, not the end of an index; or at
-    any moment, if none comes."""
+    """Hold the node's syncs at a moment when a batch, not the end of an index, waits for one; or at
+    any moment if none comes."""
     for _ in range(HOLDS_MAX):
         if not shim.hold_syncs():
             return

@@ -1,1 +1,1 @@
-"""Clusters of somebody else, attacked by the commands that a TOML file gives."""
+"""Clusters that Touchstone did not create, attacked by commands that a TOML file gives."""

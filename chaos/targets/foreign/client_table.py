@@ -52,18 +52,19 @@ UNTOLD_LIFETIME_S = 300.0
 
 
 class BadClientTable(Exception):
-    """The problem with one key: the sentence goes on after the file's name."""
+    """One key of the table is wrong; the message continues a sentence that begins with the file's
+    name."""
 
 
 @dataclass(frozen=True)
 class ClientTable:
-    """The table as it was written and checked; nothing is run or looked up before `access`."""
+    """The table as it was written, validated; commands are run and files read only by `access`."""
 
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     folder: Path = Path()
 
     def access(self) -> Access:
-        """Return the access, with what its commands print. Raise TargetError."""
+        """Return the Access, with the output of the table's commands. Raise TargetError."""
         found = self.settings
         if not found:
             return PLAINTEXT
@@ -98,7 +99,7 @@ class ClientTable:
         return self.folder / self.settings[name] if name in self.settings else None
 
     def _secret(self, key: str) -> str:
-        """Return a password from where the table says it is, or "" if it says nothing."""
+        """Return a password from the source that the table names, or "" if it names none."""
         found = self.settings
         if (command := found.get(f"{key}.command")) is not None:
             return output_of(words_of(command), self.folder)
@@ -118,7 +119,7 @@ class ClientTable:
 
 
 class TokenByCommand:
-    """The bearer token that the owner's command prints, kept for most of its life."""
+    """The bearer token that the owner's command prints, reused for most of its lifetime."""
 
     def __init__(self, command: tuple[str, ...], folder: Path) -> None:
         self._command = command
@@ -134,7 +135,7 @@ class TokenByCommand:
             if self._token is None or now >= self._renew_at:
                 value = output_of(self._command, self._folder)
                 if not value:
-                    raise TargetError(f"client: {TOKEN_COMMAND} printed no token; mend it")
+                    raise TargetError(f"client: {TOKEN_COMMAND} printed no token; correct it")
                 self.printed.append(value)
                 self._token = Token(value, _expiry_of(value) or now + UNTOLD_LIFETIME_S)
                 self._renew_at = now + RENEWED_AT * (self._token.expires_s - now)
@@ -142,7 +143,7 @@ class TokenByCommand:
 
 
 def _expiry_of(token: str) -> float | None:
-    """Return `exp` of a JWT (RFC 7519), or None if the token is none, or does not say."""
+    """Return `exp` of a JWT (RFC 7519), or None if the token is not a JWT or has no expiry."""
     parts = token.split(".")
     try:
         padded = parts[1] + "=" * (-len(parts[1]) % 4)
@@ -152,7 +153,7 @@ def _expiry_of(token: str) -> float | None:
 
 
 def read_client(table: Any, folder: Path) -> ClientTable:
-    """Check the table. Raise BadClientTable: which key, and what to do."""
+    """Validate the table. Raise BadClientTable, which says which key is wrong and what to do."""
     if table is None:
         return ClientTable()
     found = dict(_flat(table))
@@ -175,12 +176,14 @@ def read_client(table: Any, folder: Path) -> ClientTable:
             try:
                 words_of(value)
             except ValueError as error:
-                raise BadClientTable(f"client: {key} is no command ({error}): mend it") from error
+                raise BadClientTable(
+                    f"client: {key} is no command ({error}): correct it"
+                ) from error
     return ClientTable(found, folder)
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield keys with dots, which TOML reads as tables in tables."""
+    """Yield (key, value) with dotted keys, which TOML parses as nested tables."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{key}.")
@@ -195,7 +198,7 @@ def _check_choice(found: Mapping[str, str], key: str, choices: tuple[str, ...]) 
 
 def _check_protocol(found: Mapping[str, str]) -> None:
     """Require what the protocol needs, and refuse what it would not use: a password that is never
-    asked for is a mistake somewhere."""
+    sent means a mistake somewhere."""
     protocol = found.get("security.protocol", "PLAINTEXT")
     for part, named in (("ssl.", "SSL"), ("sasl.", "SASL")):
         given = [key for key in found if key.startswith(part)]
@@ -216,7 +219,9 @@ def _check_protocol(found: Mapping[str, str]) -> None:
     if by_token and (has_password or "sasl.username" in found):
         raise BadClientTable(f"client: OAUTHBEARER takes no password: give {TOKEN_COMMAND} alone")
     if by_token and TOKEN_COMMAND not in found:
-        raise BadClientTable(f"client: {TOKEN_COMMAND} is missing: name what prints a token")
+        raise BadClientTable(
+            f"client: {TOKEN_COMMAND} is missing: name a command that prints a token"
+        )
     if not by_token and TOKEN_COMMAND in found:
         raise BadClientTable(f"client: {TOKEN_COMMAND} needs sasl.mechanism = 'OAUTHBEARER'")
     if not by_token and "sasl.username" not in found:

@@ -1,4 +1,4 @@
-"""The cluster of somebody else, as it is while it is attacked."""
+"""A running cluster that Touchstone did not create, while it is attacked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from chaos.world import Address, joined
 
 
 class ForeignCluster(LocalCluster):
-    """It ends as it was found: what ran before it was attacked runs on (ForeignMember)."""
+    """A cluster that ends as it was found: nodes that ran before the attack still run after it
+    (ForeignMember)."""
 
     kept_logs: Mapping[int, Path]
     undoings: Undoings
@@ -35,8 +36,9 @@ class ForeignCluster(LocalCluster):
         return self.ids.get(number, super().broker_id(number))
 
     def learn_ids(self, nodes: Sequence[ForeignNode], lowest: int | None) -> None:
-        """Ask which broker each node is. Where Metadata does not tell, the nodes count from the
-        lowest id, if the file has it. Raise TargetError otherwise."""
+        """Determine the broker id of each node: the one in the file, else that of its address in
+        Metadata, else counted upwards from `lowest`, unless that is None. Raise TargetError if none
+        is available."""
         told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
         by_place = {_place(address): broker for broker, address in told.items()}
         found = {}
@@ -56,8 +58,8 @@ class ForeignCluster(LocalCluster):
         self.ids = found
 
     def controller(self) -> int | None:
-        """Return the leader of the metadata quorum, which any broker knows (KIP-595); without KRaft
-        the controller that Metadata names."""
+        """Return the leader of the metadata quorum, which any broker knows (KIP-595); without
+        KRaft, the controller that Metadata names."""
         for node in self.reachable():
             with suppress(WireError):
                 led = probe.quorum_leader(self.direct(node), roles.ASK_TIMEOUT_S)
@@ -65,7 +67,7 @@ class ForeignCluster(LocalCluster):
         return super().controller()
 
     def _not_ready(self) -> str:
-        """Return what is still missing, or the empty string."""
+        """Return what is not ready yet, or ""."""
         for number in self._members:
             try:
                 known = probe.brokers(self.direct(number), ALIVE_TIMEOUT_S)
@@ -88,7 +90,7 @@ class ForeignCluster(LocalCluster):
         return Performed(fault, tuple(sorted({*helped, *performed.nodes})), performed.note)
 
     def collect(self, into: Path) -> None:
-        """Collect what its commands printed, and the logs that were named."""
+        """Collect the output of the owner's commands, and the logs that the file names."""
         super().collect(into)
         for number, log in self.kept_logs.items():
             with suppress(OSError):  # a log that is not there is no reason to lose a run
@@ -103,7 +105,7 @@ class ForeignCluster(LocalCluster):
 
 
 def _place(address: Address) -> tuple[str, int]:
-    """Return an address with its host resolved, so that names of one host are the same."""
+    """Return an address with its host resolved, so that different names of one host are equal."""
     with suppress(OSError):
         return socket.gethostbyname(address[0]), address[1]
     return address[0], address[1]

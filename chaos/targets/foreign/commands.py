@@ -1,4 +1,4 @@
-"""Run the commands of a cluster's owner, each to its end and within a bound."""
+"""Run the commands of a cluster's owner, each to its end and within a time limit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ COMMAND_TIMEOUT_S = 60.0
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a command as a shell splits them. Raise ValueError for none or half a
-    quotation."""
+    """Return the words of a command as a shell splits them. Raise ValueError for an empty command
+    or an unclosed quotation mark."""
     words = tuple(shlex.split(text))
     if not words:
         raise ValueError("it is empty")
@@ -23,20 +23,23 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def run(command: Sequence[str], folder: Path) -> None:
-    """Run one of the owner's commands to its end. Raise TargetError with what it said."""
+    """Run one of the owner's commands to its end. Raise TargetError, with its output, if it
+    fails."""
     done = _done(command, folder, errors=subprocess.STDOUT)
     _check(command, done.returncode, done.stdout)
 
 
 def output_of(command: Sequence[str], folder: Path) -> str:
-    """Return what a command prints, without blanks around it. Raise TargetError; it never shows the
-    output, which is a secret."""
+    """Return the output of a command, stripped. Raise TargetError if it fails; the message never
+    contains the output, which is a secret."""
     done = _done(command, folder, errors=subprocess.PIPE)
     _check(command, done.returncode, done.stderr)
     try:
         return done.stdout.decode().strip()
     except UnicodeDecodeError:
-        raise TargetError(f"the command {shlex.join(command)!r} prints no text; mend it") from None
+        raise TargetError(
+            f"the command {shlex.join(command)!r} prints no text; correct it"
+        ) from None
 
 
 def _done(command: Sequence[str], folder: Path, errors: int) -> subprocess.CompletedProcess[bytes]:
@@ -53,11 +56,11 @@ def _done(command: Sequence[str], folder: Path, errors: int) -> subprocess.Compl
         )
     except subprocess.TimeoutExpired as error:
         raise TargetError(
-            f"the command {text!r} did not end within {COMMAND_TIMEOUT_S:.0f} s; mend it"
+            f"the command {text!r} did not end within {COMMAND_TIMEOUT_S:.0f} s; correct it"
         ) from error
     except OSError as error:
         raise TargetError(
-            f"the command {text!r} cannot be run: {error.strerror}; mend it"
+            f"the command {text!r} cannot be run: {error.strerror}; correct it"
         ) from error
 
 
@@ -66,5 +69,5 @@ def _check(command: Sequence[str], status: int, told: bytes) -> None:
         said = told.decode(errors="replace").strip().splitlines()
         raise TargetError(
             f"the command {shlex.join(command)!r} ended with status {status}:"
-            f" {said[-1] if said else 'it said nothing'}; mend it"
+            f" {said[-1] if said else 'it said nothing'}; correct it"
         )

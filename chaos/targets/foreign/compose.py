@@ -1,4 +1,4 @@
-"""Call Docker Compose as a plug-in of Docker's client, or as the older program."""
+"""Find Docker Compose: a plug-in of Docker's client, or the older separate program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ASK_TIMEOUT_S = 60
 
 @cache
 def found() -> str | None:
-    """Return the words of the command, or None if there is none."""
+    """Return the command words for Docker Compose, or None if it is not installed."""
     return next((words for words in KINDS if _answers(words)), None)
 
 

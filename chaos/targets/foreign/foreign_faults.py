@@ -54,7 +54,7 @@ NEEDED: Mapping[type[Fault], tuple[str, ...]] = {
 
 
 def faults_by_commands(node: ForeignNode) -> set[type[Fault]]:
-    """Return the faults that this node's commands perform."""
+    """Return the faults that the commands of this node perform."""
     return {fault for fault, keys in NEEDED.items() if all(key in node.faults for key in keys)}
 
 
@@ -91,7 +91,7 @@ def _isolate(cluster: ForeignCluster, fault: Isolate) -> Sequence[int]:
 
 
 def _lose_power(cluster: ForeignCluster, fault: PowerLoss) -> list[int]:
-    """Take the power from every running node that the fault means, one right after the other;
+    """Cut the power of every running node that the fault means, one directly after the other;
     return their numbers."""
     struck = []
     for node in cluster.resolve(fault.node):
@@ -103,7 +103,8 @@ def _lose_power(cluster: ForeignCluster, fault: PowerLoss) -> list[int]:
 
 
 def _each(key: str, *fields: tuple[str, str]) -> Callable[[ForeignCluster, Any], Sequence[int]]:
-    """Return what runs one command on each node, with fields of the fault filled in."""
+    """Return a function that runs the command `key` on each node, with fields of the fault filled
+    in."""
 
     def perform(cluster: ForeignCluster, fault: Any) -> Sequence[int]:
         struck = cluster.resolve(fault.node)
@@ -131,6 +132,7 @@ PERFORMERS: Performers = {
 
 
 def all_performers_of(faults: AbstractSet[type[Fault]]) -> Performers:
-    """Return what performs these faults: the owner's commands, if they can, go first."""
+    """Return fault type -> the function that performs it; where the owner gives commands for a
+    fault, they are used."""
     by_commands = {fault: PERFORMERS[fault] for fault in faults & PERFORMERS.keys()}
     return {**performers_of(faults), **by_commands}

@@ -84,7 +84,7 @@ TOP = {
 
 @dataclass(frozen=True)
 class ForeignNode:
-    """One node as its owner describes it; None means not given."""
+    """One node as its owner describes it; a field is None if it is not given."""
 
     address: Address
     data: Path | None = None
@@ -115,11 +115,13 @@ class Foreign:
 
 
 class Broken(Exception):
-    """The problem with one key: the sentence goes on after the file's name."""
+    """One key of the file is wrong; the message continues a sentence that begins with the file's
+    name."""
 
 
 def read(path: Path) -> Foreign:
-    """Read the description, or raise TargetError: one sentence with file, key, and what to do."""
+    """Return the description in a file. Raise TargetError: one sentence with file, key, and what to
+    do."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -157,7 +159,7 @@ def _foreign(table: Mapping[str, Any], path: Path) -> Foreign:
 
 
 def _seeds(table: Mapping[str, Any], nodes: tuple[ForeignNode, ...]) -> tuple[Address, ...]:
-    """Return where clients begin: at `bootstrap`, or at every node."""
+    """Return the addresses at which clients begin: `bootstrap`, or every node."""
     if "bootstrap" not in table:
         return tuple(node.address for node in nodes)
     try:
@@ -213,8 +215,8 @@ def _node(
 
 
 def _fault_commands(table: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
-    """Return the commands that bring on faults, and those that end them. Raise Broken for one
-    without the other, or without what is to be filled in."""
+    """Return the commands that begin faults and those that end them. Raise Broken for one without
+    the other, or without a required placeholder."""
     found = {}
     for key, (undo, holes) in FAULT_COMMANDS.items():
         if key not in table:
@@ -279,7 +281,9 @@ def _words(text: str | None, key: str) -> tuple[str, ...] | None:
     try:
         return words_of(text)
     except ValueError as error:
-        raise Broken(f"{key} = {text!r} cannot be split into words ({error}): mend it") from error
+        raise Broken(
+            f"{key} = {text!r} cannot be split into words ({error}): correct it"
+        ) from error
 
 
 def _check_keys(table: Mapping[str, Any], known: Mapping[str, type], where: str) -> None:

@@ -1,4 +1,5 @@
-"""A node of a foreign cluster as a process: seen by its pid file, moved by its owner's commands."""
+"""A node of a foreign cluster as a process: observed by its pid file, controlled by its owner's
+commands."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ LOG_LINES = 20
 
 
 class ForeignProcess:
-    """The process behind a node. Where it cannot be seen, it runs unless we ended it."""
+    """The process of a node. If it cannot be observed, it is assumed to run unless Touchstone has
+    ended it."""
 
     def __init__(self, node: ForeignNode, folder: Path, log: Path) -> None:
         self.paused = False
@@ -54,8 +56,8 @@ class ForeignProcess:
         return found[0] if found is not None else 0
 
     def _found(self) -> tuple[int, str] | None:
-        """Return the process's number and when it started. A pid file outlives its process: that
-        number may be another's by now, which is not ours to strike."""
+        """Return the process's pid and start time, or None. A pid file may outlive its process, and
+        the pid may then belong to another process, which must not be struck."""
         pid = self._told()
         started = guard.start_time(pid) if pid > 0 else None
         if started is None:
@@ -66,8 +68,8 @@ class ForeignProcess:
         return self._seen
 
     def _told(self) -> int:
-        """Return the reported pid, or 0 if there is none: kill(2) takes numbers below for groups of
-        processes, or all."""
+        """Return the pid in the pid file, or 0 if there is none. Numbers below 1 are rejected,
+        since kill(2) takes them for process groups, or for all processes."""
         if self._node.pid_file is not None:
             with suppress(OSError, ValueError, IndexError):
                 return max(0, int(self._node.pid_file.read_text().split()[0]))
@@ -87,12 +89,13 @@ class ForeignProcess:
         return not self._ended
 
     def _is_starting(self) -> bool:
-        """Return whether it is in the moment between the start command and the pid file."""
+        """Return whether the start command has run but the pid file does not exist yet."""
         young = time.monotonic() < self._started_s + START_GRACE_S
         return young and not self._ended and self._status() in (None, 0) and not self.pid
 
     def start(self, number: int, ours: bool) -> None:
-        """Run the start command. ours: it was not running when we came, and goes when we go."""
+        """Run the start command. ours: the node did not run before the attack, and is stopped after
+        it."""
         command = self._node.start
         if command is None:
             raise TargetError(f"node {number} is down, and no start command was given for it")
@@ -112,13 +115,12 @@ class ForeignProcess:
                 self._status = self._start_for_its_owner(command).poll
         except OSError as error:
             raise TargetError(
-                f"node {number}: start = {command[0]!r} cannot be run: {error.strerror}; mend it"
+                f"node {number}: start = {command[0]!r} cannot be run: {error.strerror}; correct it"
             ) from error
         self._settle()
 
     def _start_for_its_owner(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start it so that it goes on after this command has ended, because it was found
-        running."""
+        """Start the process so that it outlives Touchstone, because it ran before the attack."""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as output:
             return subprocess.Popen(
@@ -135,13 +137,14 @@ class ForeignProcess:
         self._end(self._node.kill, signal.SIGKILL)
 
     def end(self, timeout_s: float = GONE_TIMEOUT_S) -> None:
-        """End it in an orderly way, and with SIGKILL when the time is up."""
+        """End the process cleanly, and with SIGKILL after timeout_s."""
         if self.paused:
             self.resume()
         self._end(self._node.stop, signal.SIGTERM, timeout_s)
 
     def lose_power(self) -> None:
-        """Have the owner's command take the power from it; its start brings it back."""
+        """Run the owner's command that cuts the node's power; the start command brings the node
+        back."""
         self._end(self._node.faults["lose_power"], signal.SIGKILL)
 
     def pause(self) -> None:
@@ -187,7 +190,8 @@ class ForeignProcess:
             raise TargetError(f"the node at {where} is still there {timeout_s:.0f} s after its end")
 
     def _owe(self, debt: Debt) -> None:
-        """Write a note before the fault. A paused node that is killed is not paused any more."""
+        """Write down, before a fault, what must be undone. A killed node need not be resumed any
+        more."""
         try:
             owing = owed.Note(debt)
         except OSError as error:
@@ -231,7 +235,7 @@ class ForeignProcess:
 
 
 class ForeignMember(LocalNode):
-    """A member of a foreign cluster; one that runs already is neither started nor ended."""
+    """A node of a foreign cluster; one that runs already is neither started nor ended."""
 
     process: ForeignProcess
     ours: bool = False
@@ -248,7 +252,7 @@ class ForeignMember(LocalNode):
         self.process.start(self.number, self.ours)
 
     def stop(self) -> None:
-        """Leave it as it was found: running, if it ran before."""
+        """Leave the node as it was found: running, if it ran before."""
         if self.child is None:
             return
         if self.ours:

@@ -1,10 +1,10 @@
-"""Any Kafka-compatible cluster, described by a TOML file (foreign_file.py): `--target FILE.toml`,
-`--cluster FILE`, or a touchstone.toml in the working folder or above it.
+"""Attack any Kafka-compatible cluster that a TOML file describes (foreign_file.py): `--target
+FILE.toml`, `--cluster FILE`, or a touchstone.toml in the working directory or above it.
 
-The available faults follow from what the file gives for every node: an address alone can be
-administered; a start command beside kill, stop or a pid file can be killed and restarted; a pid
-file, or pause and resume, can be paused; a service of Compose can do all of that; and further
-commands do what foreign_faults.py says.
+Which faults are available follows from what the file gives for every node. An address alone permits
+administration. A start command and one of kill, stop or pid_file permit kills and restarts.
+pid_file, or pause and resume, permit pauses. A service of Compose permits all of these. Further
+commands permit the faults in foreign_faults.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ANSWER_TIMEOUT_S = 30.0
 
 
 def faults_of(foreign: Foreign) -> frozenset[type[Fault]]:
-    """Return the faults that can be performed on every one of its nodes."""
+    """Return the faults that can be performed on every node."""
     if not foreign.nodes:
         return frozenset({Heal, *ADMIN_FAULTS})
     return frozenset.intersection(*map(_faults_of_node, foreign.nodes))
@@ -54,7 +54,8 @@ def _faults_of_node(node: ForeignNode) -> frozenset[type[Fault]]:
 
 
 class ForeignTarget:
-    """`--target FILE.toml`. Raises TargetError for a file that describes no cluster."""
+    """The target of `--target FILE.toml`. Creating it raises TargetError if the file does not
+    describe a cluster."""
 
     def __init__(self, file: Path) -> None:
         self._foreign = read(file)
@@ -64,7 +65,8 @@ class ForeignTarget:
 
     @cached_property
     def access(self) -> Access:
-        """Return how clients get in. Raise TargetError if a command does not tell the password."""
+        """Return the Access for clients. Raise TargetError if a command does not print the
+        password."""
         try:
             return self._foreign.client.access()
         except TargetError as error:
@@ -72,7 +74,7 @@ class ForeignTarget:
 
     @cached_property
     def nodes(self) -> int:
-        """The number of nodes: those of the file, or else the brokers that Metadata names."""
+        """The number of nodes: those of the file, or else the brokers in Metadata."""
         return len(self._foreign.nodes or self._brokers())
 
     def start(
@@ -82,8 +84,8 @@ class ForeignTarget:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Reset the cluster if there is a command for that, start what does not run, and wait until
-        it is ready."""
+        """Reset the cluster if the file has a command for that, start the nodes that do not run,
+        and wait until it is ready."""
         if config:
             raise TargetError(
                 f"{self.name} is configured by its owner; leave out {', '.join(config)}"
@@ -117,7 +119,8 @@ class ForeignTarget:
         return member
 
     def _brokers(self) -> tuple[ForeignNode, ...]:
-        """Return the brokers that Metadata names. Raise TargetError if no seed answers."""
+        """Return the brokers in Metadata as nodes. Raise TargetError if no bootstrap address
+        answers."""
         failure = ""
         for seed in self._foreign.seeds:
             try:
@@ -131,8 +134,8 @@ class ForeignTarget:
         raise TargetError(failure)
 
     def _check_answers(self, nodes: Sequence[ForeignNode]) -> None:
-        """Raise TargetError for a node that takes connections but does not let us in, or does not
-        answer: it is not to be started a second time."""
+        """Raise TargetError for a node that accepts connections but denies access or does not
+        answer: it runs already, so it must not be started."""
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         for node in nodes:
             while probe.listens(joined(node.address), LOOK_TIMEOUT_S):
@@ -153,7 +156,7 @@ class ForeignTarget:
 
 
 def usual_file(folder: Path) -> Path | None:
-    """Return the touchstone.toml in this folder or the nearest above it, or None."""
+    """Return the touchstone.toml in this folder or its nearest parent, or None."""
     for each in (folder, *folder.parents):
         if (each / USUAL_FILE).is_file():
             return each / USUAL_FILE

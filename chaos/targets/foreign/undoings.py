@@ -1,4 +1,4 @@
-"""End the faults that the owner's commands have begun, whatever happens to this command."""
+"""End the faults that the owner's commands have begun, even if Touchstone is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from chaos.values.protocols import TargetError
 
 
 class Undoings:
-    """The commands that must be run to end the faults that are on; each has a note for the next
-    command, should this one be killed."""
+    """The commands that end the active faults. Each is also written to a file, so that a later
+    command can run it if this one is killed."""
 
     def __init__(self, nodes: Sequence[ForeignNode], folder: Path) -> None:
         self._nodes = nodes
@@ -22,7 +22,7 @@ class Undoings:
         self._owed: dict[tuple[int, str], owed.Note] = {}
 
     def strike(self, number: int, key: str, **holes: object) -> None:
-        """Run a node's command that brings a fault on. Raise TargetError."""
+        """Run a node's command that begins a fault. Raise TargetError."""
         node, undo = self._nodes[number - 1], FAULT_COMMANDS[key][0]
         if (number, undo) not in self._owed:
             debt = Debt.of_command(node.address, node.faults[undo], self._folder)
@@ -36,8 +36,8 @@ class Undoings:
         run(filled(node.faults[key], holes), self._folder)
 
     def undo(self) -> list[int]:
-        """End what is on, and return the nodes. Try each, even after one failed, which stays to be
-        ended. Raise TargetError."""
+        """End the active faults and return their nodes. Try each, even after one failed; that one
+        stays active. Raise TargetError at the end if one failed."""
         helped, failure = [], None
         for (number, undo), note in list(self._owed.items()):
             try:

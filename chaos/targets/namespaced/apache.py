@@ -1,4 +1,4 @@
-"""Apache Kafka with a network namespace for each node: faults of packets, and none of proxies."""
+"""Run Apache Kafka with one network namespace per node, for faults of packets without proxies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chaos.values.protocols import TargetError
 
 
 class NamespacedApache(ApacheKafka):
-    """The same release with nodes whose packets can be lost (chaos/means/netns); it needs root."""
+    """Apache Kafka whose nodes' packets can be dropped (chaos/means/netns); it needs root."""
 
     def __init__(
         self,
@@ -30,14 +30,14 @@ class NamespacedApache(ApacheKafka):
         self.faults = FAULTS - LINK_FAULTS | namespaced.FAULTS
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
-        """Return namespaces, whether or not links are to be cut."""
+        """Return the addresses in new namespaces, whether or not links are to be cut."""
         try:
             return namespaced.build(nodes, directory)
         except LinkError as error:
             raise TargetError(f"{self.name} cannot be started: {error}") from error
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
-        """Let each node start in its namespace."""
+        """Make each node start in its namespace."""
         assert isinstance(layout, NamespaceLayout)
         namespaced.settle_in(members, layout)
 

@@ -1,8 +1,8 @@
-"""A cluster whose nodes have network namespaces of their own: its addresses, links and processes.
+"""A cluster whose nodes have their own network namespaces: its addresses, links and processes.
 
-No proxy stands between: every node is found where it is, and clients come from the bridge's one
-port to the harness. The harness's own requests go to the listener of the brokers, since that of the
-clients may be cut.
+There is no proxy: each node is reached at its own address, and clients connect through the bridge.
+Touchstone's own requests go to the brokers' internal listener, since the clients' listener may be
+cut.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ class NamespaceLayout(Layout):
 
 
 def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]:
-    """Claim a network that nobody uses, and make its namespaces. Raises LinkError, TargetError.
+    """Create namespaces in a network that nobody uses. Return the addresses and the links. Raise
+    LinkError or TargetError.
 
-    What holds packets back writes into directory/nodes/delayer.log.
+    The process that delays packets logs to directory/nodes/delayer.log.
     """
     claimed = layouts.proxied(nodes)
     assert claimed.network is not None
@@ -62,7 +63,7 @@ def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]
 
 
 def settle_in(members: Iterable[LocalNode], layout: NamespaceLayout) -> None:
-    """Let the nodes start in their namespaces from now on."""
+    """Make the nodes start in their namespaces from now on."""
     assert layout.namespaces is not None
     for member in members:
         member.command = [*layout.namespaces.enter(member.number), *member.command]

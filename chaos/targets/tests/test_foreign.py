@@ -136,7 +136,10 @@ def test_a_service_of_compose_can_be_killed_shut_down_and_paused(tmp_path: Path)
                 (SASL + 'sasl.mechanism = "GSSAPI"', "sasl.mechanism = 'GSSAPI': say one"),
                 (PLAIN, "sasl.username is missing: name the user"),
                 (PLAIN + 'sasl.username = "a"', "the password is missing: give"),
-                (OAUTH, "sasl.oauthbearer.token.command is missing: name what prints a token"),
+                (
+                    OAUTH,
+                    "sasl.oauthbearer.token.command is missing: name a command that prints a token",
+                ),
                 (OAUTH + 'sasl.password = "p"', "OAUTHBEARER takes no password"),
                 (
                     PLAIN

@@ -291,7 +291,7 @@ def test_the_second_engine_is_told_to_agree_or_to_differ(tmp_path: Path) -> None
     data = json.loads((run / "verdict.json").read_text())
     data["checkers"]["lost_writes"]["anomalies"].pop()
     (run / "verdict-local.json").write_text(json.dumps(data))
-    assert "without 1 of its own" in run_report(load(run), "r").second
+    assert "and missed 1 that" in run_report(load(run), "r").second
     assert Verdict.from_dict(data).validity is Validity.INVALID
 
 
