@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reference_impl.client.calls import Call
-from reference_impl.client.effects import Destination
+from reference_impl.links.effects import Destination
 from reference_impl.wire import Struct
 
 

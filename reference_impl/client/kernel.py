@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from reference_impl.client.effects import Complete, Effect, Fail, WakeAt
+from reference_impl.client.effects import Complete, Fail, WakeAt
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Event
-
-TimerKey = tuple[str | int, ...]
+from reference_impl.links.effects import Effect
+from reference_impl.links.kernel import TimerKey
 
 
 class Chance(Protocol):
@@ -134,31 +134,3 @@ class Kernel:
         """Return the delay with up to a fifth more or less, so that clients do not come back all at
         once (KIP-580)."""
         return int(delay_ms * (0.8 + 0.4 * self.chance.random()))
-
-
-class Backoff:
-    """An exponential back-off: the n-th failure in a row waits twice as long as the one before.
-
-    Source: KIP-580 (retry.backoff.max.ms), ExponentialBackoff.java.
-    """
-
-    def __init__(self, kernel: Kernel, first_ms: int, max_ms: int) -> None:
-        self._kernel = kernel
-        self._first_ms = first_ms
-        self._max_ms = max(first_ms, max_ms)
-        self.failures = 0
-
-    def succeed(self) -> None:
-        """Start over."""
-        self.failures = 0
-
-    def fail(self) -> int:
-        """Note a failure, and return how many milliseconds to wait now."""
-        delay_ms = self.delay_ms(self.failures)
-        self.failures += 1
-        return delay_ms
-
-    def delay_ms(self, failures: int) -> int:
-        """Return how long to wait after this many earlier failures."""
-        delay_ms = min(self._first_ms << min(failures, 30), self._max_ms)
-        return self._kernel.jittered(delay_ms)

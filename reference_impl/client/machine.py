@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 from reference_impl.client.calls import Call
 from reference_impl.client.cluster.network import Network
 from reference_impl.client.config import Config
-from reference_impl.client.effects import Effect
 from reference_impl.client.errors import ClientError, IllegalState, TimedOut
 from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.kernel import Chance, Kernel
+from reference_impl.links.effects import Effect
 
 
 class Machine(ABC):

@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reference_impl.core.events import Request, TimerKey
+from reference_impl.links import effects as links
 from reference_impl.wire import Struct
+
+Effect = links.Effect
+"""Base of all effects. Two more of them are Ask and HangUp, of connections to other nodes."""
 
 
 # Not frozen: a frozen dataclass takes three times as long to make, and each request makes some.
-@dataclass(slots=True)
-class Effect:
-    """Base of all effects."""
-
-
 @dataclass(slots=True, eq=False)
 class Respond(Effect):
     """Answer a request. The connection may then deliver its next one."""

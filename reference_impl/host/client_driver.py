@@ -12,138 +12,19 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
-from reference_impl.access import PLAINTEXT, Access, LoginRefused, login
+from reference_impl.access import PLAINTEXT, Access
 from reference_impl.client.calls import Call
-from reference_impl.client.effects import (
-    Ask,
-    CloseConnection,
-    Complete,
-    Destination,
-    Effect,
-    Fail,
-    PartitionsChanged,
-    WakeAt,
-)
+from reference_impl.client.effects import Complete, Fail, PartitionsChanged, WakeAt
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.machine import Machine
-from reference_impl.wire import (
-    ApiKey,
-    ErrorCode,
-    FrameReader,
-    Malformed,
-    Struct,
-    decode_response,
-    encode_request,
-)
+from reference_impl.host.connections import Connections
+from reference_impl.links.effects import Ask, Destination, Effect, HangUp
+from reference_impl.wire import Struct
 
 log = logging.getLogger("reference_impl.client")
-
-
-class ClientConnection(asyncio.Protocol):
-    """One connection to a broker. Requests made before it is established and logged in are sent
-    afterwards."""
-
-    def __init__(self, driver: ClientDriver, destination: Destination) -> None:
-        self._driver = driver
-        self._destination = destination
-        self._reader = FrameReader()
-        self._asked: dict[int, tuple[int, int]] = {}
-        """API and version of each request that awaits its answer."""
-        self._unsent: list[bytes] = []
-        self._transport: asyncio.Transport | None = None
-        self._login = login(driver.access) if driver.access.uses_sasl else None
-        """The login, until it is done."""
-        self._is_over = False
-        self._opening = asyncio.get_running_loop().create_task(self._open())
-
-    async def _open(self) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            host, port = self._destination.host, self._destination.port
-            access = self._driver.access
-            tls = access.context if access.uses_tls else None
-            await loop.create_connection(lambda: self, host, port, ssl=tls)
-        except OSError as error:
-            self._lost(f"no connection: {error}")
-
-    def ask(self, effect: Ask) -> None:
-        """Send a request."""
-        frame = encode_request(
-            effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
-        )
-        if effect.expects_answer:
-            self._asked[effect.request_id] = (effect.api_key, effect.api_version)
-        if self._transport is None or self._login is not None:
-            self._unsent.append(frame)
-        elif not self._transport.is_closing():  # else connection_lost is about to come
-            self._transport.write(frame)
-
-    def abandon(self) -> None:
-        """Close without an event to the state machine, which has asked for it."""
-        self._is_over = True
-        self._opening.cancel()
-        if self._transport is not None:
-            self._transport.abort()
-
-    def _lost(self, reason: str) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self._driver.connection_lost(self._destination, reason)
-
-    # --- asyncio.Protocol ---------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        if self._is_over:
-            self._transport.abort()
-        elif self._login is not None:
-            self._transport.write(next(self._login))
-        else:
-            self._send_what_waits()
-
-    def _send_what_waits(self) -> None:
-        assert self._transport is not None
-        self._transport.write(b"".join(self._unsent))
-        self._unsent.clear()
-
-    def _log_in(self, frame: bytearray) -> None:
-        """Continue the login with the broker's response. Raise LoginRefused."""
-        assert self._login is not None and self._transport is not None
-        try:
-            self._transport.write(self._login.send(frame))
-        except StopIteration:
-            self._login = None
-            self._send_what_waits()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._lost(f"the connection broke: {exc or 'closed by the broker'}")
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            for frame in self._reader.feed(data):
-                if self._login is not None:
-                    self._log_in(frame)
-                elif not self._is_over:
-                    self._driver.answered(*self._decode(frame))
-        except LoginRefused as error:
-            self._lost(str(error))
-            self.abandon()
-        except Malformed as error:
-            self._lost(f"an answer cannot be read: {error}")
-            self.abandon()
-
-    def _decode(self, frame: bytearray) -> tuple[int, Struct]:
-        request_id = int.from_bytes(frame[:4], "big")
-        if request_id not in self._asked:
-            raise Malformed(f"nobody has asked {request_id}", "correlation_id", "ResponseHeader")
-        api_key, version = self._asked.pop(request_id)
-        code = int.from_bytes(frame[4:6], "big", signed=True)
-        if api_key == ApiKey.API_VERSIONS and code == ErrorCode.UNSUPPORTED_VERSION:
-            version = 0  # whoever does not know the version answers in the oldest (KIP-511)
-        return request_id, decode_response(frame, api_key, version)[1]
 
 
 class ClientDriver:
@@ -156,18 +37,17 @@ class ClientDriver:
         on_change: Callable[[PartitionsChanged], None] | None = None,
         access: Access = PLAINTEXT,
     ) -> None:
-        self.access = access
+        self._connections = Connections(self.answered, self.connection_lost, access)
         self._machine = machine
         self._on_change = on_change
         self._loop = asyncio.get_running_loop()
         self._ids = count(1)
         self._calls: dict[int, asyncio.Future[Any]] = {}
-        self._connections: dict[Destination, ClientConnection] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._spawned: set[asyncio.Task[None]] = set()
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
-            Ask: self._ask,
-            CloseConnection: self._close_connection,
+            Ask: self._connections.ask,
+            HangUp: self._connections.hang_up,
             WakeAt: self._wake_at,
             Complete: self._complete,
             Fail: self._fail,
@@ -198,9 +78,7 @@ class ClientDriver:
         current = asyncio.current_task(self._loop) if self._loop.is_running() else None
         for task in self._spawned - {current}:
             task.cancel()
-        for connection in self._connections.values():
-            connection.abandon()
-        self._connections.clear()
+        self._connections.close()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -211,8 +89,7 @@ class ClientDriver:
         self._step(Answered(*clocks(), request_id, body))
 
     def connection_lost(self, destination: Destination, reason: str) -> None:
-        """Tell the state machine that a connection is lost, or was never established."""
-        self._connections.pop(destination, None)
+        """Step the machine after a connection is gone, or was never established."""
         self._step(ConnectionLost(*clocks(), destination, reason))
 
     def _call_is_over(self, call_id: int, future: asyncio.Future[Any]) -> None:
@@ -236,20 +113,6 @@ class ClientDriver:
             self._perform[type(effect)](effect)
 
     # --- effects ------------------------------------------------------------------------------
-
-    def _ask(self, effect: Ask) -> None:
-        connection = self._connections.get(effect.destination)
-        if connection is None:
-            connection = ClientConnection(self, effect.destination)
-            self._connections[effect.destination] = connection
-        connection.ask(effect)
-        if not effect.expects_answer:
-            self._loop.call_soon(self.answered, effect.request_id, None)
-
-    def _close_connection(self, effect: CloseConnection) -> None:
-        connection = self._connections.pop(effect.destination, None)
-        if connection is not None:
-            connection.abandon()
 
     def _wake_at(self, effect: WakeAt) -> None:
         if self._timer is not None:

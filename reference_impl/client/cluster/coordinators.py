@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 
-from reference_impl.client.cluster.network import Failure, Network, Node, OnAnswer, OnFailure
+from reference_impl.client.cluster.network import Network, Node
 from reference_impl.client.config import Config
-from reference_impl.client.effects import Lane
 from reference_impl.client.errors import ClientError, Refusal, is_retriable
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
+from reference_impl.links.effects import Lane
+from reference_impl.links.kernel import Backoff
+from reference_impl.links.link import Failure, OnAnswer, OnFailure
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 Found = Callable[[Node], None]

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reference_impl.client.cluster.network import Failure, Network, Node
+from reference_impl.client.cluster.network import Network, Node
 from reference_impl.client.config import Config
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
 from reference_impl.client.values import TopicPartition
+from reference_impl.links.kernel import Backoff
+from reference_impl.links.link import Failure
 from reference_impl.wire import ZERO_UUID, ApiKey, Struct, request_definition
 
 TIMER = ("metadata",)

@@ -11,7 +11,8 @@ from uuid import UUID
 from reference_impl.client.cluster.metadata import Metadata
 from reference_impl.client.cluster.network import Network
 from reference_impl.client.config import Config
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
+from reference_impl.links.kernel import Backoff
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 BY_ID_SINCE = 12

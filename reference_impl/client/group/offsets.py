@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from reference_impl.client.cluster.coordinators import Coordinators, KeyType
-from reference_impl.client.cluster.network import Failure
 from reference_impl.client.config import Config
 from reference_impl.client.errors import (
     COORDINATOR_MOVED,
@@ -20,13 +19,15 @@ from reference_impl.client.errors import (
     is_retriable,
 )
 from reference_impl.client.group.requests import positions
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
     TopicPartition,
     by_topic,
 )
+from reference_impl.links.kernel import Backoff
+from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 VERSION_WITH_TOPIC_NAMES = 9

@@ -7,12 +7,14 @@ bumpIdempotentEpochAndResetIdIfNeeded.
 
 from __future__ import annotations
 
-from reference_impl.client.cluster.network import Failure, Network
+from reference_impl.client.cluster.network import Network
 from reference_impl.client.config import Config
 from reference_impl.client.errors import ClientError, Refusal, is_retriable
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
 from reference_impl.client.producing.accumulator import Batch, ProducerIdAndEpoch
 from reference_impl.client.producing.sequences import Sequences
+from reference_impl.links.kernel import Backoff
+from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reference_impl.client.cluster.metadata import Metadata
-from reference_impl.client.cluster.network import Failure, Network, Node
+from reference_impl.client.cluster.network import Network, Node
 from reference_impl.client.config import Config
 from reference_impl.client.errors import (
     STALE_METADATA,
@@ -21,12 +21,14 @@ from reference_impl.client.errors import (
     TimedOut,
     is_retriable,
 )
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
 from reference_impl.client.producing.accumulator import Accumulator, Batch
 from reference_impl.client.producing.idempotence import may_send_again
 from reference_impl.client.producing.sequences import Sequences
 from reference_impl.client.producing.transactions.transactions import Transactions
 from reference_impl.client.values import RecordMetadata
+from reference_impl.links.kernel import Backoff
+from reference_impl.links.link import Failure
 from reference_impl.wire import (
     ZERO_UUID,
     ApiKey,

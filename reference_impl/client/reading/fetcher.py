@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from reference_impl.client.cluster.metadata import Metadata
-from reference_impl.client.cluster.network import Failure, Network, Node
+from reference_impl.client.cluster.network import Network, Node
 from reference_impl.client.config import Config
 from reference_impl.client.errors import STALE_METADATA, ClientError, Refusal
 from reference_impl.client.group.subscription import Subscription
@@ -18,6 +18,7 @@ from reference_impl.client.reading.fetch_sessions import FetchSession, SessionRe
 from reference_impl.client.reading.fetched import FetchedPartition
 from reference_impl.client.reading.positions import Positions
 from reference_impl.client.values import ConsumerRecord, TopicPartition, by_topic
+from reference_impl.links.link import Failure
 from reference_impl.wire import (
     ZERO_UUID,
     ApiKey,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from reference_impl.client.cluster.metadata import Metadata
-from reference_impl.client.cluster.network import Failure, Network, Node
+from reference_impl.client.cluster.network import Network, Node
 from reference_impl.client.config import Config
 from reference_impl.client.errors import STALE_METADATA, ClientError, Refusal, is_retriable
 from reference_impl.client.group.offsets import GroupOffsets
@@ -21,13 +21,15 @@ from reference_impl.client.group.subscription import (
     PartitionState,
     Subscription,
 )
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
 from reference_impl.client.values import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
     TopicPartition,
     by_topic,
 )
+from reference_impl.links.kernel import Backoff
+from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 CONSUMER_REPLICA_ID = -1

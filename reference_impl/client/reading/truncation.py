@@ -9,11 +9,12 @@ our last record ended: before our position, and the log was truncated.
 from __future__ import annotations
 
 from reference_impl.client.cluster.metadata import Metadata
-from reference_impl.client.cluster.network import Failure, Network, Node
+from reference_impl.client.cluster.network import Network, Node
 from reference_impl.client.errors import STALE_METADATA, Refusal, is_retriable
 from reference_impl.client.group.subscription import PartitionState, Subscription
 from reference_impl.client.reading.positions import Positions
 from reference_impl.client.values import TopicPartition, by_topic
+from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 CONSUMER_REPLICA_ID = -1

@@ -7,18 +7,11 @@ from random import Random
 from typing import Any
 
 from reference_impl.client.calls import Call
-from reference_impl.client.effects import (
-    Ask,
-    CloseConnection,
-    Complete,
-    Effect,
-    Fail,
-    PartitionsChanged,
-    WakeAt,
-)
+from reference_impl.client.effects import Complete, Fail, PartitionsChanged, WakeAt
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.machine import Machine
+from reference_impl.links.effects import Ask, Effect, HangUp
 from reference_impl.wire import ApiKey, RecordBatch, response_definition, valid_versions
 
 START_MS = 1_700_000_000_000
@@ -151,7 +144,7 @@ class Script:
                     later.append(effect)
                 case Ask():
                     self.asks.append(effect)
-                case CloseConnection(destination=destination):
+                case HangUp(destination=destination):
                     self.closed += 1
                     self.asks = [ask for ask in self.asks if ask.destination != destination]
                 case Complete(call_id=call_id, value=value):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reference_impl.client import calls
-from reference_impl.client.effects import Ask, Change
+from reference_impl.client.effects import Change
 from reference_impl.client.errors import ClientError
 from reference_impl.client.group.consumer.states import Move, State, next_state
 from reference_impl.client.tests.consumer_script import (
@@ -27,6 +27,7 @@ from reference_impl.client.tests.test_member import (
     changes,
 )
 from reference_impl.client.values import TopicPartition
+from reference_impl.links.effects import Ask
 from reference_impl.wire import ZERO_UUID, ApiKey, ErrorCode, Struct, response_definition
 
 INTERVAL_MS = 5_000

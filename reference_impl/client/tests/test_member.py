@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reference_impl.client import calls
-from reference_impl.client.effects import Change, Lane
+from reference_impl.client.effects import Change
 from reference_impl.client.errors import ClientError, IllegalState
 from reference_impl.client.group.classic.assignors import decode_assignment, encode_assignment
 from reference_impl.client.group.classic.states import Move, State, next_state
@@ -22,6 +22,7 @@ from reference_impl.client.tests.consumer_script import (
 )
 from reference_impl.client.tests.script import Script
 from reference_impl.client.values import OffsetAndMetadata, TopicPartition
+from reference_impl.links.effects import Lane
 from reference_impl.wire import ApiKey, ErrorCode, response_definition
 
 

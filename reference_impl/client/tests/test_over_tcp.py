@@ -66,9 +66,9 @@ class ForgetfulDriver(ClientDriver):
             self.produced += 1
             if self.produced % 3 == 1:
                 self.forgotten += 1
-                for destination, connection in list(self._connections.items()):
+                for destination, connection in list(self._connections._open.items()):
                     connection.abandon()
-                    self.connection_lost(destination, "the test has lost the answer")
+                    self._connections.lost(destination, "the test has lost the answer")
                 return
         super().answered(request_id, body)
 

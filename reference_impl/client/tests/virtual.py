@@ -15,16 +15,7 @@ from random import Random
 from typing import Any
 
 from reference_impl.client.calls import Call
-from reference_impl.client.effects import (
-    Ask,
-    CloseConnection,
-    Complete,
-    Destination,
-    Effect,
-    Fail,
-    PartitionsChanged,
-    WakeAt,
-)
+from reference_impl.client.effects import Complete, Fail, PartitionsChanged, WakeAt
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.machine import Machine
@@ -35,6 +26,7 @@ from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
+from reference_impl.links.effects import Ask, Destination, Effect, HangUp
 from reference_impl.wire import decode_request, decode_response, encode_request, encode_response
 
 HOST, PORT = "broker", 9092
@@ -99,7 +91,7 @@ class Client:
             case Ask():
                 self.asked.append(effect)
                 self._world.transmit(self, effect)
-            case CloseConnection(destination=destination):
+            case HangUp(destination=destination):
                 connection = self.connections.pop(destination, None)
                 if connection is not None:
                     self._world.forget(connection)

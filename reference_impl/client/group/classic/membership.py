@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable
 
 from reference_impl.client.cluster.coordinators import Coordinators
 from reference_impl.client.cluster.metadata import Metadata
-from reference_impl.client.cluster.network import Failure, Network
+from reference_impl.client.cluster.network import Network
 from reference_impl.client.config import Config
-from reference_impl.client.effects import Lane
 from reference_impl.client.errors import COORDINATOR_MOVED, ClientError, Refusal, is_retriable
 from reference_impl.client.group.classic.assignors import (
     ASSIGNORS,
@@ -32,8 +31,11 @@ from reference_impl.client.group.handover import Then
 from reference_impl.client.group.member import POLL, GroupMember
 from reference_impl.client.group.requests import join_group, leave_group, sync_group
 from reference_impl.client.group.subscription import Mode, Subscription
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
 from reference_impl.client.values import ConsumerGroupMetadata, TopicPartition
+from reference_impl.links.effects import Lane
+from reference_impl.links.kernel import Backoff
+from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 JOIN_GRACE_MS = 5_000

@@ -11,12 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from reference_impl.client.cluster.coordinators import Coordinators, Key
-from reference_impl.client.cluster.network import Failure, Network, Node
+from reference_impl.client.cluster.network import Network, Node
 from reference_impl.client.config import Config
-from reference_impl.client.effects import Lane
 from reference_impl.client.errors import COORDINATOR_MOVED, ClientError, is_retriable
-from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.kernel import Kernel
 from reference_impl.client.values import ConsumerGroupMetadata
+from reference_impl.links.effects import Lane
+from reference_impl.links.kernel import Backoff
+from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 HEARTBEAT = ("heartbeat",)

@@ -1,0 +1,168 @@
+"""Connections that this side opens: requests of a client, or of a node to other nodes, become
+bytes, and answers become events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+from reference_impl.access import PLAINTEXT, Access, LoginRefused, login
+from reference_impl.links.effects import Ask, Destination, HangUp
+from reference_impl.wire import (
+    ApiKey,
+    ErrorCode,
+    FrameReader,
+    Malformed,
+    Struct,
+    decode_response,
+    encode_request,
+)
+
+
+class Outgoing(asyncio.Protocol):
+    """One connection to a broker. Requests made before it is established and logged in are sent
+    afterwards."""
+
+    def __init__(self, connections: Connections, destination: Destination) -> None:
+        self._connections = connections
+        self._destination = destination
+        self._reader = FrameReader()
+        self._asked: dict[int, tuple[int, int]] = {}
+        """API and version of each request that awaits its answer."""
+        self._unsent: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+        self._login = login(connections.access) if connections.access.uses_sasl else None
+        """The login, until it is done."""
+        self._is_over = False
+        self._opening = asyncio.get_running_loop().create_task(self._open())
+
+    async def _open(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            host, port = self._destination.host, self._destination.port
+            access = self._connections.access
+            tls = access.context if access.uses_tls else None
+            await loop.create_connection(lambda: self, host, port, ssl=tls)
+        except OSError as error:
+            self._lost(f"no connection: {error}")
+
+    def ask(self, effect: Ask) -> None:
+        """Send a request."""
+        frame = encode_request(
+            effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
+        )
+        if effect.expects_answer:
+            self._asked[effect.request_id] = (effect.api_key, effect.api_version)
+        if self._transport is None or self._login is not None:
+            self._unsent.append(frame)
+        elif not self._transport.is_closing():  # else connection_lost is about to come
+            self._transport.write(frame)
+
+    def abandon(self) -> None:
+        """Close without a word to whoever asked, who knows."""
+        self._is_over = True
+        self._opening.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _lost(self, reason: str) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._connections.lost(self._destination, reason)
+
+    # --- asyncio.Protocol ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if self._is_over:
+            self._transport.abort()
+        elif self._login is not None:
+            self._transport.write(next(self._login))
+        else:
+            self._send_what_waits()
+
+    def _send_what_waits(self) -> None:
+        assert self._transport is not None
+        self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+
+    def _log_in(self, frame: bytearray) -> None:
+        """Continue the login with the broker's response. Raise LoginRefused."""
+        assert self._login is not None and self._transport is not None
+        try:
+            self._transport.write(self._login.send(frame))
+        except StopIteration:
+            self._login = None
+            self._send_what_waits()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost(f"the connection broke: {exc or 'closed by the broker'}")
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for frame in self._reader.feed(data):
+                if self._login is not None:
+                    self._log_in(frame)
+                elif not self._is_over:
+                    self._connections.answered(*self._decode(frame))
+        except LoginRefused as error:
+            self._lost(str(error))
+            self.abandon()
+        except Malformed as error:
+            self._lost(f"an answer cannot be read: {error}")
+            self.abandon()
+
+    def _decode(self, frame: bytearray) -> tuple[int, Struct]:
+        request_id = int.from_bytes(frame[:4], "big")
+        if request_id not in self._asked:
+            raise Malformed(f"nobody has asked {request_id}", "correlation_id", "ResponseHeader")
+        api_key, version = self._asked.pop(request_id)
+        code = int.from_bytes(frame[4:6], "big", signed=True)
+        if api_key == ApiKey.API_VERSIONS and code == ErrorCode.UNSUPPORTED_VERSION:
+            version = 0  # whoever does not know the version answers in the oldest (KIP-511)
+        return request_id, decode_response(frame, api_key, version)[1]
+
+
+class Connections:
+    """The connections that one client, or one node, has opened."""
+
+    def __init__(
+        self,
+        answered: Callable[[int, Struct | None], None],
+        on_lost: Callable[[Destination, str], None],
+        access: Access = PLAINTEXT,
+    ) -> None:
+        """Open none yet. answered gets the body of each answer, or None where none is expected and
+        the request is written. on_lost gets each connection that could not be made, or broke."""
+        self.access = access
+        self.answered = answered
+        self._on_lost = on_lost
+        self._open: dict[Destination, Outgoing] = {}
+
+    def ask(self, effect: Ask) -> None:
+        """Send a request, on a new connection if there is none."""
+        connection = self._open.get(effect.destination)
+        if connection is None:
+            connection = self._open[effect.destination] = Outgoing(self, effect.destination)
+        connection.ask(effect)
+        if not effect.expects_answer:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self.answered, effect.request_id, None)
+
+    def hang_up(self, effect: HangUp) -> None:
+        """Close a connection without a word to whoever asked."""
+        connection = self._open.pop(effect.destination, None)
+        if connection is not None:
+            connection.abandon()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._open.values():
+            connection.abandon()
+        self._open.clear()
+
+    def lost(self, destination: Destination, reason: str) -> None:
+        """Forget a connection that is gone, or was never established."""
+        self._open.pop(destination, None)
+        self._on_lost(destination, reason)

@@ -1,0 +1,269 @@
+"""Connections: which versions the other side speaks, what is in flight, when to come back to it.
+
+Source: KIP-35 and KIP-511 (ApiVersions opens every connection), KIP-144 (reconnect back-off),
+NetworkClient.java, ClusterConnectionStates.java. A request which cannot be sent yet waits in its
+link; the caller gets `on_answer` or `on_failure`, always one of them, always once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+from reference_impl.links.effects import Ask, Destination, HangUp
+from reference_impl.links.kernel import Backoff, Kernel
+from reference_impl.wire import (
+    ApiKey,
+    ErrorCode,
+    Struct,
+    request_definition,
+    response_definition,
+    valid_versions,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request will not be answered."""
+
+    reason: str
+    was_sent: bool
+    """False: no byte was handed to a connection, so the broker has certainly not acted on it."""
+    is_unsupported: bool = False
+    """The broker has no version of the API which would do."""
+
+
+OnAnswer = Callable[[Struct], None]
+OnFailure = Callable[[Failure], None]
+
+
+@dataclass(slots=True)
+class Query:
+    """One request: what is asked, and who wants to know."""
+
+    api_key: ApiKey
+    body: Struct
+    on_answer: OnAnswer
+    on_failure: OnFailure
+    timeout_ms: int
+    version_max: int
+    version_min: int = 0
+    expects_answer: bool = True
+    request_id: int = 0
+
+
+@dataclass(slots=True)
+class Versions:
+    """The API versions and features that one broker supports."""
+
+    ranges: dict[int, range]
+    features: dict[str, int]
+
+    def best(self, api_key: int, version_min: int = 0, version_max: int = 1 << 15) -> int | None:
+        """Return the newest version that both sides support, or None."""
+        ours = valid_versions(api_key, stable=True)
+        theirs = self.ranges.get(api_key, range(0))
+        newest = min(ours[-1], theirs.stop - 1, version_max)
+        oldest = max(ours[0], theirs.start, version_min)
+        return newest if newest >= oldest else None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How links behave."""
+
+    client_id: str
+    setup_timeout_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+
+
+class Link:
+    """One connection, and what is asked on it."""
+
+    def __init__(self, links: Links, destination: Destination) -> None:
+        self._links = links
+        self.destination = destination
+        self.versions: Versions | None = None
+        self.in_flight: dict[int, Query] = {}
+        self._waiting: deque[Query] = deque()
+        self._is_opening = False
+        self._is_throttled = False
+        settings = links.settings
+        self._backoff = Backoff(
+            links.kernel, settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms
+        )
+        self._not_before_ms = 0
+
+    @property
+    def load(self) -> int:
+        """The number of requests that wait for an answer here."""
+        return len(self.in_flight) + len(self._waiting)
+
+    @property
+    def is_backing_off(self) -> bool:
+        """Whether the connection has failed lately."""
+        return self._links.kernel.monotonic_ms < self._not_before_ms
+
+    def ask(self, query: Query) -> None:
+        """Send now, or as soon as the versions are known and the broker's throttle is over."""
+        if self.versions is not None and not self._is_throttled:
+            self._send(query, self.versions)
+            return
+        self._waiting.append(query)
+        if self.versions is not None:
+            return
+        if not self._is_opening:
+            self._is_opening = True
+            delay_ms = self._not_before_ms - self._links.kernel.monotonic_ms
+            if delay_ms > 0:
+                self._links.kernel.after(delay_ms, ("reconnect", *self._key), self._open)
+            else:
+                self._open()
+
+    @property
+    def _key(self) -> tuple[str | int, ...]:
+        return self.destination.host, self.destination.port, self.destination.lane.value
+
+    def _open(self) -> None:
+        body = request_definition(ApiKey.API_VERSIONS).new(
+            client_software_name="touchstone-reference", client_software_version="0.1.0"
+        )
+        newest = valid_versions(ApiKey.API_VERSIONS)[-1]
+        self._ask_versions(body, newest)
+
+    def _ask_versions(self, body: Struct, version: int) -> None:
+        timeout_ms = self._links.settings.setup_timeout_ms
+
+        def answered(answer: Struct) -> None:
+            if answer.error_code == ErrorCode.UNSUPPORTED_VERSION and version > 0:
+                served = [row for row in answer.api_keys if row.api_key == ApiKey.API_VERSIONS]
+                self._ask_versions(body, min((row.max_version for row in served), default=0))
+            elif answer.error_code:
+                self._links.close(self, f"ApiVersions: error {answer.error_code}")
+            else:
+                self._opened(answer)
+
+        self._transmit(
+            Query(ApiKey.API_VERSIONS, body, answered, lambda _: None, timeout_ms, version), version
+        )
+
+    def _opened(self, answer: Struct) -> None:
+        self.versions = Versions(
+            {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys},
+            {row.name: row.max_version_level for row in answer.finalized_features},
+        )
+        self._links.features.update(self.versions.features)
+        self._is_opening = False
+        self._backoff.succeed()
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        self._is_throttled = False
+        waiting, self._waiting = self._waiting, deque()
+        for query in waiting:
+            self.ask(query)
+
+    def _throttle(self, answer: Struct) -> None:
+        """Send nothing for the throttle time of an answer, since a quota was exceeded (KIP-219)."""
+        throttle_ms = getattr(answer, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._is_throttled = True
+            self._links.kernel.after(throttle_ms, ("throttle", *self._key), self._send_waiting)
+
+    def _send(self, query: Query, versions: Versions) -> None:
+        version = versions.best(query.api_key, query.version_min, query.version_max)
+        if version is None:
+            query.on_failure(
+                Failure(f"the broker has no usable version of {query.api_key.name}", False, True)
+            )
+            return
+        self._transmit(query, version)
+
+    def _transmit(self, query: Query, version: int) -> None:
+        links = self._links
+        query.request_id = next(links.ids)
+        self.in_flight[query.request_id] = query
+        links.by_request[query.request_id] = self
+        links.kernel.after(
+            query.timeout_ms, ("request", query.request_id), lambda: self._timed_out(query)
+        )
+        links.kernel.emit(
+            Ask(
+                query.request_id,
+                self.destination,
+                query.api_key,
+                version,
+                links.settings.client_id,
+                query.body,
+                query.expects_answer,
+            )
+        )
+
+    def answered(self, request_id: int, body: Struct | None) -> None:
+        """Deliver an answer, or (None) note that a request without one was written."""
+        query = self.in_flight.pop(request_id)
+        self._links.kernel.cancel(("request", request_id))
+        if body is not None:
+            self._throttle(body)
+        query.on_answer(response_definition(query.api_key).new() if body is None else body)
+
+    def _timed_out(self, query: Query) -> None:
+        # Answers come in order, so whatever was asked later would wait as well: Java's client
+        # closes the connection too (NetworkClient.handleTimedOutRequests).
+        name = query.api_key.name
+        self._links.close(self, f"{name} was not answered within {query.timeout_ms} ms")
+
+    def broke(self, reason: str) -> None:
+        """Fail everything that was asked on a connection that is gone."""
+        kernel = self._links.kernel
+        self.versions, self._is_opening, self._is_throttled = None, False, False
+        kernel.cancel(("reconnect", *self._key))
+        kernel.cancel(("throttle", *self._key))
+        self._not_before_ms = kernel.monotonic_ms + self._backoff.fail()
+        in_flight, self.in_flight = self.in_flight, {}
+        waiting, self._waiting = self._waiting, deque()
+        for request_id, query in in_flight.items():
+            self._links.by_request.pop(request_id, None)
+            kernel.cancel(("request", request_id))
+            query.on_failure(Failure(reason, was_sent=True))
+        for query in waiting:
+            query.on_failure(Failure(reason, was_sent=False))
+
+
+class Links:
+    """All connections of one client, or of one node to others."""
+
+    def __init__(self, kernel: Kernel, settings: Settings) -> None:
+        self.kernel = kernel
+        self.settings = settings
+        self.ids = count(1)
+        self.by_request: dict[int, Link] = {}
+        self.features: dict[str, int] = {}
+        """Finalized features of the cluster, as of the newest answer (KIP-584)."""
+        self._links: dict[Destination, Link] = {}
+
+    def to(self, destination: Destination) -> Link:
+        """Return a connection, opened with its first request."""
+        if destination not in self._links:
+            self._links[destination] = Link(self, destination)
+        return self._links[destination]
+
+    def answered(self, request_id: int, body: Struct | None) -> None:
+        """Deliver an answer, or drop one that nobody expects any more."""
+        link = self.by_request.pop(request_id, None)
+        if link is not None:
+            link.answered(request_id, body)
+
+    def connection_lost(self, destination: Destination, reason: str) -> None:
+        """Handle a connection that the host has lost."""
+        link = self._links.get(destination)
+        if link is not None:
+            link.broke(f"{destination.host}:{destination.port}: {reason}")
+
+    def close(self, link: Link, reason: str) -> None:
+        """Give up a connection ourselves."""
+        self.kernel.emit(HangUp(link.destination))
+        link.broke(f"{link.destination.host}:{link.destination.port}: {reason}")
