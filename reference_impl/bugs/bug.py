@@ -62,6 +62,10 @@ WITHOUT_BUG = {
         "the reference is one node, whose records are replicated once they are written;"
         " core/tests/test_held.py gives it a follower, and shows what a hasty coordinator answers"
     ),
+    "check_not_pending": (
+        "the reference is one node, whose records are replicated once they are written;"
+        " core/tests/test_pending_transactions.py gives it a follower, and shows what it prevents"
+    ),
     "check_replicas_remain": (
         "the reference is one node, whose ISR is always whole; core/tests/test_replicated_writes.py"
         " gives it a follower, and shows what a leader without this rule does"

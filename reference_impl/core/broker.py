@@ -148,7 +148,7 @@ class Broker:
     def _read_transactions(self) -> TransactionCoordinator:
         """Return the coordinator of the transactions that `__transaction_state` tells of."""
         return TransactionCoordinator(
-            TransactionLog(self._keyed_topic(TRANSACTIONS_TOPIC)),
+            TransactionLog(self._keyed_topic(TRANSACTIONS_TOPIC), self.outbox),
             self.markers,
             self.moment,
             self.rules,

@@ -36,6 +36,14 @@ class Refused(Exception):
         """The log start, sent with the error if a log was about to take a batch."""
 
 
+def coordinator_error(code: ErrorCode) -> ErrorCode:
+    """Return the error for a client whose coordinator could not replicate a record: ask the same
+    one later, or look for another (CoordinatorOperationExceptionHelper.java)."""
+    if code is ErrorCode.REQUEST_TIMED_OUT:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return ErrorCode.NOT_COORDINATOR
+
+
 @contextmanager
 def disk_errors_refused() -> Iterator[None]:
     """Turn a StorageError into KAFKA_STORAGE_ERROR for this one partition, so that the broker goes

@@ -108,6 +108,7 @@ _OBEYED = (
     ConfigKey("queued.max.request.bytes", _L, "-1"),
     ConfigKey("quota.window.num", _I, "11", 1),
     ConfigKey("quota.window.size.seconds", _I, "1", 1),
+    ConfigKey("request.timeout.ms", _I, "30000"),
     ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
     ConfigKey("socket.send.buffer.bytes", _I, "102400"),

@@ -35,6 +35,7 @@ _TOPICS = {
     "remote.log.copy.disable": "Whether a tiered topic stops copying segments.",
     "remote.log.delete.on.disable": "Whether remote data goes when tiering is switched off.",
     "remote.storage.enable": "Whether segments are kept in tiered storage.",
+    "request.timeout.ms": "How long a marker waits for its replicas.",
     "retention.bytes": "How large a partition may grow before old segments go; -1: no limit.",
     "retention.ms": "How old a segment may grow before it goes; -1: no limit.",
     "segment.bytes": "The size at which a new segment begins.",

@@ -157,7 +157,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("replica.socket.timeout.ms", _I, "30000"),
     ConfigKey("replication.quota.window.num", _I, "11"),
     ConfigKey("replication.quota.window.size.seconds", _I, "1"),
-    ConfigKey("request.timeout.ms", _I, "30000"),
     ConfigKey("sasl.client.callback.handler.class", _CLASS, None),
     ConfigKey("sasl.jaas.config", _P, None),
     ConfigKey("sasl.kerberos.kinit.cmd", _S, "/usr/bin/kinit"),

@@ -33,7 +33,7 @@ def handle_add_offsets_to_txn(broker: Broker, request: Request) -> Iterator[Effe
         partition = broker.groups.log.partition_of(body.group_id)
         # DEDUPLICATE: a group that takes part already changes nothing (coordinator).
         # APPLY
-        broker.transactions.add_partitions(
+        yield from broker.transactions.add_partitions(
             body.transactional_id,
             body.producer_id,
             body.producer_epoch,

@@ -99,7 +99,7 @@ def added(
     # APPLY
     code = ErrorCode.NONE
     try:
-        broker.transactions.add_partitions(
+        yield from broker.transactions.add_partitions(
             transactional_id,
             producer_id,
             producer_epoch,

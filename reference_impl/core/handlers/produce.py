@@ -135,12 +135,12 @@ def append_one(
 ) -> Generator[Effect, None, tuple[Partition, AppendResult]]:
     """Append one batch to one partition, or raise Refused."""
     # VALIDATE the request
-    partition, data, header = check_request(broker, request, topic, wanted)
+    partition, data, header = yield from check_request(broker, request, topic, wanted)
     try:
         if is_large(header):
             data = yield from surveyed(broker, request, partition, data)
             # Others had their turn meanwhile: the topic may be gone, the transaction ended.
-            partition, _, _ = check_request(broker, request, topic, wanted)
+            partition, _, _ = yield from check_request(broker, request, topic, wanted)
         return partition, append_to(broker, partition, data)
     except Refused as refused:
         if refused.code not in SAY_NOTHING_OF_THE_LOG:
@@ -166,7 +166,7 @@ def surveyed(
 
 def check_request(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
-) -> tuple[Partition, memoryview | bytearray, BatchHeader]:
+) -> Generator[Effect, None, tuple[Partition, memoryview | bytearray, BatchHeader]]:
     """Return the partition, the batch and its header; raise Refused unless this producer may write
     it there now."""
     if broker.access.is_controlled:
@@ -179,7 +179,8 @@ def check_request(
     if is_internal(partition.topic):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "Cannot append to an internal topic.")
     header = read_header(data)
-    check_transaction(broker, request, partition, header)
+    if request.body.transactional_id is not None:
+        yield from check_transaction(broker, request, partition, header)
     broker.rules.check_enough_replicas(partition, request.body.acks)
     return partition, data, header
 
@@ -210,11 +211,11 @@ def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray
 
 def check_transaction(
     broker: Broker, request: Request, partition: Partition, header: BatchHeader
-) -> None:
+) -> Iterator[Effect]:
     """Raise Refused unless the partition is part of the transaction that the batch belongs to."""
     transactional_id = request.body.transactional_id
     # A batch of no producer belongs to nobody's transaction (Kafka appends it).
-    if transactional_id is None or not (header.is_transactional and header.has_producer_id):
+    if not (header.is_transactional and header.has_producer_id):
         return
     writer = Writer(
         transactional_id,
@@ -228,7 +229,7 @@ def check_transaction(
     if writer.adds_implicitly and is_unknown and header.base_sequence != 0:
         raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     try:
-        ensure_takes_part(broker, partition, writer)
+        yield from ensure_takes_part(broker, partition, writer)
     except Refused as refused:
         if refused.code in RETRIED_AS_NOT_ENOUGH_REPLICAS:
             raise Refused(

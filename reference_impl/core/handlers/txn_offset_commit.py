@@ -83,7 +83,7 @@ def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iter
     records = yield from for_each(request, commits, partial(encoded_commit, body.group_id))
     # VALIDATE the transaction, then the group, which may have changed meanwhile
     log_partition = broker.groups.log.partition_of(body.group_id)
-    ensure_takes_part(
+    yield from ensure_takes_part(
         broker,
         log_partition,
         Writer(

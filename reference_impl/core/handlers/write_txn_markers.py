@@ -12,6 +12,7 @@ from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.requests.giving_way import merged
 from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from reference_impl.core.transactions.transaction import Marker
+from reference_impl.core.waiting.waits import Replicated
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("WriteTxnMarkersResponse")
@@ -23,6 +24,7 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
         request, CLUSTER_ACTION
     )
     answer = RESPONSE.new()
+    appended: list[tuple[Replicated, Struct]] = []
     for asked in request.body.markers:
         yield GiveWay(request)
         marker = Marker(
@@ -47,9 +49,16 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
                     "WritableTxnMarkerPartitionResult", partition_index=index, error_code=code
                 )
                 rows.append(row)
+                if code is ErrorCode.NONE:
+                    appended.append((replication_of(broker, name, index), row))
                 yield GiveWay(request)
             result.topics.append(topic_result(name, rows))
-    # RESPOND
+    # RESPOND, once every marker is on every replica: else a transaction could be complete without.
+    for wait, row in appended:
+        try:
+            yield wait
+        except Refused as refused:
+            row.error_code = refused.code
     yield Respond(request, answer)
 
 
@@ -65,6 +74,12 @@ def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode
     except Refused as refused:
         return refused.code
     return ErrorCode.NONE
+
+
+def replication_of(broker: Broker, topic: str, index: int) -> Replicated:
+    """Return the wait for what was just written to a partition."""
+    end_offset = broker.led_partition(topic, None, index).log.log_end_offset
+    return Replicated(topic, index, end_offset, broker.config.number("request.timeout.ms"))
 
 
 def topic_result(name: str, rows: list[Struct]) -> Struct:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 
 from reference_impl.core.groups.offsets import CommittedOffset
 from reference_impl.core.groups.pending_offsets import PendingOffsets
@@ -34,6 +34,15 @@ class Transacting:
             raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         if transaction.producer_epoch != epoch:
             raise Refused(ErrorCode.PRODUCER_FENCED)
+
+    def check_not_pending(self, transactional_id: str, pending: Container[str]) -> None:
+        """Raise Refused(CONCURRENT_TRANSACTIONS) while the newest state of a transactional id is
+        not replicated: it may yet be lost, and what came before it is not in force any more.
+
+        Source: TransactionMetadata.java, pendingTransitionInProgress.
+        """
+        if transactional_id in pending:
+            raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
 
     def check_returning_id(
         self, transaction: Transaction, expected: tuple[int, int] | None

@@ -40,8 +40,10 @@ def test_a_decision_is_carried_out_after_a_kill(commit: bool) -> None:
     open_transaction(producer, "a")
     producer.world.produce("t", "plain")
     # The process dies between the decision and the markers.
-    producer.world.node.broker.transactions.end(
-        "tx", producer.producer_id, producer.epoch, commit=commit, version=0
+    list(
+        producer.world.node.broker.transactions.end(
+            "tx", producer.producer_id, producer.epoch, commit=commit, version=0
+        )
     )
     producer.world.kill()
     assert read_committed(producer.world) == (["a", "plain"] if commit else ["plain"])
@@ -61,8 +63,10 @@ def test_a_broker_that_forgets_decisions_holds_readers_back() -> None:
     producer = Producer(world)
     producer.init()
     open_transaction(producer, "a")
-    world.node.broker.transactions.end(
-        "tx", producer.producer_id, producer.epoch, commit=True, version=0
+    list(
+        world.node.broker.transactions.end(
+            "tx", producer.producer_id, producer.epoch, commit=True, version=0
+        )
     )
     world.kill()
     assert read_committed(world) == []
@@ -91,8 +95,10 @@ def test_while_a_decision_is_carried_out_everybody_waits() -> None:
     producer = begun()
     world = producer.world
     open_transaction(producer, "a")
-    world.node.broker.transactions.end(
-        "tx", producer.producer_id, producer.epoch, commit=True, version=0
+    list(
+        world.node.broker.transactions.end(
+            "tx", producer.producer_id, producer.epoch, commit=True, version=0
+        )
     )
     again = producer.end(commit=True)
     assert again.error_code == ErrorCode.CONCURRENT_TRANSACTIONS

@@ -10,14 +10,16 @@ Not modelled: two-phase commit (KIP-939).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.events import TimerKey
 from reference_impl.core.moment import Moment
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import PartitionKey
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import Refused, coordinator_error
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.ending import Ending, decide
@@ -31,6 +33,7 @@ from reference_impl.core.transactions.transaction import (
     Transaction,
 )
 from reference_impl.core.transactions.transaction_log import TransactionLog
+from reference_impl.core.waiting.waits import Replicated
 from reference_impl.wire import ErrorCode
 
 TIMER = "transactions"
@@ -38,7 +41,20 @@ TIMEOUTS, EXPIRY, MARKERS = "timeouts", "expiry", "markers"
 MARKER_RETRY_MS, MARKER_RETRY_MAX_MS = 1000, 60_000
 """Each attempt waits twice as long as the one before."""
 
+DEFAULT_TIMEOUT_MS = 60_000
+"""How long a tombstone waits for its replicas (transaction.timeout.ms, its default)."""
 ProducerIdAndEpoch = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saving:
+    """A state of a transactional id that is in the log, and not yet on every replica."""
+
+    name: str
+    transaction: Transaction | None
+    partition: Partition
+    leader_epoch: int
+    end_offset: int
 
 
 class TransactionCoordinator:
@@ -54,7 +70,10 @@ class TransactionCoordinator:
         producer_ids: ProducerIds,
     ) -> None:
         self.transactions: dict[str, Transaction] = {}
-        self.log = log
+        """What every replica of the log has."""
+        self.pending: dict[str, Saving] = {}
+        """What the log has, and its replicas not yet (TransactionMetadata.pendingState)."""
+        self.log, self._outbox = log, log.outbox
         self._markers, self._moment, self._rules = markers, moment, rules
         self._config, self._producer_ids = config, producer_ids
         self._marked: dict[str, set[PartitionKey]] = {}
@@ -72,7 +91,7 @@ class TransactionCoordinator:
     def start(self) -> Iterator[Effect]:
         """Finish what the last process had decided, and begin to look at the clock."""
         for transaction in self._rules.decided(self.transactions.values()):
-            yield from self.complete(transaction.transactional_id)
+            self.carry_out(transaction.transactional_id)
         for what in (TIMEOUTS, EXPIRY):
             yield self._again(what)
 
@@ -82,13 +101,14 @@ class TransactionCoordinator:
         match key[1]:
             case str(what) if what == TIMEOUTS:
                 yield self._again(what)
-                yield from self._abort_timed_out()
+                self._abort_timed_out()
             case str(what) if what == EXPIRY:
                 yield self._again(what)
-                yield from self._expire()
+                self._expire()
             case str(what) if what == MARKERS:
                 self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
-                yield from self._complete_all()
+                for name in self.transactions:
+                    self.carry_out(name)
 
     def _again(self, what: str) -> Effect:
         names = {
@@ -97,30 +117,38 @@ class TransactionCoordinator:
         }
         return SetTimer((TIMER, what), self._config().number(names[what]))
 
-    def _abort_timed_out(self) -> Iterator[Effect]:
+    def _abort_timed_out(self) -> None:
         """Abort transactions past their timeout, so that a producer that went away cannot hold
         readers for ever (abortTimedOutTransactions)."""
-        for transaction in list(self.transactions.values()):
-            if self._rules.has_timed_out(transaction, self._moment.now_ms):
-                try:
-                    self._save(transaction.fenced(self._moment.now_ms))
-                except Refused as refused:
-                    yield Report(f"{transaction.transactional_id} could not be aborted: {refused}")
-                else:
-                    yield from self.complete(transaction.transactional_id)
+        for name, transaction in self.transactions.items():
+            if name not in self.pending and self._rules.has_timed_out(
+                transaction, self._moment.now_ms
+            ):
+                self._outbox.post(f"abort of {name}", self._abort(transaction))
 
-    def _expire(self) -> Iterator[Effect]:
+    def _abort(self, transaction: Transaction) -> Iterator[Effect]:
+        name = transaction.transactional_id
+        try:
+            yield from self._save(name, transaction.fenced(self._moment.now_ms))
+        except Refused as refused:
+            yield Report(f"{name} could not be aborted: {refused}")
+        else:
+            self.carry_out(name)
+
+    def _expire(self) -> None:
         """Forget ids that nobody has used for long (KIP-98; transactional.id.expiration.ms)."""
         oldest_ms = self._moment.now_ms - self._config().number("transactional.id.expiration.ms")
         at_rest = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
-        for name, transaction in list(self.transactions.items()):
-            if transaction.state in at_rest and transaction.last_update_ms <= oldest_ms:
-                try:
-                    self.log.append(name, None)
-                except Refused as refused:
-                    yield Report(f"{name} could not be forgotten: {refused}")
-                else:
-                    del self.transactions[name]
+        for name, transaction in self.transactions.items():
+            is_old = transaction.last_update_ms <= oldest_ms and name not in self.pending
+            if transaction.state in at_rest and is_old:
+                self._outbox.post(f"end of {name}", self._forget(name))
+
+    def _forget(self, name: str) -> Iterator[Effect]:
+        try:
+            yield from self._save(name, None)
+        except Refused as refused:
+            yield Report(f"{name} could not be forgotten: {refused}")
 
     # --- asked by handlers --------------------------------------------------------------------
 
@@ -135,6 +163,7 @@ class TransactionCoordinator:
         Refused."""
         transaction = self._named(transactional_id)
         self._rules.check_producer(transaction, producer_id, epoch)
+        self._rules.check_not_pending(transactional_id, self.pending)
         return transaction
 
     def _named(self, transactional_id: str) -> Transaction:
@@ -152,18 +181,21 @@ class TransactionCoordinator:
         one in `transactions`. Raise Refused."""
         transaction = self.find(transactional_id)
         if transaction is None:
+            self._rules.check_not_pending(transactional_id, self.pending)
             transaction = Transaction(
                 transactional_id, self._new_producer_id(), NO_EPOCH, timeout_ms, self._moment.now_ms
             )
         self._rules.check_returning_id(transaction, expected)
+        self._rules.check_not_pending(transactional_id, self.pending)
         if transaction.state in PREPARED:
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.state is State.ONGOING:
             # The client is asked to come again, and gets an epoch above the one that fenced.
-            self._save(transaction.fenced(self._moment.now_ms))
-            yield from self.complete(transactional_id)
+            yield from self._save(transactional_id, transaction.fenced(self._moment.now_ms))
+            self.carry_out(transactional_id)
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
-        self._save(self._for_producer(transaction, timeout_ms, expected))
+        following = self._for_producer(transaction, timeout_ms, expected)
+        yield from self._save(transactional_id, following)
 
     def _for_producer(
         self, transaction: Transaction, timeout_ms: int, expected: ProducerIdAndEpoch | None
@@ -190,14 +222,15 @@ class TransactionCoordinator:
         epoch: int,
         partitions: frozenset[PartitionKey],
         client_version: int,
-    ) -> None:
+    ) -> Iterator[Effect]:
         """Add partitions to the transaction, or raise Refused."""
         transaction = self.known(transactional_id, producer_id, epoch)
         if transaction.state in PREPARED:
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:
             return
-        self._save(transaction.with_partitions(partitions, client_version, self._moment.now_ms))
+        following = transaction.with_partitions(partitions, client_version, self._moment.now_ms)
+        yield from self._save(transactional_id, following)
 
     def check_partition(
         self, transactional_id: str, producer_id: int, epoch: int, partition: PartitionKey
@@ -210,11 +243,12 @@ class TransactionCoordinator:
 
     def end(
         self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int
-    ) -> ProducerIdAndEpoch:
+    ) -> Generator[Effect, None, ProducerIdAndEpoch]:
         """Decide on the outcome and write it. Return the producer's id and epoch from now on. Raise
-        Refused. `complete` must follow."""
+        Refused. `carry_out` must follow."""
         transaction = self._named(transactional_id)
         self._rules.check_ending(transaction, producer_id, epoch, version)
+        self._rules.check_not_pending(transactional_id, self.pending)
         if decide(transaction, producer_id, epoch, commit=commit, version=version) is Ending.DONE:
             return transaction.producer_id, transaction.producer_epoch
         next_producer_id = NO_PRODUCER_ID
@@ -224,28 +258,40 @@ class TransactionCoordinator:
             next_producer_id = self._new_producer_id()
         now_ms = self._moment.now_ms
         prepared = transaction.prepared(prepared_move, version, next_producer_id, now_ms)
-        self._save(prepared)
+        yield from self._save(transactional_id, prepared)
         completed = prepared.completed(now_ms)
         return completed.producer_id, completed.producer_epoch
 
     # --- carrying out -------------------------------------------------------------------------
 
-    def complete(self, transactional_id: str) -> Iterator[Effect]:
-        """Write the markers of a decided transaction, then that it is complete."""
-        transaction = self.transactions[transactional_id]
-        if transaction.state not in PREPARED:
-            return
+    def carry_out(self, transactional_id: str) -> None:
+        """Let a decided transaction be completed, also if its client leaves."""
+        transaction = self.transactions.get(transactional_id)
+        if transaction is not None and transaction.state in PREPARED:
+            self._outbox.post(f"markers of {transactional_id}", self._complete(transaction))
+
+    def _complete(self, transaction: Transaction) -> Iterator[Effect]:
+        """Write the markers of a decided transaction, and, once they are replicated, that it is
+        complete."""
+        transactional_id = transaction.transactional_id
         marked = self._marked.setdefault(transactional_id, set())
         failure: Refused | StorageError | None = None
+        written: dict[PartitionKey, int] = {}
         for key in self._rules.unmarked(transaction, marked):
             try:
-                yield from self._mark(*key, self._marker(transaction))
-                marked.add(key)
+                written[key] = yield from self._mark(*key, self._marker(transaction))
             except (Refused, StorageError) as error:
                 failure = failure or error  # the others get theirs all the same
+        for key, end_offset in written.items():
+            try:
+                if end_offset:
+                    yield Replicated(*key, end_offset)
+                marked.add(key)
+            except Refused as refused:
+                failure = failure or refused
         try:
             if failure is None:
-                self._save(transaction.completed(self._moment.now_ms))
+                yield from self._save(transactional_id, transaction.completed(self._moment.now_ms))
                 del self._marked[transactional_id]
                 self._marker_retry_ms = MARKER_RETRY_MS
                 return
@@ -254,20 +300,20 @@ class TransactionCoordinator:
         yield Report(f"the transaction of {transactional_id} is not complete yet: {failure}")
         yield SetTimer((TIMER, MARKERS), self._marker_retry_ms)
 
-    def _mark(self, topic: str, index: int, marker: Marker) -> Iterator[Effect]:
+    def _mark(self, topic: str, index: int, marker: Marker) -> Generator[Effect, None, int]:
+        """Write one marker, and return the offset that its replicas must reach: 0 if there is
+        nothing to mark."""
         partition = self._markers.partition(topic, index)
         if partition is None:
-            return
+            return 0
         try:
             self._markers.write(partition, marker)
         except Refused as refused:
             # A newer epoch has written there, after an administrator ended the transaction: there
             # is nothing left to mark (TransactionMarkerRequestCompletionHandler.scala).
             yield Report(f"{topic}-{index} needs no marker any more: {refused}")
-
-    def _complete_all(self) -> Iterator[Effect]:
-        for transaction in list(self.transactions.values()):
-            yield from self.complete(transaction.transactional_id)
+            return 0
+        return partition.log.log_end_offset
 
     def _marker(self, transaction: Transaction) -> Marker:
         return Marker(
@@ -279,11 +325,47 @@ class TransactionCoordinator:
             transaction_version=transaction.client_version,
         )
 
-    def _save(self, transaction: Transaction) -> None:
-        """Append the transaction to the log, then apply it to the state. Raise Refused if the
-        append fails."""
-        self.log.append(transaction.transactional_id, transaction)
-        self.transactions[transaction.transactional_id] = transaction
+    def _save(self, name: str, transaction: Transaction | None) -> Iterator[Effect]:
+        """Append the state of a transactional id to the log, or (None) its end, and apply it once
+        it is replicated. Raise Refused if the append fails, or if that takes too long: then the
+        outcome is open, and whoever comes meanwhile gets CONCURRENT_TRANSACTIONS."""
+        partition = self.log.append(name, transaction)
+        saving = self.pending[name] = Saving(
+            name, transaction, partition, partition.leader_epoch, partition.log.log_end_offset
+        )
+        if partition.high_watermark < saving.end_offset:
+            # Another handler applies it: that of a client ends when the client leaves.
+            self._outbox.post(f"state of {name} at {saving.end_offset}", self._settle(saving))
+            timeout_ms = DEFAULT_TIMEOUT_MS if transaction is None else transaction.timeout_ms
+            try:
+                yield Replicated(partition.topic, partition.index, saving.end_offset, timeout_ms)
+                partition.check_still_leads(saving.leader_epoch)
+            except Refused as refused:
+                raise Refused(coordinator_error(refused.code)) from None
+        self._apply(saving)
+
+    def _settle(self, saving: Saving) -> Iterator[Effect]:
+        """Apply a change when it is replicated, and carry out what it decides; forget it when this
+        coordinator leads no more, as the next one goes by what its log has."""
+        partition = saving.partition
+        try:
+            yield Replicated(partition.topic, partition.index, saving.end_offset)
+            partition.check_still_leads(saving.leader_epoch)
+        except Refused:
+            if self.pending.get(saving.name) is saving:
+                del self.pending[saving.name]
+            return
+        self._apply(saving)
+        self.carry_out(saving.name)
+
+    def _apply(self, saving: Saving) -> None:
+        if self.pending.get(saving.name) is not saving:
+            return
+        del self.pending[saving.name]
+        if saving.transaction is None:
+            self.transactions.pop(saving.name, None)
+        else:
+            self.transactions[saving.name] = saving.transaction
 
     def _new_producer_id(self) -> int:
         return self._producer_ids.take()

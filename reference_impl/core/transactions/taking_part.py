@@ -9,9 +9,11 @@ part, and that is verified; newer ones just write, and the partition is added.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.transaction import EPOCH_PER_TRANSACTION
@@ -44,7 +46,7 @@ class Writer:
         return self.api_version >= _SINCE[self.api][1]
 
 
-def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> None:
+def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> Iterator[Effect]:
     """Add the partition to the transaction, or verify that it was added. Raise Refused."""
     producers = partition.log.producer_state
     if producers.has_open_transaction(writer.producer_id, writer.producer_epoch):
@@ -52,9 +54,10 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> N
     coordinator = broker.transactions
     key = (partition.topic, partition.index)
     name, producer_id, epoch = writer.transactional_id, writer.producer_id, writer.producer_epoch
+    leader_epoch = partition.leader_epoch
     try:
         if writer.adds_implicitly:
-            coordinator.add_partitions(
+            yield from coordinator.add_partitions(
                 name, producer_id, epoch, frozenset([key]), EPOCH_PER_TRANSACTION
             )
         elif broker.config.flag("transaction.partition.verification.enable"):
@@ -64,6 +67,7 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> N
         # Only this one is put into words (ReplicaManager.handleProduceAppend).
         why = "Partition was not added to the transaction"
         raise Refused(code, why if code is ErrorCode.INVALID_TXN_STATE else None) from None
+    partition.check_still_leads(leader_epoch)  # the coordinator may have taken its time
 
 
 def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:

@@ -15,6 +15,7 @@ from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.transactions.states import STATE_IDS, State
 from reference_impl.core.transactions.transaction import Transaction
+from reference_impl.core.waiting.waits import Outbox
 from reference_impl.wire import (
     Record,
     RecordBatch,
@@ -35,16 +36,18 @@ _STATUS = {state: number for number, state in STATE_IDS.items()}
 class TransactionLog:
     """Appends to, and replays, the partitions of the topic."""
 
-    def __init__(self, topic: KeyedTopic) -> None:
-        self._topic = topic
+    def __init__(self, topic: KeyedTopic, outbox: Outbox) -> None:
+        """Create it. outbox: takes what goes on once a record is replicated."""
+        self._topic, self.outbox = topic, outbox
 
     def partition_of(self, transactional_id: str) -> Partition:
         """Return the partition that stores a transactional id, or raise Refused while it is not
         here."""
         return self._topic.partition_of(transactional_id)
 
-    def append(self, transactional_id: str, transaction: Transaction | None) -> None:
-        """Write the state of a transactional id, or (None) its tombstone. Raise Refused."""
+    def append(self, transactional_id: str, transaction: Transaction | None) -> Partition:
+        """Write the state of a transactional id, or (None) its tombstone, and return the partition.
+        Raise Refused."""
         partition = self.partition_of(transactional_id)
         key = definition("TransactionLogKey").new(transactional_id=transactional_id)
         value = None if transaction is None else value_of(transaction)
@@ -52,6 +55,7 @@ class TransactionLog:
         batch = RecordBatch([Record(value_bytes, key_bytes)], base_timestamp=self._topic.now_ms)
         data = bytearray(batch.encode())
         self._topic.append(partition, data, read_header(data))
+        return partition
 
     def replay(self) -> Iterator[tuple[str, Struct | None]]:
         """Yield the transactional id and value of every record of every partition, in log order."""

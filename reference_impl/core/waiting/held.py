@@ -1,11 +1,10 @@
 """Answers that are held back until the records on which they rest are replicated.
 
-Source: CoordinatorRuntime.java, DeferredEventQueue.java; CoordinatorOperationExceptionHelper.java
-(the error of what could not be replicated). The group coordinator writes a record, changes its
-state at once, and goes on: so a later request may read what is not committed yet, and what a new
-coordinator may never have known. Hence every answer waits for the highest offset that its handler
-can have read: those of its own records, and those of others in the same partitions. With one
-replica that is committed by then, and the answer leaves in the same step.
+Source: CoordinatorRuntime.java, DeferredEventQueue.java. The group coordinator writes a record,
+changes its state at once, and goes on: so a later request may read what is not committed yet, and
+what a new coordinator may never have known. Hence every answer waits for the highest offset that
+its handler can have read: those of its own records, and those of others in the same partitions.
+With one replica that is committed by then, and the answer leaves in the same step.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from typing import Any, cast
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import Refused, coordinator_error
 from reference_impl.core.waiting.waits import Replicated
-from reference_impl.wire import ErrorCode
 
 TIMEOUT = "offsets.commit.timeout.ms"
 
@@ -74,13 +72,5 @@ def when_replicated(
     except Refused as refused:
         refuse = broker.apis[answer.request.api_key].refuse
         assert refuse is not None
-        answer.body = refuse(answer.request, told(refused.code))
+        answer.body = refuse(answer.request, coordinator_error(refused.code))
     yield answer
-
-
-def told(code: ErrorCode) -> ErrorCode:
-    """Return the error that a client gets instead of an answer: look for the coordinator again, or
-    ask the same one later."""
-    if code is ErrorCode.REQUEST_TIMED_OUT:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return ErrorCode.NOT_COORDINATOR
