@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reference_impl.links.effects import Destination
 from reference_impl.wire import Struct
 
 TimerKey = tuple[str | int, ...]
@@ -87,6 +88,23 @@ class ConnectionClosed(Event):
     """A connection is gone, from whichever side; nothing can be answered on it any more."""
 
     connection: int
+
+
+@dataclass(slots=True)
+class Answered(Event):
+    """The answer to an Ask. `body` is None when none was expected and the request is written."""
+
+    request_id: int
+    body: Struct | None
+
+
+@dataclass(slots=True)
+class ConnectionLost(Event):
+    """A connection to another node could not be made, or broke: what was asked on it will not be
+    answered, and nobody knows whether the node has acted on it."""
+
+    destination: Destination
+    reason: str
 
 
 @dataclass(slots=True)

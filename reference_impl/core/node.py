@@ -13,7 +13,9 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import CloseConnection, Effect
 from reference_impl.core.events import (
+    Answered,
     ConnectionClosed,
+    ConnectionLost,
     ConnectionOpened,
     Event,
     GoOn,
@@ -35,6 +37,7 @@ from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.sasl import authentication
 from reference_impl.core.storage import Storage, StorageError
 from reference_impl.core.transactions import coordinator as transactions
+from reference_impl.core.waiting import peers
 from reference_impl.core.waiting.held import held
 from reference_impl.core.waiting.running import TIMER, Waiting, failed
 from reference_impl.wire import API_NAMES, ApiKey
@@ -64,6 +67,8 @@ class Node:
         self.must_give_way: Callable[[], bool] = never
         """The host's answer to each GiveWay of a handler: whether others must have their turn now.
         If so, it gets the effect, and sends GoOn."""
+        self.peer_addresses: dict[int, Endpoint] = {}
+        """The other nodes that may be asked (`waits.Answer`)."""
         self._broker: Broker | None = None
 
     @property
@@ -87,7 +92,12 @@ class Node:
                 event,
                 self.also_advertised,
             )
-            self._waiting = Waiting(broker, self._must_give_way)
+            self._waiting = Waiting(
+                broker,
+                self._must_give_way,
+                self.peer_addresses,
+                lambda request: self._handler_of(broker, request),
+            )
         else:
             broker = self.broker
             broker.moment.enter(event)
@@ -135,9 +145,15 @@ class Node:
                 broker.telemetry.closed(connection)
                 run(None, broker.authentication.closed(connection), effects)
                 run(None, broker.purgatory.drop(connection), effects)
+            case Answered(request_id=request_id, body=body):
+                effects += self._waiting.peers.answered(request_id, body)
+            case ConnectionLost(destination=destination, reason=reason):
+                effects += self._waiting.peers.connection_lost(destination, reason)
             case TimerFired(key=key):
                 if key[0] == TIMER:
                     self._waiting.timer_fired(key)
+                elif key[0] == peers.TIMER:
+                    effects += self._waiting.peers.timer_fired(key)
                 else:
                     run(connection_of(event), TIMERS[str(key[0])](broker, key), effects)
             case Stopping():

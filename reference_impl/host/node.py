@@ -30,7 +30,9 @@ from reference_impl.core.effects import (
     SetTimer,
 )
 from reference_impl.core.events import (
+    Answered,
     ConnectionClosed,
+    ConnectionLost,
     ConnectionOpened,
     Event,
     GoOn,
@@ -45,7 +47,10 @@ from reference_impl.core.events import (
 from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.node import Node, never
 from reference_impl.core.storage import StorageError
+from reference_impl.host.connections import Connections
+from reference_impl.links.effects import Ask, Destination, HangUp
 from reference_impl.wire import ApiKey, TooManyElements, encode_response_parts
+from reference_impl.wire import Struct as Fields
 
 log = logging.getLogger("reference_impl.host")
 Parts = Sequence[bytes | Slice]
@@ -102,6 +107,8 @@ class NodeHost:
         self._step_ends_s = 0.0
         self._on_fatal = on_fatal
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
+        self._outgoing = Connections(self._answered, self._lost)
+        """Connections to other nodes."""
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
             Respond: self._respond,
             Release: self._release,
@@ -114,6 +121,8 @@ class NodeHost:
             CancelTimer: self._cancel_timer,
             Report: self._report,
             Failed: self._failed,
+            Ask: self._outgoing.ask,
+            HangUp: self._outgoing.hang_up,
         }
 
     def start(self) -> None:
@@ -125,6 +134,7 @@ class NodeHost:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._outgoing.close()
         self._deliver(Stopping(*moment()))
 
     def request_arrived(self, request: Request) -> None:
@@ -172,6 +182,12 @@ class NodeHost:
         """Tell the node that nobody waits for responses on this connection any more."""
         if self.connections.pop(connection, None) is not None:
             self._deliver(ConnectionClosed(*moment(), connection))
+
+    def _answered(self, request_id: int, body: Fields | None) -> None:
+        self._deliver(Answered(*moment(), request_id, body))
+
+    def _lost(self, destination: Destination, reason: str) -> None:
+        self._deliver(ConnectionLost(*moment(), destination, reason))
 
     def _respond(self, effect: Respond) -> None:
         connection = self.connections.get(effect.request.connection)

@@ -39,7 +39,7 @@ OnAnswer = Callable[[Struct], None]
 OnFailure = Callable[[Failure], None]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Query:
     """One request: what is asked, and who wants to know."""
 
@@ -122,6 +122,11 @@ class Link:
                 self._links.kernel.after(delay_ms, ("reconnect", *self._key), self._open)
             else:
                 self._open()
+
+    def withdraw(self, query: Query) -> None:
+        """Do not send a request that nobody waits for any more, unless that has been done."""
+        if query in self._waiting:
+            self._waiting.remove(query)
 
     @property
     def _key(self) -> tuple[str | int, ...]:

@@ -8,19 +8,31 @@ handler is reported with the effects that came before it, and stops no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, cast
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CancelTimer, Effect, Failed, GiveWay, SetTimer, Wait
-from reference_impl.core.events import TimerKey
+from reference_impl.core.effects import (
+    CancelTimer,
+    CloseConnection,
+    Effect,
+    Failed,
+    GiveWay,
+    Release,
+    Respond,
+    SetTimer,
+    Wait,
+)
+from reference_impl.core.events import Request, TimerKey
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.quorum.metadata_log import METADATA
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import StorageError
-from reference_impl.core.waiting.waits import Applied, Later, Replicated
+from reference_impl.core.waiting.peers import Peers
+from reference_impl.core.waiting.waits import Answer, Applied, Later, Replicated, Unanswered
 from reference_impl.wire import ErrorCode
 
 TIMER = "waiting"
@@ -43,9 +55,23 @@ class Suspended:
 class Waiting:
     """The handlers of one node."""
 
-    def __init__(self, broker: Broker, must_give_way: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        must_give_way: Callable[[], bool],
+        addresses: Mapping[int, Endpoint],
+        handler_of: Callable[[Request], Handler],
+    ) -> None:
+        """Create an empty table. addresses: those of the other nodes. handler_of: what this node
+        answers a request by, from itself too."""
         self._broker = broker
         self._must_give_way = must_give_way
+        self._handler_of = handler_of
+        self.peers = Peers(broker.moment, broker.node_id, addresses, self._tell)
+        self._own: dict[int, int] = {}
+        """The numbers of the waits for this node's own answers, by the connections that stand for
+        them: negative numbers, which no host uses."""
+        self._own_requests: dict[int, Request] = {}
         self._numbers = count(1)
         self._suspended: dict[int, Suspended] = {}
         self._by_owner: dict[Owner, int] = {}
@@ -82,6 +108,12 @@ class Waiting:
             elif self._ready:
                 number = next(iter(self._ready))
                 self._resume(number, self._ready.pop(number), effects)
+            elif self._own_requests:
+                connection = next(iter(self._own_requests))
+                request = self._own_requests.pop(connection)
+                self.run(connection, self._handler_of(request), effects)
+            elif self._own and self._takes_own_answers(effects):
+                continue
             elif outbox.posted:
                 name = next(iter(outbox.posted))
                 handler = outbox.posted.pop(name)
@@ -100,8 +132,7 @@ class Waiting:
         """End a wait whose time is over: it was meant to last so long, or it is in vain."""
         number = int(key[1])
         if number in self._suspended:
-            is_in_vain = not isinstance(self._suspended[number].wait, Later)
-            self._ready[number] = Refused(ErrorCode.REQUEST_TIMED_OUT) if is_in_vain else None
+            self._ready[number] = outcome_at_end(self._suspended[number].wait)
 
     def close(self, connection: int, effects: list[Effect]) -> None:
         """Close the handler that waits for a client which is gone."""
@@ -124,7 +155,10 @@ class Waiting:
             if not self._must_give_way():
                 return False
             owner = wait.request.connection
-            effects.append(wait)
+            if owner in self._own:  # the host knows no such connection
+                wait = Later(0)
+            else:
+                effects.append(wait)
         if owner is not None and owner in self._by_owner:
             raise RuntimeError(f"a handler of {owner!r} waits already: the host must let it end")
         number = next(self._numbers)
@@ -141,7 +175,45 @@ class Waiting:
             self._by_owner[owner] = number
         if (delay_ms := time_of(wait)) is not None:
             effects.append(SetTimer((TIMER, number), delay_ms))
+        if isinstance(wait, Answer):
+            self._ask(number, wait, effects)
         return True
+
+    def _ask(self, number: int, wait: Answer, effects: list[Effect]) -> None:
+        if wait.node != self._broker.node_id:
+            effects += self.peers.ask(number, wait)
+            return
+        connection = -number
+        version = self._broker.apis[wait.api_key].max_version
+        self._own[connection] = number
+        self._own_requests[connection] = Request(
+            connection, wait.api_key, version, number, None, "", wait.body
+        )
+
+    def _takes_own_answers(self, effects: list[Effect]) -> bool:
+        """Give this node's answers to itself to who waits for them, and return whether any came."""
+        came = len(self._own)
+        kept: list[Effect] = []
+        for effect in effects:
+            match effect:
+                case Respond(request=request) if request.connection in self._own:
+                    self._tell(self._own.pop(request.connection), effect.body)
+                case Release(request=request) if request.connection in self._own:
+                    self._tell(self._own.pop(request.connection), None)
+                case CloseConnection(connection=connection) if connection in self._own:
+                    self._tell(self._own.pop(connection), closed(effect.reason))
+                case Failed(connection=int(connection)) if connection in self._own:
+                    self._tell(self._own.pop(connection), closed("internal error"))
+                    kept.append(effect)
+                case _:
+                    kept.append(effect)
+        effects[:] = kept
+        return len(self._own) < came
+
+    def _tell(self, number: int, outcome: Outcome) -> None:
+        """End a wait, unless nobody waits any more."""
+        if number in self._suspended:
+            self._ready.setdefault(number, outcome)
 
     def _look_at_moved(self) -> None:
         purgatory = self._broker.purgatory
@@ -184,6 +256,12 @@ class Waiting:
         self._ready.pop(number, None)
         if time_of(suspended.wait) is not None:
             effects.append(CancelTimer((TIMER, number)))
+        if isinstance(suspended.wait, Answer):
+            self.peers.withdraw(number)
+            if self._own.pop(-number, None) is not None:
+                self._own_requests.pop(-number, None)
+                self.close(-number, effects)
+                effects += self._broker.purgatory.drop(-number)
         if (key := watched(suspended.wait)) is not None:
             watchers = self._broker.purgatory.awaited[key]
             del watchers[number]
@@ -216,9 +294,25 @@ def time_of(wait: Wait) -> int | None:
     match wait:
         case Later():
             return wait.ms
-        case Applied() | Replicated():
+        case Applied() | Replicated() | Answer():
             return wait.timeout_ms
     return None
+
+
+def outcome_at_end(wait: Wait) -> Outcome:
+    """Return the outcome of a wait whose time is over."""
+    match wait:
+        case Later():
+            return None
+        case Answer():
+            reason = f"node {wait.node} has not answered within {wait.timeout_ms} ms"
+            return Unanswered(ErrorCode.REQUEST_TIMED_OUT, reason, was_sent=True)
+    return Refused(ErrorCode.REQUEST_TIMED_OUT)
+
+
+def closed(reason: str) -> Unanswered:
+    """Return the outcome of a request that this node has refused to itself."""
+    return Unanswered(ErrorCode.NETWORK_EXCEPTION, reason, was_sent=True)
 
 
 def failed(owner: Owner, error: Exception) -> Failed:

@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reference_impl.core.effects import Effect, Wait
+from reference_impl.core.refused import Refused
+from reference_impl.links.effects import Lane
+from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 
 @dataclass(slots=True)
@@ -40,6 +43,28 @@ class Replicated(Wait):
     index: int
     offset: int
     timeout_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Answer(Wait):
+    """Ask a node, which may be this one, in the newest version that both speak. The outcome is the
+    body of its answer, or Unanswered."""
+
+    node: int
+    api_key: ApiKey
+    body: Struct
+    timeout_ms: int
+    lane: Lane = Lane.DATA
+
+
+class Unanswered(Refused):
+    """A node has not answered: NETWORK_EXCEPTION, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION, or
+    BROKER_NOT_AVAILABLE for one whose address is unknown."""
+
+    def __init__(self, code: ErrorCode, message: str, *, was_sent: bool) -> None:
+        super().__init__(code, message)
+        self.was_sent = was_sent
+        """Whether the node may have acted on the request."""
 
 
 class Outbox:

@@ -1,0 +1,275 @@
+"""Three nodes in one process that ask each other: the test delivers every message, or does not.
+
+Each node has its own disk and its own metadata log: what makes them one cluster comes later. What a
+host does with sockets is done here with lists, so time is a number and the same seed gives the same
+run.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.effects import (
+    CancelTimer,
+    CloseConnection,
+    Effect,
+    Failed,
+    Release,
+    Report,
+    Respond,
+    SetTimer,
+)
+from reference_impl.core.events import (
+    Answered,
+    ConnectionClosed,
+    ConnectionLost,
+    Event,
+    Request,
+    RequestArrived,
+    Started,
+    TimerFired,
+    TimerKey,
+)
+from reference_impl.core.handlers import BROKER, CONTROLLER
+from reference_impl.core.node import Node
+from reference_impl.core.requests.api import Api, Served
+from reference_impl.core.security.listeners import Endpoint
+from reference_impl.core.storage import MemoryStorage
+from reference_impl.links.effects import Ask, Destination, HangUp
+from reference_impl.wire import (
+    ApiKey,
+    Struct,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+
+NODES = (1, 2, 3)
+START_MS = 1_700_000_000_000
+CLIENT = 1
+"""The connection on which the test itself asks; those between nodes have greater numbers."""
+Handle = Callable[[Broker, Request], Iterator[Effect]]
+
+
+@dataclass(eq=False)
+class Connection:
+    """A connection from one node to another, which works on one request at a time."""
+
+    number: int
+    source: int
+    destination: Destination
+    waiting: deque[bytes] = field(default_factory=deque)
+    at_work: bool = False
+
+    @property
+    def target(self) -> int:
+        return int(self.destination.host.removeprefix("node-"))
+
+
+class Cluster:
+    """Three nodes, their timers, and the connections between them."""
+
+    def __init__(self, apis: Mapping[int, Handle] | None = None, seed: int = 0) -> None:
+        """Start the nodes. apis: how they handle some APIs otherwise."""
+        self.now_ms = 0
+        self.random = Random(seed)
+        self.connections: dict[tuple[int, Destination], Connection] = {}
+        self.answers: dict[int, list[Struct]] = {node: [] for node in NODES}
+        self.delays_ms: dict[tuple[int, int], int] = {}
+        """How much later than 1 ms messages arrive, by (from, to)."""
+        self.silent: set[tuple[int, int]] = set()
+        """(From, to): what is sent there never arrives, and nobody hears of it."""
+        self.refusing: set[int] = set()
+        """Nodes to which no connection can be made."""
+        self.trace: list[str] = []
+        self._numbers = count(100)
+        self._agenda: dict[tuple[int, int], Callable[[], None]] = {}
+        self._order = count()
+        self._timers: dict[tuple[int, TimerKey], tuple[int, int]] = {}
+        replaced = {key: Api(handle, 0, 20) for key, handle in (apis or {}).items()}
+        self.nodes = {node: self._made(node, replaced) for node in NODES}
+        for node in NODES:
+            self.step(node, Started(*self.moment()))
+
+    def _made(self, node: int, apis: Mapping[int, Api]) -> Node:
+        config = BrokerConfig.of({"node.id": str(node), "num.partitions": "1"})
+        made = Node(
+            config,
+            MemoryStorage(),
+            "data",
+            address(node),
+            apis=Served({**BROKER, **apis}, CONTROLLER),
+        )
+        made.peer_addresses.update({other: address(other) for other in NODES if other != node})
+        return made
+
+    def moment(self) -> tuple[int, int, bytes]:
+        """Return the clocks and the random bytes of an event."""
+        return START_MS + self.now_ms, self.now_ms, self.random.randbytes(16)
+
+    # --- conversation -------------------------------------------------------------------------
+
+    def send(self, node: int, api: ApiKey, version: int, body: Struct) -> None:
+        """Let the test's client ask a node; the answer will lie in `answers`."""
+        request = Request(CLIENT, api, version, 1, "test", "/1.2.3.4", body)
+        self.step(node, RequestArrived(*self.moment(), request))
+
+    def run(self, ms: int) -> None:
+        """Let time pass, and let everything happen that falls due, in its order."""
+        end_ms = self.now_ms + ms
+        while self._agenda and min(self._agenda)[0] <= end_ms:
+            due = min(self._agenda)
+            self.now_ms = due[0]
+            self._agenda.pop(due)()
+        self.now_ms = end_ms
+
+    def cut(self, source: int, target: int) -> None:
+        """Break the connections from one node to another; both sides learn of it."""
+        for connection in list(self.connections.values()):
+            if (connection.source, connection.target) == (source, target):
+                self._end(connection)
+                self._lose(connection, "the test has cut it")
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def step(self, node: int, event: Event) -> None:
+        for effect in self.nodes[node].step(event):
+            self.trace.append(f"{self.now_ms} {node} {effect!r}")
+            self._perform(node, effect)
+
+    def _perform(self, node: int, effect: Effect) -> None:
+        match effect:
+            case Failed(error=error):
+                raise error
+            case Ask():
+                self._ask(node, effect)
+            case HangUp(destination=destination):
+                if (node, destination) in self.connections:
+                    self._end(self.connections[node, destination])
+            case Respond(request=request, body=body) if request.connection == CLIENT:
+                self.answers[node].append(body)
+            case Respond():
+                self._answer(node, effect)
+            case SetTimer(key=key, delay_ms=delay_ms):
+                self._cancel(node, key)
+                fire = self._at(delay_ms, lambda: self._fire(node, key))
+                self._timers[node, key] = fire
+            case CancelTimer(key=key):
+                self._cancel(node, key)
+            case CloseConnection(reason=reason):
+                raise AssertionError(f"node {node} closes a connection: {reason}")
+            case Report() | Release():
+                pass
+            case _:
+                raise AssertionError(f"the cluster cannot perform {effect}")
+
+    def _at(self, delay_ms: int, action: Callable[[], None]) -> tuple[int, int]:
+        key = self.now_ms + delay_ms, next(self._order)
+        self._agenda[key] = action
+        return key
+
+    def _cancel(self, node: int, key: TimerKey) -> None:
+        self._agenda.pop(self._timers.pop((node, key), (-1, -1)), None)
+
+    def _fire(self, node: int, key: TimerKey) -> None:
+        del self._timers[node, key]
+        self.step(node, TimerFired(*self.moment(), key))
+
+    # --- network ------------------------------------------------------------------------------
+
+    def _ask(self, node: int, ask: Ask) -> None:
+        key = node, ask.destination
+        connection = self.connections.get(key)
+        if connection is None:
+            connection = Connection(next(self._numbers), node, ask.destination)
+            if connection.target in self.refusing:
+                self._lose(connection, "no connection")
+                return
+            self.connections[key] = connection
+        frame = encode_request(
+            ask.api_key, ask.api_version, ask.request_id, ask.client_id, ask.body
+        )
+        found = connection
+        self._carry(node, found.target, found, lambda: self._arrive(found, frame))
+
+    def _carry(
+        self, source: int, target: int, connection: Connection, deliver: Callable[[], None]
+    ) -> None:
+        """Deliver a message later, if its connection still exists then."""
+        if (source, target) in self.silent:
+            return
+
+        def arrive() -> None:
+            if self._is_open(connection):
+                deliver()
+
+        self._at(1 + self.delays_ms.get((source, target), 0), arrive)
+
+    def _is_open(self, connection: Connection) -> bool:
+        return self.connections.get((connection.source, connection.destination)) is connection
+
+    def _arrive(self, connection: Connection, frame: bytes) -> None:
+        connection.waiting.append(frame)
+        self._hand_over(connection)
+
+    def _hand_over(self, connection: Connection) -> None:
+        if connection.at_work or not connection.waiting or not self._is_open(connection):
+            return
+        connection.at_work = True
+        header, body = decode_request(bytearray(connection.waiting.popleft()[4:]))
+        request = Request(
+            connection.number,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            "/1.2.3.4",
+            body,
+        )
+        self.step(connection.target, RequestArrived(*self.moment(), request))
+
+    def _answer(self, node: int, effect: Respond) -> None:
+        request = effect.request
+        found = [c for c in self.connections.values() if c.number == request.connection]
+        for connection in found:
+            connection.at_work = False
+            version = request.api_version if effect.version is None else effect.version
+            frame = encode_response(request.api_key, version, request.correlation_id, effect.body)
+            body = decode_response(bytearray(frame[4:]), request.api_key, version)[1]
+
+            def deliver(connection: Connection = connection, body: Struct = body) -> None:
+                number = request.correlation_id
+                self.step(connection.source, Answered(*self.moment(), number, body))
+
+            self._carry(node, connection.source, connection, deliver)
+            self._hand_over(connection)
+
+    def _lose(self, connection: Connection, reason: str) -> None:
+        destination = connection.destination
+        self._at(
+            1,
+            lambda: self.step(
+                connection.source, ConnectionLost(*self.moment(), destination, reason)
+            ),
+        )
+
+    def _end(self, connection: Connection) -> None:
+        del self.connections[connection.source, connection.destination]
+        self._at(
+            1,
+            lambda: self.step(
+                connection.target, ConnectionClosed(*self.moment(), connection.number)
+            ),
+        )
+
+
+def address(node: int) -> Endpoint:
+    """Return the address of a node."""
+    return Endpoint(f"node-{node}", 9092)

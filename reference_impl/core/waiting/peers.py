@@ -1,0 +1,136 @@
+"""Other nodes, as handlers ask them: over the same links that a client uses.
+
+Source: NodeToControllerChannelManager, InterBrokerSendThread.java: a connection for each purpose to
+each node, so that what waits long on one keeps nothing else waiting (`Lane`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reference_impl.core.effects import CancelTimer, Effect, SetTimer
+from reference_impl.core.events import TimerKey
+from reference_impl.core.moment import Moment
+from reference_impl.core.security.listeners import Endpoint
+from reference_impl.core.waiting.waits import Answer, Unanswered
+from reference_impl.links.effects import Destination
+from reference_impl.links.link import Failure, Link, Links, Query, Settings
+from reference_impl.wire import ErrorCode, Struct
+
+TIMER = "peers"
+SETUP_TIMEOUT_MS, RECONNECT_BACKOFF_MS, RECONNECT_BACKOFF_MAX_MS = 10_000, 50, 1_000
+"""Kafka's defaults for connections between brokers."""
+VERSION_MAX = 1 << 15
+
+
+class PeerKernel:
+    """Time, timers and chance of the links: a timer of theirs is one of the node's."""
+
+    def __init__(self, moment: Moment) -> None:
+        self._moment = moment
+        self._actions: dict[TimerKey, Callable[[], None]] = {}
+        self.effects: list[Effect] = []
+        """What the links have asked of the host since the last `taken`."""
+
+    @property
+    def monotonic_ms(self) -> int:
+        """The clock that never jumps."""
+        return self._moment.monotonic_ms
+
+    def emit(self, effect: Effect) -> None:
+        """Ask something of the host."""
+        self.effects.append(effect)
+
+    def after(self, delay_ms: int, key: TimerKey, action: Callable[[], None]) -> None:
+        """Run the action after a delay, replacing a timer with the same key."""
+        self._actions[key] = action
+        self.emit(SetTimer((TIMER, *key), delay_ms))
+
+    def cancel(self, key: TimerKey) -> None:
+        """Forget a timer, if there is one."""
+        if self._actions.pop(key, None) is not None:
+            self.emit(CancelTimer((TIMER, *key)))
+
+    def fired(self, key: TimerKey) -> None:
+        """Run the action of a timer."""
+        action = self._actions.pop(key[1:], None)
+        if action is not None:
+            action()
+
+    def jittered(self, delay_ms: int) -> int:
+        """Return the delay with up to a fifth more or less (KIP-580)."""
+        chance = int.from_bytes(self._moment.random_bytes(4), "big") / (1 << 32)
+        return int(delay_ms * (0.8 + 0.4 * chance))
+
+
+class Peers:
+    """The links of one node to the others, and the answers that handlers wait for."""
+
+    def __init__(
+        self,
+        moment: Moment,
+        node_id: int,
+        addresses: Mapping[int, Endpoint],
+        tell: Callable[[int, Any], None],
+    ) -> None:
+        """Create no link yet. tell: gets the number of each wait that is over and its outcome."""
+        self._kernel = PeerKernel(moment)
+        self._addresses = addresses
+        self._tell = tell
+        settings = Settings(
+            f"broker-{node_id}", SETUP_TIMEOUT_MS, RECONNECT_BACKOFF_MS, RECONNECT_BACKOFF_MAX_MS
+        )
+        self._links = Links(self._kernel, settings)
+        self._asked: dict[int, tuple[Link, Query]] = {}
+
+    def ask(self, number: int, wait: Answer) -> list[Effect]:
+        """Ask another node, and return what the host must do for it."""
+        address = self._addresses.get(wait.node)
+        if address is None:
+            reason = f"the address of node {wait.node} is unknown"
+            self._tell(number, Unanswered(ErrorCode.BROKER_NOT_AVAILABLE, reason, was_sent=False))
+            return []
+        query = Query(
+            wait.api_key,
+            wait.body,
+            lambda body: self._tell(number, body),
+            lambda failure: self._tell(number, unanswered(failure)),
+            wait.timeout_ms,
+            VERSION_MAX,
+        )
+        link = self._links.to(Destination(address.host, address.port, wait.lane))
+        self._asked[number] = link, query
+        link.ask(query)
+        return self._taken()
+
+    def withdraw(self, number: int) -> None:
+        """Forget a question that nobody waits for any more; what is not sent yet never will be."""
+        link, query = self._asked.pop(number, (None, None))
+        if link is not None and query is not None:
+            link.withdraw(query)
+
+    def answered(self, request_id: int, body: Struct | None) -> list[Effect]:
+        """Handle an answer."""
+        self._links.answered(request_id, body)
+        return self._taken()
+
+    def connection_lost(self, destination: Destination, reason: str) -> list[Effect]:
+        """Handle a connection that the host has lost."""
+        self._links.connection_lost(destination, reason)
+        return self._taken()
+
+    def timer_fired(self, key: TimerKey) -> list[Effect]:
+        """Handle a time-out, or the end of a back-off."""
+        self._kernel.fired(key)
+        return self._taken()
+
+    def _taken(self) -> list[Effect]:
+        effects, self._kernel.effects = self._kernel.effects, []
+        return effects
+
+
+def unanswered(failure: Failure) -> Unanswered:
+    """Return what a handler is thrown for a failure."""
+    code = ErrorCode.UNSUPPORTED_VERSION if failure.is_unsupported else ErrorCode.NETWORK_EXCEPTION
+    return Unanswered(code, failure.reason, was_sent=failure.was_sent)
