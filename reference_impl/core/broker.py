@@ -113,7 +113,9 @@ class Broker:
         self.telemetry = Telemetry(self.image, self.moment, self._now_in_force)
         self.throttles = Throttles(config, self.image.client_quotas, self.principals)
         self.fetch_sessions = FetchSessions(
-            config.number("max.incremental.fetch.session.cache.slots"), rules.renewed
+            config.number("max.incremental.fetch.session.cache.slots"),
+            rules.renewed,
+            self.purgatory,
         )
         self._is_built = True
         self._apply_what_came()

@@ -132,12 +132,15 @@ def _apply_retention(broker: Broker) -> Iterator[Effect]:
 
 
 def _delete_old(broker: Broker, partition: Partition) -> Iterator[Effect]:
+    log_start_offset = partition.log.log_start_offset
     try:
         delete_old_segments(partition.log, broker.now_ms, broker.rules)
     except StorageError as error:
         yield Report(
             f"{partition.topic}-{partition.index} keeps segments that should be deleted: {error}"
         )
+    if partition.log.log_start_offset != log_start_offset:
+        broker.purgatory.note_change(partition.topic, partition.index)
 
 
 def _compact(broker: Broker) -> Iterator[Effect]:

@@ -21,9 +21,10 @@ from reference_impl.core.partitions.fetch_sessions import (
     Row,
     Wanted,
     WantedKey,
+    replica_of,
 )
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.core.partitions.purgatory import PartitionKey, answered
+from reference_impl.core.partitions.purgatory import Watch, answered
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import READ_COMMITTED, Rules
 from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION, READ_TOPIC
@@ -90,21 +91,23 @@ class PendingFetch:
         self._min_bytes = min(request.body.min_bytes, self._max_bytes)
         self._denied: set[WantedKey] | None = None
 
-    def watched(self) -> tuple[PartitionKey, ...]:
-        """Return the partitions to which an append may complete the parked request."""
+    def watch(self) -> Watch:
+        """Return a watch of the partitions to which an append may complete the request."""
+        if self._context.session is not None:
+            return self._context.session.watch
         keys = []
         for wanted in self._context.wanted:
             topic = self._broker.image.topic_of(wanted.topic, wanted.topic_id)
             if topic is not None:
                 keys.append((topic.name, wanted.params.partition))
-        return tuple(keys)
+        return Watch.over(keys)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
         """Return the response if enough bytes or an error are there, or the wait is over."""
         if self._denied is None:
             asked = self._context.wanted
             self._denied = yield from denied_among(self._broker, self.request, asked)
-        reading = yield from self._read()
+        reading = yield from self._read(self._denied)
         if not (expired or reading.must_answer or reading.bytes_read >= self._min_bytes):
             return None
         throttle_ms = self._spend(reading.bytes_read)
@@ -137,11 +140,13 @@ class PendingFetch:
             throttle.take_back(self.request, amount, now_ms)
         return throttle_ms
 
-    def _read(self) -> Generator[Effect, None, Reading]:
+    def _read(self, denied: set[WantedKey]) -> Generator[Effect, None, Reading]:
         reading = Reading(self._max_bytes)
         pause = GiveWay(self.request)
-        for wanted in self._context.wanted:
+        for wanted in self._context.to_read(self._broker.purgatory, denied):
             try:
+                if wanted.key in denied:
+                    raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 row = self._read_one(wanted, reading)
             except Refused as refused:
                 row = refusal(wanted.params.partition, refused.code)
@@ -155,8 +160,6 @@ class PendingFetch:
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
         """Return the row of one partition, or raise Refused."""
         params, isolation = wanted.params, self.request.body.isolation_level
-        if self._denied and wanted.key in self._denied:
-            raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         by_id = self.request.api_version >= TOPIC_IDS_SINCE
         topic_id = wanted.topic_id if by_id else None
         partition = self._broker.led_partition(wanted.topic, topic_id, params.partition)
@@ -173,17 +176,19 @@ class PendingFetch:
             aborted_transactions=[] if isolation == READ_COMMITTED else None,
             records=b"",
         )
+        self._context.was_read(self._broker.purgatory, wanted, (partition.topic, partition.index))
         diverging = divergence(partition, params)
         if diverging is not None:
             row.diverging_epoch = diverging
             reading.must_answer = True
             return row
+        end = rules.readable_end(partition, isolation)
         row.records = read(
             rules,
             partition,
             offset,
             min(params.partition_max_bytes, reading.bytes_left),
-            rules.readable_end(partition, isolation),
+            end,
             # KIP-74: the first batch of all comes whole, however small the limits, so that a
             # consumer gets past it.
             at_least_one=reading.bytes_read == 0,
@@ -191,6 +196,9 @@ class PendingFetch:
         )
         if isolation == READ_COMMITTED and row.records:
             row.aborted_transactions = self._aborted(partition, offset, row.records)
+        # Before v10 a topic's compression.type decides, too, of whose change no session is told.
+        if offset >= end and self.request.api_version >= ZSTD_SINCE:
+            self._context.is_at_end(wanted, row)
         reading.bytes_read += len(row.records)
         reading.bytes_left = max(0, reading.bytes_left - len(row.records))
         return row
@@ -219,7 +227,7 @@ def denied_among(
     waits."""
     if not broker.access.is_controlled:
         return set()
-    if replica_of(request) >= 0:
+    if replica_of(request.body) >= 0:
         may_follow = broker.access.may(request, CLUSTER_ACTION)
         return set() if may_follow else {each.key for each in wanted}
     denied = set()
@@ -230,12 +238,6 @@ def denied_among(
             denied.add(each.key)
         yield GiveWay(request)
     return denied
-
-
-def replica_of(request: Request) -> int:
-    """Return the node id of a follower, or -1 for a consumer."""
-    replica_id: int = max(request.body.replica_id, request.body.replica_state.replica_id)
-    return replica_id
 
 
 def read(
@@ -265,7 +267,7 @@ def read(
 
 def check_reader(request: Request, partition: Partition, params: Struct) -> None:
     """Raise Refused if the sender may not read this partition, or not in this version."""
-    replica_id = replica_of(request)
+    replica_id = replica_of(request.body)
     followers = set(partition.state.replicas) - {partition.state.leader}
     if replica_id >= 0 and replica_id not in followers:
         # One that knows the epoch may have become a replica in a later one (Partition.scala).

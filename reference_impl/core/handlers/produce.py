@@ -19,7 +19,7 @@ from reference_impl.core.partitions.batch_framing import (
 )
 from reference_impl.core.partitions.batch_validation import SurveyedBatch, is_large, survey
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.core.partitions.purgatory import PartitionKey, answered
+from reference_impl.core.partitions.purgatory import Watch, answered
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import ACKS_ALL
 from reference_impl.core.security.authorization.permissions import (
@@ -272,9 +272,9 @@ class PendingProduce:
         """Make a client that is over its quota wait."""
         self._body.throttle_time_ms = throttle_ms
 
-    def watched(self) -> tuple[PartitionKey, ...]:
-        """Return the partitions whose high watermark may complete the parked request."""
-        return tuple((each.partition.topic, each.partition.index) for each in self.appended)
+    def watch(self) -> Watch:
+        """Return a watch of the partitions whose high watermark may complete the request."""
+        return Watch.over((each.partition.topic, each.partition.index) for each in self.appended)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
         """Return the response once every record is replicated as `acks` asks, else None. After the

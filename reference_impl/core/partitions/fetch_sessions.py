@@ -7,15 +7,21 @@ ids in sessions). A request is one of three things, by its session id and epoch:
     epoch 0             full; a session is made, if there is room, when the answer goes out
     epoch n, id s       the n-th request of session s: changes to what is wanted, and the answer
                         holds only partitions with something new
+
+A session knows which partitions may have something new (`Session.pending`), and only these are
+read: the cost of a request grows with what has changed, not with the size of the session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import count
+from operator import attrgetter
 from uuid import UUID
 
 from reference_impl.core.events import Request
+from reference_impl.core.partitions.purgatory import PartitionKey, Purgatory, Watch
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
 
@@ -41,6 +47,8 @@ class Wanted:
     params: Struct
     high_watermark: int = -1
     log_start_offset: int = -1
+    place: int = 0
+    """Its place in the order in which the session is read."""
 
     @property
     def key(self) -> WantedKey:
@@ -67,7 +75,12 @@ class Wanted:
 Row = tuple[Wanted, Struct]
 
 
-@dataclass(slots=True)
+Reader = tuple[int, int, int, int]
+"""The fields of a request that decide what a partition looks like to it: connection, version,
+isolation level, replica."""
+
+
+@dataclass(slots=True, eq=False)
 class Session:
     """The partitions that one client fetches, kept between its requests."""
 
@@ -79,6 +92,27 @@ class Session:
     is_follower: bool = False
     epoch: int = 1
     """The epoch of the next request."""
+    reader: Reader | None = None
+    pending: dict[WantedKey, Wanted] = field(default_factory=dict)
+    """The partitions that must be read: the others have had nothing new since they were."""
+    found: dict[PartitionKey, Wanted] = field(default_factory=dict)
+    """The partitions that are watched, by their names in this broker."""
+    watch: Watch = field(default_factory=lambda: Watch({}, lasts=True))
+    _places: count[int] = field(default_factory=count)
+
+    def add(self, wanted: Wanted) -> None:
+        """Fetch one more partition."""
+        self.to_end(wanted)
+        self.wanted[wanted.key] = self.pending[wanted.key] = wanted
+
+    def forget(self, key: WantedKey) -> None:
+        """Fetch a partition no longer. It is watched until it changes."""
+        self.wanted.pop(key, None)
+        self.pending.pop(key, None)
+
+    def to_end(self, wanted: Wanted) -> None:
+        """Let the other partitions come first next time."""
+        wanted.place = next(self._places)
 
     @property
     def worth(self) -> tuple[bool, int]:
@@ -94,8 +128,40 @@ class FetchContext:
     wanted: list[Wanted]
     session: Session | None = None
     """The session that goes on: only news is sent."""
+    epoch: int = 0
+    """The epoch of the session after this request: another one once a later request has come."""
     creates: Callable[[Iterable[Wanted]], int] | None = None
     """Makes the session whose first request this is; answers its id, or 0 if there is no room."""
+
+    def to_read(self, purgatory: Purgatory, denied: set[WantedKey]) -> list[Wanted]:
+        """Return the partitions that may have something new, and those that may not be read."""
+        session = self.session
+        if session is None:
+            return self.wanted
+        for key in session.watch.take_noted():
+            wanted = session.found[key]
+            if session.wanted.get(wanted.key) is wanted:
+                session.pending[wanted.key] = wanted
+            else:
+                del session.found[key]
+                purgatory.remove_key(session.watch, key)
+        for each in denied & session.wanted.keys():
+            session.pending[each] = session.wanted[each]
+        return sorted(session.pending.values(), key=attrgetter("place"))
+
+    def was_read(self, purgatory: Purgatory, wanted: Wanted, key: PartitionKey) -> None:
+        """Watch a partition from now on."""
+        session = self.session
+        if session is not None and session.found.get(key) is not wanted:
+            session.found[key] = wanted
+            purgatory.add_key(session.watch, key)
+
+    def is_at_end(self, wanted: Wanted, row: Struct) -> None:
+        """Read a partition no more until it changes, if the client knows all that is in its row.
+        The caller has found that there is nothing to read after the client's position."""
+        session = self.session
+        if session is not None and session.epoch == self.epoch and not wanted.has_news(row):
+            session.pending.pop(wanted.key, None)
 
     def to_send(self, rows: list[Row]) -> tuple[int, list[Row]]:
         """Return the session id and the rows to answer, given a row for each wanted partition."""
@@ -106,9 +172,8 @@ class FetchContext:
         news = [(wanted, row) for wanted, row in rows if wanted.has_news(row)]
         for wanted, row in news:
             wanted.told(row)
-            if row.records and wanted.key in self.session.wanted:
-                # What just had data goes to the end, so that others come first next time.
-                self.session.wanted[wanted.key] = self.session.wanted.pop(wanted.key)
+            if row.records:
+                self.session.to_end(wanted)
         return self.session.session_id, news
 
 
@@ -119,6 +184,7 @@ class FetchSessions:
     slots: int
     renewed: Callable[[Wanted, Struct], Struct]
     """The rule that chooses between the row that is known of a partition and the one asked now."""
+    purgatory: Purgatory
     _sessions: dict[int, Session] = field(default_factory=dict)
 
     def context(self, request: Request, now_ms: int, random_int: Callable[[], int]) -> FetchContext:
@@ -127,29 +193,38 @@ class FetchSessions:
         asked = wanted_in(body)
         uses_topic_ids = request.api_version >= TOPIC_IDS_SINCE
         if body.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(body.session_id, None)  # a full request ends the session it names
+            if body.session_id in self._sessions:
+                self._end(self._sessions[body.session_id])  # a full request ends it
             if body.session_epoch == FINAL_EPOCH:
                 return FetchContext(asked)
 
             def create(wanted: Iterable[Wanted]) -> int:
-                kept = {each.key: each for each in wanted}
-                session = Session(NO_SESSION, uses_topic_ids, kept, now_ms, now_ms)
-                session.is_follower = max(body.replica_id, body.replica_state.replica_id) >= 0
+                session = Session(NO_SESSION, uses_topic_ids, {}, now_ms, now_ms)
+                for each in wanted:
+                    session.add(each)
+                session.is_follower = replica_of(body) >= 0
                 return self._keep(session, now_ms, random_int)
 
             return FetchContext(asked, creates=create)
         session = self._checked(request, uses_topic_ids)
         self._update(session, asked, body.forgotten_topics_data)
         if asked and self._partitions() > PARTITIONS_MAX:
-            del self._sessions[session.session_id]  # the client will do without it
+            self._end(session)  # the client will do without it
             raise Refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.wanted:
-            del self._sessions[session.session_id]
+            self._end(session)
             return FetchContext([])
         session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
         session.last_used_ms = now_ms
         self._sessions[session.session_id] = self._sessions.pop(session.session_id)
-        return FetchContext(list(session.wanted.values()), session)
+        reader = request.connection, request.api_version, body.isolation_level, replica_of(body)
+        if session.reader != reader:
+            session.reader, session.pending = reader, dict(session.wanted)
+        return FetchContext(list(session.wanted.values()), session, session.epoch)
+
+    def _end(self, session: Session) -> None:
+        del self._sessions[session.session_id]
+        self.purgatory.end_watch(session.watch)
 
     def _checked(self, request: Request, uses_topic_ids: bool) -> Session:
         session = self._sessions.get(request.body.session_id)
@@ -166,12 +241,13 @@ class FetchSessions:
         for wanted in asked:
             known = session.wanted.get(wanted.key)
             if known is None:
-                session.wanted[wanted.key] = wanted
+                session.add(wanted)
             else:
                 known.params = self.renewed(known, wanted.params)
+                session.pending[known.key] = known
         for topic in forgotten:
             for index in topic.partitions:
-                session.wanted.pop((topic.topic, topic.topic_id, index), None)
+                session.forget((topic.topic, topic.topic_id, index))
 
     def _keep(self, session: Session, now_ms: int, random_int: Callable[[], int]) -> int:
         """Give a new session an id if there is room or room can be made, else return 0."""
@@ -195,7 +271,7 @@ class FetchSessions:
             return False
         oldest = next(iter(self._sessions.values()))
         if now_ms - oldest.last_used_ms > EVICTION_MS:
-            del self._sessions[oldest.session_id]
+            self._end(oldest)
             return True
         evictable = [
             each
@@ -206,7 +282,7 @@ class FetchSessions:
         least = min(evictable, key=lambda each: each.worth, default=None)
         if least is None or newcomer.worth <= least.worth:
             return False
-        del self._sessions[least.session_id]
+        self._end(least)
         return True
 
 
@@ -222,3 +298,9 @@ def wanted_in(body: Struct) -> list[Wanted]:
         for partition in topic.partitions
     }
     return list(named.values())
+
+
+def replica_of(body: Struct) -> int:
+    """Return the node id of a follower, or -1 for a consumer."""
+    replica_id: int = max(body.replica_id, body.replica_state.replica_id)
+    return replica_id

@@ -8,7 +8,8 @@ where it watches many: it then gives way to others like any request.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from reference_impl.core.effects import CancelTimer, Effect, Respond, SetTimer
@@ -20,13 +21,37 @@ PartitionKey = tuple[str, int]
 TIMER = "parked"
 
 
+@dataclass(slots=True, eq=False)
+class Watch:
+    """The partitions whose changes may complete a request: as long as the request waits, or as long
+    as the fetch session exists that the request belongs to."""
+
+    keys: dict[PartitionKey, None]
+    lasts: bool = False
+    """Whether the watch goes on while no request waits."""
+    noted: dict[PartitionKey, None] = field(default_factory=dict)
+    """The partitions that have changed since `take_noted`."""
+    waiting: dict[int, None] = field(default_factory=dict)
+    """The connections whose requests wait for a change."""
+
+    @classmethod
+    def over(cls, keys: Iterable[PartitionKey]) -> Watch:
+        """Return the watch of one request."""
+        return cls(dict.fromkeys(keys))
+
+    def take_noted(self) -> dict[PartitionKey, None]:
+        """Return the partitions that have changed since the last call."""
+        noted, self.noted = self.noted, {}
+        return noted
+
+
 class Parked(Protocol):
     """A request that waits."""
 
     request: Request
 
-    def watched(self) -> tuple[PartitionKey, ...]:
-        """Return the partitions whose change may complete it."""
+    def watch(self) -> Watch:
+        """Return a watch of the partitions whose change may complete the request."""
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
         """Return the answer, if it can be given now; when its time has run out it must be given.
@@ -43,9 +68,8 @@ class Purgatory:
 
     def __init__(self) -> None:
         self._parked: dict[int, Parked] = {}
-        self._watched: dict[int, tuple[PartitionKey, ...]] = {}
-        """As it was when the request was parked: a fetch session may change meanwhile."""
-        self._watchers: dict[PartitionKey, dict[int, None]] = {}
+        self._watch_of: dict[int, Watch] = {}
+        self._watches: dict[PartitionKey, dict[Watch, None]] = {}
         self.changed: dict[PartitionKey, None] = {}
         """Watched partitions whose watchers have not been asked since the change."""
         self.awaited: dict[PartitionKey, dict[int, None]] = {}
@@ -65,17 +89,44 @@ class Purgatory:
         """Let a request wait, no longer than this."""
         connection = parked.request.connection
         self._parked[connection] = parked
-        self._watched[connection] = parked.watched()
-        for key in self._watched[connection]:
-            self._watchers.setdefault(key, {})[connection] = None
+        self._watch_of[connection] = watch = parked.watch()
+        watch.waiting[connection] = None
+        if not watch.lasts:
+            for key in watch.keys:
+                self._watches.setdefault(key, {})[watch] = None
         yield SetTimer((TIMER, connection), timeout_ms)
 
+    def add_key(self, watch: Watch, key: PartitionKey) -> None:
+        """Watch one more partition."""
+        watch.keys[key] = None
+        if watch.lasts or watch.waiting:
+            self._watches.setdefault(key, {})[watch] = None
+
+    def remove_key(self, watch: Watch, key: PartitionKey) -> None:
+        """Watch a partition no longer."""
+        watch.keys.pop(key, None)
+        self._unwatch(watch, key)
+
+    def end_watch(self, watch: Watch) -> None:
+        """End the watch of a fetch session as soon as no request of the session waits."""
+        watch.lasts = False
+        if not watch.waiting:
+            for key in watch.keys:
+                self._unwatch(watch, key)
+
+    def watched(self) -> Iterable[PartitionKey]:
+        """Return the partitions that any request or session watches."""
+        return self._watches.keys()
+
     def note_change(self, topic: str, index: int) -> None:
-        """Note that a partition has more to read, has moved its high watermark, or is gone."""
+        """Note that a partition has more to read, has moved its high watermark or its log start,
+        has another leader, or is gone. Only then does a fetch session read it again."""
         self.changes += 1
         key = topic, index
-        if key in self._watchers:
+        if key in self._watches:
             self.changed[key] = None
+            for watch in self._watches[key]:
+                watch.noted[key] = None
         if key in self.awaited:
             self.moved[key] = None
 
@@ -84,7 +135,12 @@ class Purgatory:
         handler for each."""
         while self.changed:
             changed, self.changed = self.changed, {}
-            waiting = {c: None for key in changed for c in self._watchers.get(key, ())}
+            waiting = {
+                connection: None
+                for key in changed
+                for watch in self._watches.get(key, ())
+                for connection in watch.waiting
+            }
             for connection in waiting:
                 yield connection, self.ask(connection)
 
@@ -125,9 +181,14 @@ class Purgatory:
         del self._parked[connection]
         self._asked.pop(connection, None)
         self._expired.discard(connection)
-        for key in self._watched.pop(connection):
-            watchers = self._watchers.get(key)
-            if watchers is not None:
-                watchers.pop(connection, None)
-                if not watchers:
-                    del self._watchers[key]
+        watch = self._watch_of.pop(connection)
+        del watch.waiting[connection]
+        if not watch.lasts:
+            self.end_watch(watch)
+
+    def _unwatch(self, watch: Watch, key: PartitionKey) -> None:
+        watches = self._watches.get(key)
+        if watches is not None:
+            watches.pop(watch, None)
+            if not watches:
+                del self._watches[key]

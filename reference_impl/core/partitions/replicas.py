@@ -70,6 +70,7 @@ class Replicas:
         except StorageError as error:
             self.directory.take_offline(partition.topic, partition.index, error)
             del self._by_name[partition.topic, partition.index]
+            self._holder.changed(partition.topic, partition.index)
 
     def unopened(self) -> list[PartitionKey]:
         """Return the partitions that have not been opened yet."""

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
-from reference_impl.core.partitions.purgatory import PartitionKey, Purgatory
+from reference_impl.core.partitions.purgatory import PartitionKey, Purgatory, Watch
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 
@@ -18,8 +18,8 @@ class Fickle:
         self.request = Request(1, ApiKey.FETCH, 12, 1, None, "", body)
         self.partitions: tuple[PartitionKey, ...] = (("t", 0), ("t", 1))
 
-    def watched(self) -> tuple[PartitionKey, ...]:
-        return self.partitions
+    def watch(self) -> Watch:
+        return Watch.over(self.partitions)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
         yield from ()
