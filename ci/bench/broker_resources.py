@@ -1,4 +1,5 @@
-"""Measure the reference broker's time to start, time to restart, and memory, each with a bound.
+"""Measure the reference broker's time to start, time to restart, memory, and the cost of a fetch
+session, each with a bound.
 
 The time of a start is what the user waits: from the command to the line `ready`.
 """
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ci.bench import fetch_sessions
 from ci.bench.table import Ratio, Table
 from reference_impl.robustness.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, request_definition
@@ -23,6 +25,7 @@ BATCH_BYTES = 1_000_000
 BATCHES = 4_000
 WARM_UP_BATCHES, SAMPLED_EVERY = 400, 50
 GROWTH_MIB_MAX = 32.0
+SESSION_RATIO_MAX = 1.35
 SMALL_LOG = (
     *("--config", "log.segment.bytes=67108864", "--config", "log.retention.bytes=268435456"),
     *("--config", "log.retention.check.interval.ms=1000"),
@@ -42,6 +45,8 @@ def add_rows(table: Table, scratch: Path) -> None:
     _add(table, "resident with 1,000 partitions (MiB)", resident, RESIDENT_MIB_MAX)
     growth = _growth(scratch / "flat")
     _add(table, "growth over 4 GB written and read (MiB)", growth, GROWTH_MIB_MAX)
+    session_ratio = fetch_sessions.many_to_few(scratch / "sessions")
+    _add(table, "fetch session of 1,000 partitions to one of 20", session_ratio, SESSION_RATIO_MAX)
 
 
 def _add(table: Table, name: str, value: float, at_most: float) -> None:

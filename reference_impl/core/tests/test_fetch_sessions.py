@@ -12,6 +12,7 @@ from reference_impl.core.partitions.fetch_sessions import FetchContext, Wanted, 
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.rules import Rules
+from reference_impl.core.tests.test_acls import ALICE, controlled, create, delete, entry, wanted
 from reference_impl.core.tests.transactional import begun, open_transaction
 from reference_impl.core.tests.world import World, end_of, values_in
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
@@ -44,8 +45,8 @@ def read_all_of_each_session(world: World) -> None:
 class Reader:
     """A client with one session and one request at a time, in a world of its own."""
 
-    def __init__(self, world: World, client: int, version: int = 12) -> None:
-        self.world, self.client, self.version = world, client, version
+    def __init__(self, world: World, client: int, topic: str = "t") -> None:
+        self.world, self.client, self.topic = world, client, topic
         self.id = self.epoch = 0
         self.waits_for: int | None = None
         self.rows: list[Struct] = []
@@ -58,14 +59,14 @@ class Reader:
             )
             for index, offset in offsets.items()
         ]
-        forgotten = [of.struct("ForgottenTopic", topic="t", partitions=list(forget))]
+        forgotten = [of.struct("ForgottenTopic", topic=self.topic, partitions=list(forget))]
         defaults = {"session_id": self.id, "session_epoch": self.epoch, "min_bytes": 1}
         body = of.new(
-            topics=[of.struct("FetchTopic", topic="t", partitions=rows)] if rows else [],
+            topics=[of.struct("FetchTopic", topic=self.topic, partitions=rows)] if rows else [],
             forgotten_topics_data=forgotten if forget else [],
             **{**defaults, **other},
         )
-        self.waits_for = self.world.send(ApiKey.FETCH, self.version, body, client=self.client)
+        self.waits_for = self.world.send(ApiKey.FETCH, 12, body, client=self.client)
         self.look()
 
     def look(self) -> None:
@@ -343,3 +344,19 @@ def test_an_older_request_of_the_session_hides_nothing_from_a_newer_one() -> Non
     producer.world.wait(10_000)
     newer.look()
     assert [values_in(row.records) for row in newer.rows] == [["a"], ["b"]]
+
+
+def test_a_session_is_told_of_a_permission_that_is_gone() -> None:
+    world = controlled()
+    world.create_topic("orders", 2)  # by the admin
+    create(world, entry())
+    reader = Reader(world, ALICE, topic="orders")
+    reader.fetch({0: 0, 1: 0})
+    assert reader.fetch({}) == []
+    delete(world, wanted())
+    assert reader.fetch({}) == [0, 1]
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert [row.error_code for row in reader.rows] == [denied, denied]
+    create(world, entry())
+    assert reader.fetch({}) == [0, 1]
+    assert not any(row.error_code for row in reader.rows)
