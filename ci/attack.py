@@ -26,8 +26,9 @@ from chaos.run.costs import sentence
 from ci.errors import UsageError
 from ci.report.colours import coloured
 from ci.stale_after import check_for_history, check_for_workload
-from linearizability import availability, history, unclean
+from linearizability import history
 from linearizability.bounds import NOTHING_STATED, Bounds
+from linearizability.excuses import unclean
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
 from linearizability.importers.formats import chosen_format, imported
@@ -39,8 +40,9 @@ from linearizability.judging import (
     in_groups,
     write_verdict,
 )
-from linearizability.profiles import known_profile, under_profile
-from linearizability.registers import judge_registers
+from linearizability.measures import availability
+from linearizability.opinions.profiles import known_profile, under_profile
+from linearizability.opinions.registers import judge_registers
 from linearizability.stories.telling import counted, facts_of, placed
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
@@ -151,8 +153,8 @@ def judge(
 ) -> Judged:
     """Judge a run directory (and write its verdict.json) or a single history file.
 
-    profile: which rules apply (linearizability.profiles); verdict.json always follows Touchstone's
-    own. If a run was killed, the part that it recorded is judged: INVALID or UNKNOWN.
+    profile: which rules apply (linearizability.opinions.profiles); verdict.json always follows
+    Touchstone's own. If a run was killed, the part that it recorded is judged: INVALID or UNKNOWN.
     """
     known_profile(profile)
     if isdir(path / PARTS):

@@ -20,7 +20,7 @@ from ci import doctor
 from ci.attack import Judged, attack, verdict_of
 from ci.conform import examine
 from ci.errors import UsageError
-from linearizability.confirm import NAME as PORCUPINE
+from linearizability.opinions.confirm import NAME as PORCUPINE
 from linearizability.verdict import Validity, Verdict
 
 APACHE = "apache:4.3.1"

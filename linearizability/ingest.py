@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from linearizability.evidence.lost_polls import lost_polls, with_eras
+from linearizability.evidence.time_outs import longest_of, time_outs_in, with_longest
 from linearizability.history import PARTITION, F, Type
-from linearizability.lost_polls import lost_polls, with_eras
 from linearizability.plans import collect
-from linearizability.time_outs import longest_of, time_outs_in, with_longest
 
 PLAIN, COMMITTED, ABORTED, UNKNOWN = "plain", "committed", "aborted", "unknown"
 """Values of `outcome`: not transactional; or how the record's transaction ended.

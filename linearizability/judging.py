@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from linearizability import clocks, history, overdue, resent, unclean
+from linearizability import history
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS
-from linearizability.confirm import confirm_with_porcupine
 from linearizability.engine import local
 from linearizability.engine.java import find_java
+from linearizability.excuses import clocks, overdue, resent, unclean
 from linearizability.history import HistoryError
 from linearizability.importers.formats import imported
+from linearizability.opinions.confirm import confirm_with_porcupine
 from linearizability.stories.grouping import with_groups
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 

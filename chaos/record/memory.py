@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from chaos.record.counts import Counts
 from chaos.record.rows import SCHEMA, Event, NemesisEvent, RowBuilder
 from chaos.values.protocols import Completion, Operation, Performed
+from linearizability.files.parquet import WRITING
 from linearizability.history import ROW_GROUP_ROWS
-from linearizability.parquet import WRITING
 
 HISTORY = "history.parquet"
 

@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 from chaos.record.memory import HISTORY, Gathering
 from chaos.record.rows import SCHEMA
 from chaos.values.protocols import Completion, Operation, Poll
+from linearizability.files.parquet import WRITING
 from linearizability.history import ROW_GROUP_ROWS, HistoryError
-from linearizability.parquet import WRITING
 
 GARBAGE_THRESHOLD = 50_000
 """How many objects start the cycle collector. Those that wait to be written are not garbage, yet by

@@ -10,27 +10,14 @@ from pathlib import Path
 from ci.checks.imports import imported_modules
 from ci.checks.sources import is_test, module_name, python_files
 
-HERE = "ci/checks/circles.py"
 Graph = dict[str, set[str]]
-
-LEFT = frozenset({"linearizability.history", "linearizability.sound_rows"})
-"""Modules of circles that are still to be cut; the list only shrinks."""
 
 
 def circle_violations(root: Path) -> list[str]:
-    """Return a sentence for every circle of modules, and for every exception in the list that is
-    not needed."""
+    """Return a sentence for every circle of modules."""
     graph = graph_of(root)
-    found = list(circles(graph))
-    inside = {module for circle in found for module in circle}
-    sentences = [
-        f"{' -> '.join(path_around(graph, circle))}: a circle; cut it"
-        for circle in found
-        if not circle <= LEFT
-    ]
-    return sentences + [
-        f"{module} is in no circle any more; take it off the list in {HERE}"
-        for module in sorted(LEFT & graph.keys() - inside)
+    return [
+        f"{' -> '.join(path_around(graph, circle))}: a circle; cut it" for circle in circles(graph)
     ]
 
 

@@ -64,7 +64,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # What a mutated file holds is known from the mutator, never from who reads it.
     "linearizability.fuzz": (
         "linearizability.history",
-        "linearizability.parquet",
+        "linearizability.files.parquet",
         "linearizability.self_test",
     ),
     "linearizability.fuzz.runner": ("linearizability",),
@@ -78,7 +78,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "reference_impl.access",
         "reference_impl.wire",
     ),
-    "chaos.record": ("chaos.values", "linearizability.history", "linearizability.parquet"),
+    "chaos.record": ("chaos.values", "linearizability.history", "linearizability.files.parquet"),
     "chaos.workloads": ("chaos.values",),
     "chaos.nemeses": ("chaos.values",),
     "chaos.clients": (

@@ -12,9 +12,6 @@ REGISTRIES = frozenset({"reference_impl/bugs", "reference_impl/core/handlers"})
 """Tables with a file for each row."""
 NO_MODULES = frozenset({"__init__.py", "__main__.py", "conftest.py"})
 
-OVER = {"linearizability": 41}
-"""Roots that have more today, and how many; the numbers only shrink."""
-
 
 def loose_file_violations(root: Path) -> list[str]:
     """Return a sentence for every counted folder with too many files."""
@@ -23,10 +20,10 @@ def loose_file_violations(root: Path) -> list[str]:
         path.parent.as_posix() for path in paths if is_root(path) and path.name not in NO_MODULES
     )
     return [
-        f"{folder} has {count} loose files; at most {OVER.get(folder, LOOSE_FILES_MAX)} may lie"
-        " there: give some a room"
+        f"{folder} has {count} loose files; at most {LOOSE_FILES_MAX} may lie there: give some"
+        " a room"
         for folder, count in sorted(roots.items())
-        if count > OVER.get(folder, LOOSE_FILES_MAX)
+        if count > LOOSE_FILES_MAX
     ]
 
 

@@ -10,8 +10,8 @@ import polars as pl
 
 from chaos.scenarios.effects import PARTITION, acknowledged, last_logs
 from ci.report.recorded import NANOSECONDS, Recorded, load
+from linearizability.excuses.fault_spans import overlapping
 from linearizability.explain.plots import LEFT, PLOT, WIDTH, TimeScale, nice_ticks, number_text
-from linearizability.fault_spans import overlapping
 
 TOP, HEIGHT, BOTTOM = 34.0, 150.0, 30.0
 STYLE = """

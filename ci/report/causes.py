@@ -15,7 +15,7 @@ import polars as pl
 
 from ci.report.model import Cause, Evidence, LogLine, NodeLog, ReplicaLog
 from ci.report.recorded import NANOSECONDS, Recorded
-from linearizability.fault_spans import Fault
+from linearizability.excuses.fault_spans import Fault
 from linearizability.history import F
 from linearizability.verdict import Anomaly
 

@@ -13,7 +13,7 @@ from ci.report.model import Figure
 from ci.report.recorded import Recorded
 from ci.report.timeline import KINDS, timeline
 from linearizability.explain.plots import TimeScale
-from linearizability.summary import Summary
+from linearizability.measures.summary import Summary
 
 TIMELINE = (
     "A lane per client process, a bar per operation; a bar may stand for several neighbours. "
@@ -103,7 +103,8 @@ def _bad(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
 
 
 def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
-    """Yield the figure of what `linearizability.availability` measured, if the run was judged."""
+    """Yield the figure of what `linearizability.measures.availability` measured, if the run was
+    judged."""
     found = run.verdict.availability if run.verdict else None
     if not found or not found["operations"]:
         return
@@ -136,7 +137,7 @@ def _share_served(
 
 
 def _backlog(run: Recorded, scale: TimeScale) -> Iterator[Figure]:
-    """Yield the figure of what `linearizability.backlog` measured."""
+    """Yield the figure of what `linearizability.measures.backlog` measured."""
     found = run.backlog
     if found is None:
         return

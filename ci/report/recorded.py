@@ -15,9 +15,9 @@ import polars as pl
 
 from ci.errors import UsageError
 from linearizability import history
-from linearizability.backlog import Backlog, backlog
-from linearizability.fault_spans import Fault, fault_spans
+from linearizability.excuses.fault_spans import Fault, fault_spans
 from linearizability.history import F, HistoryError, Type
+from linearizability.measures.backlog import Backlog, backlog
 from linearizability.stories.grouping import with_groups
 from linearizability.verdict import Verdict
 

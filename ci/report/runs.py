@@ -32,13 +32,13 @@ from ci.report.model import (
 )
 from ci.report.recorded import Recorded
 from ci.report.timeline import axis
-from linearizability.backlog import ROWS_MAX
 from linearizability.explain.drawing import Around, timeline
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.history import history_file
+from linearizability.measures.backlog import ROWS_MAX
+from linearizability.measures.summary import Summary, summarise
 from linearizability.stories.model import Group
 from linearizability.stories.telling import counted, facts_of, placed
-from linearizability.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
 
 GROUPS_MAX = 12

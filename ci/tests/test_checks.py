@@ -93,7 +93,6 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
             "def f():\n    import chaos.nemeses\n",
             "chaos.nemeses.kill -> cha",
         ),
-        ("linearizability/history.py", "", "linearizability.history is in no circle any more"),
     ],
     "registries": [
         ("chaos/nemeses/pause.py", "class Pause: ...\n", "nemeses/pause.py stands in no table"),

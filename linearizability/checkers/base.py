@@ -20,10 +20,10 @@ from typing import ClassVar
 
 import polars as pl
 
+from linearizability.evidence.removals import IS_TOPIC
 from linearizability.history import F
-from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
 from linearizability.ingest import HAS_RECORD, IS_OK, IS_SEND
-from linearizability.removals import IS_TOPIC
+from linearizability.reads.inferred_log import ACKNOWLEDGED, READ_COMMITTED
 
 COLUMNS_READ = (
     "op_id",

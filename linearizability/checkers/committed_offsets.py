@@ -7,7 +7,9 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import IS_UNSTABLE, Checker, Cut, Needs, Scope, count, describe
-from linearizability.faults import NEVER
+from linearizability.evidence.removals import setting
+from linearizability.evidence.time_outs import SWEEP_NS
+from linearizability.excuses.faults import NEVER
 from linearizability.history import F, Type
 from linearizability.ingest import (
     ABORTED,
@@ -18,8 +20,6 @@ from linearizability.ingest import (
     TOLD_ABORT,
     TOLD_COMMIT,
 )
-from linearizability.removals import setting
-from linearizability.time_outs import SWEEP_NS
 
 FETCHED = (
     (pl.col("f") == F.FETCH_OFFSETS.value)

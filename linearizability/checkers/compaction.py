@@ -7,15 +7,15 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.evidence.removals import IS_TOPIC, OF_KEY, newest_of_keys, setting
 from linearizability.history import F
-from linearizability.inferred_log import (
+from linearizability.ingest import ABORTED, COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
+from linearizability.reads.inferred_log import (
     ACKNOWLEDGED,
     BELOW_HIGH_WATERMARK,
     READ_COMMITTED,
     at_or_above_log_start,
 )
-from linearizability.ingest import ABORTED, COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
-from linearizability.removals import IS_TOPIC, OF_KEY, newest_of_keys, setting
 
 NO_SUCCESSOR, MOVED = "last-value-lost", "record-moved"
 TOO_EARLY, HOURS_TOO_EARLY = "tombstone-lost-early", "tombstone-lost-hours-early"

@@ -8,9 +8,9 @@ import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.checkers.unseen_writes import DURABLE
-from linearizability.final_reads import WHOLE_READ, whole_reads
+from linearizability.evidence.removals import still_there
 from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
-from linearizability.removals import still_there
+from linearizability.reads.final_reads import WHOLE_READ, whole_reads
 
 FIRST_EPOCH = 0
 """The leader epoch of a topic created in this run (ReplicationControlManager)."""

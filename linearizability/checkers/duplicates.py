@@ -8,8 +8,8 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.history import Type
-from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 from linearizability.ingest import IS_SEND, KEY
+from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 
 SEQUENCE = ["producer_id", "producer_epoch", "sequence"]
 SENT_ONCE_IDEMPOTENT = pl.col("sends").eq(1) & pl.col("idempotent")

@@ -7,10 +7,10 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
-from linearizability.ends_evidence import JOINED, UNMARKED
+from linearizability.evidence.ends import JOINED, UNMARKED
+from linearizability.evidence.offsets import IN_FORCE, NOT_IN_FORCE
+from linearizability.evidence.transactions import ABORT, COMMIT, DELIVERED, PASSED
 from linearizability.ingest import TOLD_ABORT, TOLD_COMMIT, UNASKED, UNKNOWN
-from linearizability.offset_evidence import IN_FORCE, NOT_IN_FORCE
-from linearizability.transaction_evidence import ABORT, COMMIT, DELIVERED, PASSED
 
 COMMIT_BROKEN, ABORT_BROKEN = "committed-but-not", "aborted-but-committed"
 NEVER_ASKED, TORN_OFFSETS = "committed-unasked", "torn-offsets"

@@ -8,9 +8,9 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.checkers.group_delivery import COUNTED, GROUP, IS_SEEK, MEMBERS_READ
+from linearizability.evidence.removals import still_there
 from linearizability.history import F, Type
 from linearizability.ingest import ABORTED, COMMITTED, IS_OK, KEY
-from linearizability.removals import still_there
 
 OUTCOME = pl.col("txn_outcome")
 IN_COMMITTED = (OUTCOME == COMMITTED).fill_null(False)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
-from linearizability.fencing_evidence import BEHIND, ENDED, GIVEN, OFFSETS, PAIRS, REJOINED, WROTE
+from linearizability.evidence.fencing import BEHIND, ENDED, GIVEN, OFFSETS, PAIRS, REJOINED, WROTE
 
 REUSED = "reused-epoch"
 KINDS = {

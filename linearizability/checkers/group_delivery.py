@@ -7,10 +7,10 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.evidence.removals import still_there
 from linearizability.history import F
-from linearizability.inferred_log import VISIBLE_COMMITTED, inferred_log
 from linearizability.ingest import IS_DATA, IS_OK, KEY
-from linearizability.removals import still_there
+from linearizability.reads.inferred_log import VISIBLE_COMMITTED, inferred_log
 
 GROUP = [*KEY, "group"]
 IN_ONE_SESSION = [*GROUP, "process", "session", "own_era"]

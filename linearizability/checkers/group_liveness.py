@@ -7,7 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.group_evidence import NO_OWNER, NO_PART, STARVED, TWO_OWNERS, WATCHED
+from linearizability.evidence.groups import NO_OWNER, NO_PART, STARVED, TWO_OWNERS, WATCHED
 
 
 class GroupLiveness(Checker):

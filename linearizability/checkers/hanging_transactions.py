@@ -7,10 +7,10 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
-from linearizability.inferred_log import ACKNOWLEDGED
+from linearizability.evidence.time_outs import SWEEP_NS
 from linearizability.ingest import KEY, TOLD_COMMIT
-from linearizability.raw_reads import OF_PRODUCER, raw_records
-from linearizability.time_outs import SWEEP_NS
+from linearizability.reads.inferred_log import ACKNOWLEDGED
+from linearizability.reads.raw_reads import OF_PRODUCER, raw_records
 
 MARKERS_NS = 60 * 1_000_000_000
 """More than the markers take once every coordinator and leader can be reached."""

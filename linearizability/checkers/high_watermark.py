@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.ingest import KEY
-from linearizability.raw_reads import IS_RAW
+from linearizability.reads.raw_reads import IS_RAW
 
 BEYOND = "beyond-the-high-watermark"
 LEVELS = {

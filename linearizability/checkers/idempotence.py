@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.ingest import IS_SEND, KEY
-from linearizability.raw_reads import OF_PRODUCER, READ, raw_records
+from linearizability.reads.raw_reads import OF_PRODUCER, READ, raw_records
 
 SEQUENCES = 2**31
 """Sequences wrap from 2^31 - 1 to 0 (DefaultRecordBatch, incrementSequence)."""

@@ -7,9 +7,9 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
-from linearizability.contents import STORED_FIELDS
-from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 from linearizability.ingest import KEY
+from linearizability.reads.contents import STORED_FIELDS
+from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 
 PROOF = ACKNOWLEDGED | PROVEN_POLL
 

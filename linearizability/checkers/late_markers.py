@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.ingest import IS_SEND, KEY
-from linearizability.raw_reads import OF_PRODUCER, raw_records
+from linearizability.reads.raw_reads import OF_PRODUCER, raw_records
 
 
 class LateMarkers(Checker):

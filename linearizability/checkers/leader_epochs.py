@@ -7,8 +7,8 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.inferred_log import PROVEN_POLL
 from linearizability.ingest import KEY
+from linearizability.reads.inferred_log import PROVEN_POLL
 
 BATCH = PROVEN_POLL & pl.col("producer_id").is_not_null() & (pl.col("leader_epoch") >= 0)
 """Rows with the header of their batch: there, `leader_epoch` is that of the leader who wrote it."""

@@ -7,10 +7,10 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.final_reads import WHOLE_READ, whole_reads
-from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL, READ_COMMITTED
+from linearizability.evidence.removals import still_there
 from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_DATA, KEY, PLAIN
-from linearizability.removals import still_there
+from linearizability.reads.final_reads import WHOLE_READ, whole_reads
+from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL, READ_COMMITTED
 
 DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 WHOLE_RAW_READ = (

@@ -8,12 +8,12 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.checkers.poll_skips import passed_over
-from linearizability.final_reads import WHOLE_READ
-from linearizability.inferred_log import READ_COMMITTED, at_or_above_log_start
+from linearizability.evidence.removals import compactable
 from linearizability.ingest import HAS_RECORD, IS_SEND, KEY
-from linearizability.raw_reads import IS_RAW, READ, raw_records
-from linearizability.readers import steps
-from linearizability.removals import compactable
+from linearizability.reads.final_reads import WHOLE_READ
+from linearizability.reads.inferred_log import READ_COMMITTED, at_or_above_log_start
+from linearizability.reads.raw_reads import IS_RAW, READ, raw_records
+from linearizability.reads.readers import steps
 
 RAW = "raw"
 """The client that shows control records, too."""

@@ -7,9 +7,9 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.contents import SENT_FIELDS, columns
 from linearizability.history import PARTITION, Type
 from linearizability.ingest import IS_DATA, IS_SEND, NO_TOPIC_ID
+from linearizability.reads.contents import SENT_FIELDS, columns
 
 READ, SENT, DIFFERS = "read ", "sent ", "differs "
 

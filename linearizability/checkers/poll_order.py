@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.ingest import KEY
-from linearizability.readers import steps
+from linearizability.reads.readers import steps
 
 
 class PollOrder(Checker):

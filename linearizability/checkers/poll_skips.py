@@ -7,11 +7,16 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
-from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL, VISIBLE_COMMITTED, inferred_log
+from linearizability.evidence.removals import still_there
 from linearizability.ingest import IS_DATA, KEY
-from linearizability.look_ups import IS_LOOK_UP, look_ups, wrong_look_ups
-from linearizability.readers import IS_MISLED, IS_START, first_steps, steps
-from linearizability.removals import still_there
+from linearizability.reads.inferred_log import (
+    ACKNOWLEDGED,
+    PROVEN_POLL,
+    VISIBLE_COMMITTED,
+    inferred_log,
+)
+from linearizability.reads.look_ups import IS_LOOK_UP, look_ups, wrong_look_ups
+from linearizability.reads.readers import IS_MISLED, IS_START, first_steps, steps
 
 READ_UNCOMMITTED = "read_uncommitted"
 BEGINS_EARLY, BEGINS_LATE, WRONG = "begins-early", "begins-late", "wrong-look-up"

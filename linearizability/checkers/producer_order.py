@@ -9,9 +9,9 @@ import polars as pl
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.checkers.offset_gaps import JEPSEN
 from linearizability.history import Type
-from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 from linearizability.ingest import IS_DATA, IS_SEND, KEY
-from linearizability.raw_reads import IS_RAW
+from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
+from linearizability.reads.raw_reads import IS_RAW
 
 SESSION = [*KEY, "producer_id", "producer_epoch"]
 WRAPPED = 2**30

@@ -7,10 +7,10 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.evidence.removals import compactable
 from linearizability.history import F
-from linearizability.inferred_log import BELOW_HIGH_WATERMARK, READ_COMMITTED
 from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_OK, KEY, PLAIN
-from linearizability.removals import compactable
+from linearizability.reads.inferred_log import BELOW_HIGH_WATERMARK, READ_COMMITTED
 
 LACKS, HAS_MORE, DIFFERS = "replica-lacks-records", "replica-has-more-records", "replica-differs"
 READ = [*KEY, "op_id"]

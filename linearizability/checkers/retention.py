@@ -7,11 +7,11 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
+from linearizability.evidence.removals import IS_TOPIC, setting
 from linearizability.history import F, Type
-from linearizability.inferred_log import ACKNOWLEDGED
 from linearizability.ingest import COMMITTED, IS_OK, KEY, PLAIN
 from linearizability.plans import collect
-from linearizability.removals import IS_TOPIC, setting
+from linearizability.reads.inferred_log import ACKNOWLEDGED
 
 TOO_EARLY, KEPT = "deleted-too-early", "deleted-though-kept"
 HOURS_TOO_EARLY = "deleted-hours-too-early"

@@ -9,8 +9,8 @@ import polars as pl
 from linearizability.bounds import NANOSECONDS
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.history import PARTITION
-from linearizability.pauses import SPAN
-from linearizability.waiting import STALE
+from linearizability.reads.pauses import SPAN
+from linearizability.reads.waiting import STALE
 
 
 class StaleReads(Checker):

@@ -7,10 +7,10 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.contents import CREATED
-from linearizability.inferred_log import PROVEN_POLL
+from linearizability.evidence.removals import IS_TOPIC, setting
 from linearizability.ingest import KEY
-from linearizability.removals import IS_TOPIC, setting
+from linearizability.reads.contents import CREATED
+from linearizability.reads.inferred_log import PROVEN_POLL
 
 SETTING = "message.timestamp.type"
 APPENDED = "append"

@@ -7,8 +7,8 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.evidence.transactions import ABORT, COMMIT, DELIVERED, LACKING, PASSED
 from linearizability.ingest import ABORTED
-from linearizability.transaction_evidence import ABORT, COMMIT, DELIVERED, LACKING, PASSED
 
 RECORD = ("topic", "topic_id", "partition", "offset", "value")
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.final_reads import expected, unseen
 from linearizability.ingest import COMMITTED, IS_DECIDED, IS_OK, IS_SEND, KEY, PLAIN
+from linearizability.reads.final_reads import expected, unseen
 
 ACKS_ALL = IS_SEND & IS_OK & (pl.col("acks") == -1) & pl.col("value").is_not_null()
 DURABLE = ACKS_ALL & (

@@ -25,9 +25,9 @@ import polars as pl
 
 from linearizability.cycles.graph import NEVER
 from linearizability.history import PARTITION, F
-from linearizability.inferred_log import READ_COMMITTED
 from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
 from linearizability.plans import collect
+from linearizability.reads.inferred_log import READ_COMMITTED
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,

@@ -17,8 +17,8 @@ import polars as pl
 
 from linearizability.cycles.graph import NEVER, Graph, components, shortest_cycle
 from linearizability.history import PARTITION, F
-from linearizability.inferred_log import ACKNOWLEDGED
 from linearizability.ingest import IS_OK
+from linearizability.reads.inferred_log import ACKNOWLEDGED
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 NAME = "write_cycles (writes alone)"

@@ -12,9 +12,9 @@ from zlib import crc32
 import polars as pl
 
 from linearizability.checkers import CHECKERS, Cut
-from linearizability.contents import FIELDS
 from linearizability.engine.exchange import Whereabouts, remainder
 from linearizability.history import PARTITION
+from linearizability.reads.contents import FIELDS
 
 COLUMNS = ("f", "op_id", "process", "group", "offset", "value", "producer_id")
 """The columns that decide to which pieces a row goes."""

@@ -20,12 +20,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linearizability import ingest
+from linearizability.evidence.lost_polls import COLUMNS_READ as LOST_POLLS_READ
+from linearizability.evidence.lost_polls import (
+    LOST,
+    SESSIONS,
+    LostPolls,
+    lost_in,
+    put_together,
+    sessions_in,
+)
+from linearizability.evidence.time_outs import COLUMNS_READ as TIME_OUTS_READ
+from linearizability.evidence.time_outs import TOLD as TIME_OUTS
+from linearizability.evidence.time_outs import longest_of, time_outs_in
 from linearizability.history import PARTITION, SCHEMA
-from linearizability.lost_polls import COLUMNS_READ as LOST_POLLS_READ
-from linearizability.lost_polls import LOST, SESSIONS, LostPolls, lost_in, put_together, sessions_in
-from linearizability.time_outs import COLUMNS_READ as TIME_OUTS_READ
-from linearizability.time_outs import TOLD as TIME_OUTS
-from linearizability.time_outs import longest_of, time_outs_in
 
 CHUNK_SQL = "bucket int, kind string, position bigint, data binary"
 CHUNK_ARROW = pa.schema(

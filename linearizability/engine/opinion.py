@@ -16,13 +16,13 @@ import polars as pl
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
 from linearizability.cycles.evidence import run_evidence
-from linearizability.fencing_evidence import fencing_evidence
-from linearizability.group_evidence import group_evidence
+from linearizability.evidence.fencing import fencing_evidence
+from linearizability.evidence.groups import group_evidence
+from linearizability.evidence.transactions import transaction_evidence
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
 from linearizability.plans import collect, collect_all, whole
-from linearizability.transaction_evidence import transaction_evidence
+from linearizability.reads.waiting import waiting
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
-from linearizability.waiting import waiting
 
 MAX_ANOMALIES = 100
 """As many of one checker and kind are kept in a verdict, the first by place and operations: what

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from linearizability import waiting
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
@@ -43,11 +42,12 @@ from linearizability.engine.opinion import ROWS, judge, opinions
 from linearizability.engine.progress import progress_shown
 from linearizability.engine.session import LOCAL, spark_session
 from linearizability.engine.table import tuned
-from linearizability.faults import faults_of
-from linearizability.fencing_evidence import of_requests, told_of_producers
-from linearizability.group_evidence import group_evidence
+from linearizability.evidence.fencing import of_requests, told_of_producers
+from linearizability.evidence.groups import group_evidence
+from linearizability.excuses.faults import faults_of
 from linearizability.history import history_file
 from linearizability.ingest import topic_ids, with_topic_ids
+from linearizability.reads import waiting
 from linearizability.verdict import CheckerVerdict
 
 if TYPE_CHECKING:

@@ -7,26 +7,27 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from linearizability import ingest, waiting
+from linearizability import ingest
 from linearizability.checkers import Cut, Scope
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.contents import FIELDS
 from linearizability.cycles import evidence as cycles
 from linearizability.engine.cuts import COLUMNS as CUT_COLUMNS
 from linearizability.engine.cuts import COLUMNS_CUT, cut_by, pieces
 from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, remainder, scattered
 from linearizability.engine.opinion import judge
 from linearizability.engine.whales import on_disk
-from linearizability.faults import IS_FAULT
-from linearizability.fencing_evidence import COLUMNS as EPOCH_COLUMNS
-from linearizability.fencing_evidence import of_logs
+from linearizability.evidence.fencing import COLUMNS as EPOCH_COLUMNS
+from linearizability.evidence.fencing import of_logs
+from linearizability.evidence.lost_polls import with_eras
+from linearizability.evidence.time_outs import with_longest
+from linearizability.evidence.transactions import COLUMNS as EVIDENCE_COLUMNS
+from linearizability.evidence.transactions import transaction_evidence
+from linearizability.excuses.faults import IS_FAULT
 from linearizability.history import PARTITION, SCHEMA
-from linearizability.lost_polls import with_eras
-from linearizability.pauses import COLUMNS as PAUSE_COLUMNS
-from linearizability.pauses import WHO, pauses
-from linearizability.time_outs import with_longest
-from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
-from linearizability.transaction_evidence import transaction_evidence
+from linearizability.reads import waiting
+from linearizability.reads.contents import FIELDS
+from linearizability.reads.pauses import COLUMNS as PAUSE_COLUMNS
+from linearizability.reads.pauses import WHO, pauses
 
 MARKED_COLUMNS = (
     *PARTITION,

@@ -11,6 +11,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from linearizability.bounds import NANOSECONDS
+from linearizability.excuses.fault_spans import Fault
 from linearizability.explain.plots import (
     RIGHT,
     TimeScale,
@@ -25,7 +26,6 @@ from linearizability.explain.plots import (
 )
 from linearizability.explain.style import ALONE
 from linearizability.explain.words import POSITIONS, Row, held, in_words, outcome
-from linearizability.fault_spans import Fault
 from linearizability.history import F
 
 ROW, CHARACTER, COLUMN_MIN = 22.0, 7.3, 28.0

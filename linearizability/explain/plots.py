@@ -13,7 +13,7 @@ from itertools import count
 
 from markupsafe import Markup, escape
 
-from linearizability.fault_spans import Fault, overlapping
+from linearizability.excuses.fault_spans import Fault, overlapping
 
 WIDTH = 1000
 LEFT = 96

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
+from linearizability.files.parquet import WRITING
 from linearizability.fuzz.texts import cut, double, flip, insert_noise, take_out
 from linearizability.history import SCHEMA, arrow_schema
-from linearizability.parquet import WRITING
 from linearizability.self_test.model import joined, valid_rows
 
 TURNS = 12

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from linearizability.files import shown
+from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 from linearizability.importers import edn_lines
 from linearizability.importers.jsonl import Form

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from linearizability.files import shown
+from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 from linearizability.importers.jsonl import Form, checked_again
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from linearizability import parquet
+from linearizability.files import parquet
 from linearizability.history import HistoryError
 from linearizability.importers import jepsen
 

@@ -31,7 +31,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from linearizability import history
-from linearizability.files import shown
+from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 from linearizability.importers import edn, jsonl
 from linearizability.importers.columns import FAIL, INFO, NONE, OK, Collected, series

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from linearizability.files import shown
+from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 
 Form = tuple[int, Any, str | None]

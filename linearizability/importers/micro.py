@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from linearizability.files import shown
+from linearizability.files.unreadable import shown
 from linearizability.importers.events import INT32_MAX, NUMBER_MAX, Event, Operation, is_integer
 
 TOPIC = "jepsen"

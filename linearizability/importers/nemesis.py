@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from linearizability.faults import HEAL, UNTIL
+from linearizability.excuses.faults import HEAL, UNTIL
 from linearizability.importers.events import Event
 
 ENDS = {

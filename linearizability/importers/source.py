@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from linearizability.errors import HistoryError
-from linearizability.files import refused, require_regular
+from linearizability.files.unreadable import refused, require_regular
 
 BOM = b"\xef\xbb\xbf"
 BLOCK = 1 << 20

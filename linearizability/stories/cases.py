@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from linearizability.fault_spans import Fault
+from linearizability.excuses.fault_spans import Fault
 from linearizability.stories.families import Family, family_of
 from linearizability.stories.scene import Place, Record, Row, Scene
 from linearizability.verdict import Anomaly, CheckerVerdict

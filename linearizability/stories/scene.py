@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from linearizability.bounds import NANOSECONDS
-from linearizability.fault_spans import Fault, fault_spans, overlapping
+from linearizability.excuses.fault_spans import Fault, fault_spans, overlapping
 from linearizability.history import F, Type
 from linearizability.stories.mentions import IS_RECORD, Mentions
 from linearizability.verdict import Anomaly

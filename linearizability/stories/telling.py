@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from linearizability.fault_spans import Fault
+from linearizability.excuses.fault_spans import Fault
 from linearizability.stories.cases import Case
 from linearizability.stories.families import base_of, meaning_of
 from linearizability.stories.model import Group

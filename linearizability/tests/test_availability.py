@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linearizability.availability import Availability, measured, opinion
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.hand_written.rows import END, P, Row, S
 from linearizability.hand_written.services import FAULT, NOTHING, at
 from linearizability.history import frame
+from linearizability.measures.availability import Availability, measured, opinion
 from linearizability.self_test.model import valid_rows
 from linearizability.verdict import CheckerVerdict, Validity
 

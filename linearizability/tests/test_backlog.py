@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from linearizability import backlog as module
-from linearizability.backlog import SAMPLES_MAX, Backlog, backlog
 from linearizability.hand_written.rows import END, PLACE, RAW, P, Row, S
 from linearizability.history import frame, write
+from linearizability.measures import backlog as module
+from linearizability.measures.backlog import SAMPLES_MAX, Backlog, backlog
 
 
 def at(second: float) -> Row:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from linearizability.clocks import EXCUSED_FROM_MS, Move, apart_ms, clock_faults, moved_by
+from linearizability.excuses.clocks import EXCUSED_FROM_MS, Move, apart_ms, clock_faults, moved_by
 from linearizability.hand_written.rows import ASKS, COMMITS, LOG, RAW, TOPIC, WHOLE, P, Row, S
 from linearizability.history import F, frame
 from linearizability.judging import check_frame

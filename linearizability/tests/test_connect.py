@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from linearizability.engine import connect, progress
 from linearizability.engine.session import SparkError, spark_session, stop_spark
 from linearizability.judging import check
-from linearizability.summary import summarise
+from linearizability.measures.summary import summarise
 from linearizability.tests.planted import write_planted
 from linearizability.tests.standalone import connect_server
 

@@ -15,8 +15,8 @@ from linearizability.checkers import CHECKERS
 from linearizability.engine import exchange, spark, table
 from linearizability.engine.session import SparkError, spark_session, stop_spark
 from linearizability.judging import check
+from linearizability.measures.summary import summarise
 from linearizability.self_test.model import joined, valid_rows
-from linearizability.summary import summarise
 from linearizability.tests.huge import one_partition
 from linearizability.tests.planted import write_planted
 from linearizability.verdict import Validity

@@ -8,7 +8,8 @@ from random import Random
 import polars as pl
 import pytest
 
-from linearizability import history, sound_rows
+from linearizability import history
+from linearizability.files import sound_rows
 from linearizability.history import HistoryError
 from linearizability.plans import collect
 from linearizability.self_test.model import joined, valid_rows

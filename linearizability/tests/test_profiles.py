@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from linearizability.checkers import CHECKERS
-from linearizability.confirm import NAME as PORCUPINE
 from linearizability.hand_written.rows import END, PLACE, P, Row, S
 from linearizability.history import HistoryError, frame, write
 from linearizability.importers.formats import imported
 from linearizability.judging import check
-from linearizability.nonmonotonic_sends import NAME as SENDS
-from linearizability.profiles import JEPSEN, under_profile
+from linearizability.opinions.confirm import NAME as PORCUPINE
+from linearizability.opinions.nonmonotonic_sends import NAME as SENDS
+from linearizability.opinions.profiles import JEPSEN, under_profile
 from linearizability.tests.test_histories import HISTORIES, INVALID
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 

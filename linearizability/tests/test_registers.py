@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from linearizability import history, registers
-from linearizability.registers import judge_registers
+from linearizability import history
+from linearizability.opinions import registers
+from linearizability.opinions.registers import judge_registers
 from linearizability.verdict import Validity
 
 Row = dict[str, Any]

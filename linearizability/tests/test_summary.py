@@ -7,7 +7,7 @@ from pathlib import Path
 
 from linearizability import history
 from linearizability.history import frame
-from linearizability.summary import summarise
+from linearizability.measures.summary import summarise
 
 S = 1_000_000_000
 MS = 1_000_000

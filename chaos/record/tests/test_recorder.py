@@ -41,7 +41,7 @@ from chaos.values.protocols import (
     TopicSpec,
 )
 from linearizability import history
-from linearizability.faults import is_heal
+from linearizability.excuses.faults import is_heal
 from linearizability.history import HistoryError
 
 OK = Completion(Outcome.OK)

@@ -40,7 +40,7 @@ from chaos.workloads import WORKLOADS
 from chaos.workloads.appends import Appends
 from chaos.workloads.reading import final_reads
 from linearizability import history
-from linearizability.faults import is_heal
+from linearizability.excuses.faults import is_heal
 from linearizability.judging import check
 from linearizability.verdict import Validity
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.values.faults import FAULTS, Heal
-from linearizability.faults import LASTING, is_heal, lasts
+from linearizability.excuses.faults import LASTING, is_heal, lasts
 
 
 def test_judges_know_that_each_fault_lasts_until_a_heal() -> None:

@@ -28,11 +28,11 @@ from ci.report.tests.runs import (
     write_run,
 )
 from linearizability import history
-from linearizability.availability import measure
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
 from linearizability.judging import check
-from linearizability.summary import Summary, summarise
+from linearizability.measures.availability import measure
+from linearizability.measures.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 
 REPORT_BYTES_MAX = 3_000_000

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ci.report.timeline import merged
+from linearizability.excuses.fault_spans import Fault, overlapping
 from linearizability.explain.plots import TimeScale, fault_rows, nice_ticks
-from linearizability.fault_spans import Fault, overlapping
 
 KEY = ["process", "kind", "outcome", "open"]
 

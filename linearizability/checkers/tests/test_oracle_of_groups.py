@@ -9,7 +9,7 @@ from typing import Any
 
 from linearizability.checkers.tests.oracle_facts import Row, resolve
 from linearizability.checkers.tests.oracles_of_groups import group_liveness
-from linearizability.group_evidence import COLUMNS, group_evidence
+from linearizability.evidence.groups import COLUMNS, group_evidence
 from linearizability.history import frame
 from linearizability.ingest import resolved
 

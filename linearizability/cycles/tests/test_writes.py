@@ -8,7 +8,7 @@ from linearizability.cycles import writes
 from linearizability.hand_written.rows import END, P, Row, S
 from linearizability.history import frame, write
 from linearizability.judging import check
-from linearizability.profiles import under_profile
+from linearizability.opinions.profiles import under_profile
 from linearizability.verdict import CheckerVerdict, Validity
 
 OTHER = {"partition": 1}

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from linearizability.excuses.fault_spans import Fault
 from linearizability.explain.around import arrows_of, deciding
 from linearizability.explain.drawing import Around, Arrow, timeline
 from linearizability.explain.page import explain
 from linearizability.explain.words import in_words, operations_of
-from linearizability.fault_spans import Fault
 from linearizability.hand_written.rows import END, LOG, P, Row, S
 from linearizability.history import frame, write
 from linearizability.importers.formats import imported

@@ -15,7 +15,7 @@ from linearizability.importers import edn, edn_lines, jepsen, nemesis
 from linearizability.importers.events import Event
 from linearizability.importers.formats import chosen_format, imported
 from linearizability.judging import check
-from linearizability.profiles import under_profile
+from linearizability.opinions.profiles import under_profile
 from linearizability.verdict import Validity
 
 INVOKE = {"index": 0, "time": 5, "process": 0, "type": "invoke", "f": "send"}

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from linearizability import availability
 from linearizability.checkers import CHECKERS
 from linearizability.hand_written import INVALID
 from linearizability.hand_written.rows import Row
 from linearizability.history import frame
 from linearizability.judging import check_frame
-from linearizability.registers import NAME as REGISTERS
+from linearizability.measures import availability
+from linearizability.opinions.registers import NAME as REGISTERS
 from linearizability.stories.families import KINDS, MEANINGS, base_of
 from linearizability.stories.grouping import with_groups
 from linearizability.stories.mentions import numbers_in

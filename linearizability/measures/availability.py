@@ -17,7 +17,7 @@ import polars as pl
 
 from linearizability import history
 from linearizability.bounds import NANOSECONDS, NOTHING_STATED, Bounds
-from linearizability.faults import is_heal
+from linearizability.excuses.faults import is_heal
 from linearizability.history import F, Type
 from linearizability.importers.jepsen import CLIENT as JEPSEN
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity

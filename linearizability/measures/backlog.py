@@ -23,8 +23,8 @@ from linearizability import history
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.history import Type
 from linearizability.ingest import IS_OK, IS_POLL, KEY, PLACE, resolved
-from linearizability.pauses import IS_ASSIGNED, IS_MEMBER, IS_READ, WHO, ends_of, known
-from linearizability.waiting import bounds
+from linearizability.reads.pauses import IS_ASSIGNED, IS_MEMBER, IS_READ, WHO, ends_of, known
+from linearizability.reads.waiting import bounds
 
 NANOSECONDS = 1_000_000_000
 SAMPLES_MAX = 300

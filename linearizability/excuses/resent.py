@@ -15,9 +15,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from linearizability.faults import NEVER, faults_of, name_of
+from linearizability.excuses.faults import NEVER, faults_of, name_of
+from linearizability.excuses.overdue import left_out
 from linearizability.history import F
-from linearizability.overdue import left_out
 from linearizability.plans import collect
 from linearizability.verdict import CheckerVerdict
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import polars as pl
 
 from linearizability.checkers import retention
-from linearizability.faults import NEVER, disturbed, faults_of, is_heal, name_of
+from linearizability.evidence.time_outs import SWEEP_NS, longest_of, time_outs_in
+from linearizability.excuses.faults import NEVER, disturbed, faults_of, is_heal, name_of
 from linearizability.plans import collect
-from linearizability.time_outs import SWEEP_NS, longest_of, time_outs_in
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 RECOVERED_NS = 60 * 1_000_000_000

@@ -27,10 +27,10 @@ import polars as pl
 
 from linearizability import history
 from linearizability.checkers import CHECKERS
-from linearizability.confirm import NAME as PORCUPINE
 from linearizability.cycles.writes import write_cycles
 from linearizability.history import F, HistoryError, Type
-from linearizability.nonmonotonic_sends import nonmonotonic_sends
+from linearizability.opinions.confirm import NAME as PORCUPINE
+from linearizability.opinions.nonmonotonic_sends import nonmonotonic_sends
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 
 PROFILES = ("touchstone", "jepsen")

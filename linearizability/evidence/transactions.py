@@ -24,21 +24,21 @@ from typing import Any
 
 import polars as pl
 
-from linearizability.ends_evidence import (
+from linearizability.evidence.ends import (
     OF_ITS_TRANSACTION,
     RECORD,
     followed,
     joined_late,
     unmarked,
 )
-from linearizability.final_reads import unseen
+from linearizability.evidence.offsets import offsets_told
+from linearizability.evidence.removals import not_compacted_away
 from linearizability.history import PARTITION
-from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
 from linearizability.ingest import IS_DATA, IS_DECIDED, IS_SEND, KEY, markers_of_records
-from linearizability.offset_evidence import offsets_told
 from linearizability.plans import collect
-from linearizability.readers import steps
-from linearizability.removals import not_compacted_away
+from linearizability.reads.final_reads import unseen
+from linearizability.reads.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
+from linearizability.reads.readers import steps
 
 COLUMNS: Mapping[str, Any] = {
     "txn": pl.Int64,

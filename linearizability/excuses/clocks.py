@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from linearizability.faults import is_heal
+from linearizability.excuses.faults import is_heal
 from linearizability.history import F
 from linearizability.plans import collect
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity

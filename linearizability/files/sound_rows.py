@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from linearizability.errors import HistoryError
-from linearizability.history import REQUIRED, ROW_GROUP_ROWS, SCHEMA_VERSION, F, Type
+from linearizability.schema import REQUIRED, ROW_GROUP_ROWS, SCHEMA_VERSION, F, Type
 
 CHECKED_AT_ONCE = ROW_GROUP_ROWS
 """How many rows are checked at a time."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from linearizability.faults import NEVER
-from linearizability.group_life import (
+from linearizability.evidence.group_life import (
     BOUND_NS,
     LONG_AGO,
     Group,
@@ -23,6 +22,7 @@ from linearizability.group_life import (
     places_of,
     within,
 )
+from linearizability.excuses.faults import NEVER
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,

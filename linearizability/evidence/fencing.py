@@ -23,9 +23,9 @@ from typing import Any
 import polars as pl
 
 from linearizability.history import PARTITION, F
-from linearizability.inferred_log import ACKNOWLEDGED
 from linearizability.ingest import IS_OK, IS_SEND, KEY
-from linearizability.raw_reads import IS_RAW, OF_PRODUCER, raw_records
+from linearizability.reads.inferred_log import ACKNOWLEDGED
+from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER, raw_records
 
 BEHIND, PAIRS, WROTE = "behind", "pairs", "wrote"
 GIVEN, REJOINED, OFFSETS, ENDED = "given", "rejoined", "offsets", "ended"

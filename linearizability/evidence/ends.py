@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import polars as pl
 
+from linearizability.evidence.removals import compactable
 from linearizability.history import PARTITION, F, Type
-from linearizability.inferred_log import (
+from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
+from linearizability.reads.inferred_log import (
     ACKNOWLEDGED,
     BELOW_HIGH_WATERMARK,
     PROVEN_POLL,
     READ_COMMITTED,
 )
-from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
-from linearizability.raw_reads import IS_RAW, OF_PRODUCER
-from linearizability.removals import compactable
+from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER
 
 UNMARKED, JOINED = "unmarked", "joined"
 NAMES_LAST_STABLE_OFFSET = (

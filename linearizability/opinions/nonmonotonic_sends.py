@@ -12,8 +12,8 @@ from __future__ import annotations
 import polars as pl
 
 from linearizability.history import F, Type
-from linearizability.inferred_log import PROVEN_POLL
 from linearizability.ingest import IS_DATA, IS_OK, IS_SEND
+from linearizability.reads.inferred_log import PROVEN_POLL
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 NAME = "nonmonotonic_sends"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from linearizability.evidence.removals import still_there
 from linearizability.history import F
 from linearizability.ingest import HAS_RECORD, IS_OK, KEY
-from linearizability.removals import still_there
 
 IS_LOOK_UP = (
     (pl.col("f") == F.POSITION.value)

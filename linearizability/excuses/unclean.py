@@ -15,12 +15,12 @@ from dataclasses import replace
 
 import polars as pl
 
-from linearizability.confirm import NAME as PORCUPINE
-from linearizability.faults import disturbed, faults_of
+from linearizability.evidence.removals import IS_TOPIC, setting
+from linearizability.excuses.faults import disturbed, faults_of
 from linearizability.history import F
+from linearizability.opinions.confirm import NAME as PORCUPINE
+from linearizability.opinions.registers import NAME as REGISTERS
 from linearizability.plans import collect
-from linearizability.registers import NAME as REGISTERS
-from linearizability.removals import IS_TOPIC, setting
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 OF_DURABILITY = frozenset(

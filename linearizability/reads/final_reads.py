@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from linearizability.evidence.removals import still_there
 from linearizability.history import F
-from linearizability.inferred_log import READ_COMMITTED
 from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
-from linearizability.removals import still_there
+from linearizability.reads.inferred_log import READ_COMMITTED
 
 WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
 

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from linearizability.faults import NEVER, disturbed, faults_of
+from linearizability.excuses.faults import NEVER, disturbed, faults_of
 from linearizability.history import F
-from linearizability.inferred_log import ACKNOWLEDGED
 from linearizability.ingest import HAS_RECORD, IS_OK, IS_POLL, IS_SEND
 from linearizability.plans import collect, collect_all
+from linearizability.reads.inferred_log import ACKNOWLEDGED
 
 NS_PER_MS = 1_000_000
 BOUND_NS = 15 * 1_000_000_000

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from linearizability.bounds import NANOSECONDS
-from linearizability.faults import HEAL, IS_FAULT
+from linearizability.excuses.faults import HEAL, IS_FAULT
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import polars as pl
 
 from linearizability.history import F, Type
-from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL, at_or_above_log_start
 from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_SEND, KEY, PLAIN
 from linearizability.plans import collect
+from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL, at_or_above_log_start
 
 IS_TOPIC = (pl.col("f") == F.TOPIC.value) & pl.col("settings").is_not_null()
 OF_KEY = [*KEY, "key"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from linearizability.ends_evidence import OF_ITS_TRANSACTION
+from linearizability.evidence.ends import OF_ITS_TRANSACTION
 from linearizability.history import PARTITION, F, Type
 from linearizability.ingest import (
     IS_DELETION,

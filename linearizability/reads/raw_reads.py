@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from linearizability.inferred_log import PROVEN_POLL
 from linearizability.ingest import KEY
+from linearizability.reads.inferred_log import PROVEN_POLL
 
 READ = [*KEY, "op_id", "replica"]
 OF_PRODUCER = [*READ, "producer_id"]

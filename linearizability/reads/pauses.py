@@ -19,11 +19,11 @@ from typing import Any
 
 import polars as pl
 
+from linearizability.evidence.removals import still_there
 from linearizability.history import PARTITION, F, Type
-from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
 from linearizability.ingest import COMMITTED, IS_DATA, IS_OK, IS_POLL, IS_SEND, KEY, PLACE, PLAIN
 from linearizability.plans import collect
-from linearizability.removals import still_there
+from linearizability.reads.inferred_log import ACKNOWLEDGED, READ_COMMITTED
 
 NEVER = 2**62
 """Later than any time, and behind any offset."""

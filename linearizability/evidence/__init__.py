@@ -1,0 +1,1 @@
+"""Collect what a history shows of transactions, epochs, groups and offsets, for the checkers."""

@@ -1,0 +1,1 @@
+"""Measure a run for reports: availability, backlog, throughput and latency. None is a verdict."""

@@ -1,0 +1,1 @@
+"""Ask others: porcupine, Jepsen's rules, and a register's."""
