@@ -8,21 +8,16 @@ from chaos.clients.confluent.client import ConfluentFactory
 from chaos.clients.java.client import JavaFactory
 from chaos.clients.reference.client import ReferenceFactory
 from chaos.clients.wire.operator import MakeClients, with_operator
-from chaos.values.protocols import GroupProtocol, TargetError, Workload
+from chaos.values.protocols import TargetError, Workload
 
 CONFLUENT = "confluent"
+REFERENCE = "reference"
 
 CLIENTS: dict[str, MakeClients] = {
     CONFLUENT: with_operator(ConfluentFactory),
-    "reference": with_operator(ReferenceFactory),
+    REFERENCE: with_operator(ReferenceFactory),
     "java": with_operator(JavaFactory),
 }
-JOIN_GROUPS: dict[str, frozenset[GroupProtocol]] = {
-    CONFLUENT: frozenset(GroupProtocol),
-    "java": frozenset(GroupProtocol),
-    "reference": frozenset({GroupProtocol.CONSUMER}),
-}
-"""The group protocols that the members of each client speak here."""
 
 
 def clients_named(name: str) -> MakeClients:
@@ -47,14 +42,6 @@ def why_no_groups(client: str, workload: Workload) -> str | None:
     """Return why a client cannot be the members of a workload's groups, or None if it can or there
     are none."""
     settings = map(workload.settings, range(workload.processes))
-    members = [one for one in settings if one.group is not None]
-    if not members or client == CONFLUENT:
-        return None
-    protocols = {one.group.protocol for one in members if one.group is not None}
-    spoken = JOIN_GROUPS.get(client, frozenset())
-    if not protocols <= spoken:
-        only = " and ".join(f"group.protocol={each}" for each in sorted(spoken))
-        return f"joins groups of {only} alone here" if only else "joins no groups here"
-    if any(one.transactional for one in members):
+    if client != CONFLUENT and any(one.group and one.transactional for one in settings):
         return "commits no group's positions in transactions here"
     return None

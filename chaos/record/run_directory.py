@@ -81,11 +81,16 @@ class Scenario:
         return shlex.join(hidden_words(words))
 
 
+def name_of(scenario: Scenario) -> str:
+    """Return the name of a run without its time."""
+    parts = (scenario.target, scenario.workload, scenario.nemesis, str(scenario.seed))
+    return "-".join(re.sub(r"[^A-Za-z0-9._-]", "_", part) for part in parts)
+
+
 def make(runs: Path, scenario: Scenario) -> Path:
     """Make an empty directory for a run, with a name that says which."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    parts = (now, scenario.target, scenario.workload, scenario.nemesis, str(scenario.seed))
-    name = "-".join(re.sub(r"[^A-Za-z0-9._-]", "_", part) for part in parts)
+    name = f"{now}-{name_of(scenario)}"
     for number in range(1, 100):
         directory = runs / (name if number == 1 else f"{name}.{number}")
         try:

@@ -21,7 +21,7 @@ from typing import Any
 from chaos.clients import payload
 from chaos.clients.confluent.client import ConfluentFactory
 from chaos.clients.confluent.log import kept_log
-from chaos.clients.factories import check_groups, clients_named
+from chaos.clients.factories import CONFLUENT, REFERENCE, check_groups, clients_named
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.operator import MakeClients
 from chaos.clients.wire.raw import RawFactory
@@ -49,7 +49,7 @@ from chaos.world import BringsWorld, World
 from reference_impl.access import access_of
 
 JOIN_INTERRUPTED_S = 15.0
-VARIED = frozenset({"apache", "reference"})
+VARIED = frozenset({"apache", "reference", "sim"})
 """Families of targets whose settings are ours to choose, and which have those that are drawn."""
 
 
@@ -97,6 +97,8 @@ def run(
     parts = parts or Parts.of(scenario)
     nodes = parts.target.nodes if isinstance(parts.target, SizedTarget) else scenario.nodes
     scenario = replace(scenario, target=parts.target.name, nodes=nodes)
+    if isinstance(parts.target, BringsWorld):
+        scenario = replace(scenario, client=client_in_virtual_time(scenario))
     check_fit(parts.target, parts.workload, parts.nemesis, scenario.nodes)
     check_groups(scenario.client, parts.workload)
     if min(scenario.seconds, scenario.rate, scenario.nodes) <= 0:
@@ -123,6 +125,17 @@ def run(
         raise RunError(told) from error
 
 
+def client_in_virtual_time(scenario: Scenario) -> str:
+    """Return the reference client, since the others bring threads and sockets. Raise TargetError
+    for another that was asked for."""
+    if scenario.client not in (CONFLUENT, REFERENCE):
+        raise TargetError(
+            f"--client {scenario.client} cannot run in the virtual time of target"
+            f" {scenario.target}; use --client {REFERENCE}"
+        )
+    return REFERENCE
+
+
 class _Run:
     """The state of one run, phase by phase."""
 
@@ -135,9 +148,12 @@ class _Run:
         self.nemesis = parts.nemesis
         self.directory = directory
         self.world: World = REAL_WORLD
+        run_id = directory.name
         if isinstance(parts.target, BringsWorld):
             self.world = parts.target.make_world(scenario.seed)
-        self.nonce = payload.nonce_of(f"{directory.name}:{self.world.wall_ns()}")
+            # Without the time of day, since nodes and clients are told the id.
+            run_id = run_directory.name_of(scenario)
+        self.nonce = payload.nonce_of(f"{run_id}:{self.world.wall_ns()}")
         self.factory = tools.clients(self.world, self.nonce)
         self.raw_factory = tools.raw_clients(self.world, self.nonce)
         self.guest: Guest | None = None
@@ -154,9 +170,9 @@ class _Run:
         """The answer to a raw Produce at the end of a run without an acknowledged record."""
         self.facts: dict[str, Any] = {}
         self.costs = Costs()
-        self.recorder = HistoryRecorder(directory, directory.name)
+        self.recorder = HistoryRecorder(directory, run_id)
         self.shared = Shared(
-            directory.name,
+            run_id,
             "",
             self.recorder,
             scenario.seed,

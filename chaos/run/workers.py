@@ -154,7 +154,7 @@ class Actor:
         recorder = self.shared.recorder
         if self._client is None:
             self._client = self._factory(self.shared.bootstrap, self.process, self.settings)
-        if isinstance(operation, Assign | Subscribe | Seek | SeekToTime):
+        if isinstance(operation, Assign | Subscribe | Seek | SeekToTime | ReadAll):
             self._session += 1
         if isinstance(operation, Assign):
             self._assigned = operation.partitions

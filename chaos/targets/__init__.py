@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
+from chaos.sim.target import in_virtual_time
 from chaos.targets.apache import of_version
 from chaos.targets.bootstrap import BootstrapTarget
 from chaos.targets.dockerized import in_containers
@@ -23,6 +24,7 @@ TARGETS: dict[str, Callable[[str, str | None], Target]] = {
     "kfake": pinned,
     "netns": in_namespaces,
     "reference": with_bug_or_not,
+    "sim": in_virtual_time,
 }
 """Name -> what makes the target, given what follows the colon ("" if nothing) and a planted bug."""
 

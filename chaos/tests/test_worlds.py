@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from chaos.means.real_world import RealWorld
+from chaos.sim.world import VirtualWorld
 from chaos.world import World
 
 SOON_S, LATE_S = 0.05, 30.0
 
 
-@pytest.fixture(params=[RealWorld])
+@pytest.fixture(params=[RealWorld, partial(VirtualWorld, 1)], ids=["real", "virtual"])
 def world(request: pytest.FixtureRequest) -> World:
     made: World = request.param()
     return made

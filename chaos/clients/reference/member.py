@@ -1,5 +1,5 @@
-"""Members of consumer groups (KIP-848) by the reference client: subscribe, poll, commit, leave,
-crash.
+"""Members of consumer groups by the reference client, of both protocols: subscribe, poll, commit,
+leave, crash.
 
 A poll of this client lets the group change the assignment first (the listener is called, and waited
 for), then returns records, which belong to the new one; while a change is under way it returns
@@ -20,6 +20,7 @@ from chaos.values.protocols import (
     CommitOffsets,
     Completion,
     Crash,
+    GroupProtocol,
     GroupSettings,
     Leave,
     Outcome,
@@ -32,6 +33,8 @@ from reference_impl.client.awaited.consumer import Consumer
 from reference_impl.client.errors import ClientError
 from reference_impl.client.values import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
+CLASSIC_ASSIGNORS = {"range": "RangeAssignor", "cooperative-sticky": "CooperativeStickyAssignor"}
+"""Name in librdkafka -> in Java, and in the reference client."""
 COMMIT_TIMEOUT_MS = 15_000
 LEAVE_TIMEOUT_MS = 5_000
 
@@ -42,7 +45,7 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
     config: dict[str, Any] = {
         "group.id": group.name,
         "group.protocol": group.protocol.value,
-        "group.remote.assignor": group.assignor,
+        **_assignor(group),
         "enable.auto.commit": group.auto_commit,
         "auto.commit.interval.ms": 1_000,
         "auto.offset.reset": "earliest",
@@ -50,6 +53,12 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
         **member_times(group),
     }
     return config | ({"group.instance.id": group.instance_id} if group.instance_id else {})
+
+
+def _assignor(group: GroupSettings) -> dict[str, str]:
+    if group.protocol is GroupProtocol.CONSUMER:
+        return {"group.remote.assignor": group.assignor}
+    return {"partition.assignment.strategy": CLASSIC_ASSIGNORS[group.assignor]}
 
 
 class ReferenceMember:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
     """Provide a topic with two values."""
-    name = str(request.node.name).replace("_", "-")[:60]
+    name = re.sub("[^a-z0-9]+", "-", str(request.node.name))
     admin = Admin(REAL_WORLD, cluster.bootstrap)
     run(admin.create_topics([TopicSpec(name, 1)], 1, timeout_s=120.0))
     admin.close()
@@ -63,9 +64,14 @@ def send(cluster: Cluster, topic: str, *values: int) -> None:
     run(client.close())
 
 
-def member(cluster: Cluster, topic: str, auto_commit: bool = False) -> ReferenceClient:
+def member(
+    cluster: Cluster,
+    topic: str,
+    auto_commit: bool = False,
+    kind: tuple[GroupProtocol, str] = (GroupProtocol.CONSUMER, "uniform"),
+) -> ReferenceClient:
     """Return a member of a group that is called like its topic."""
-    group = GroupSettings(topic, GroupProtocol.CONSUMER, "uniform", auto_commit)
+    group = GroupSettings(topic, *kind, auto_commit)
     client = ReferenceClient(REAL_WORLD, cluster.bootstrap, ClientSettings(group=group), NONCE)
     assert run(client.perform(Subscribe((topic,)))).outcome is Outcome.OK
     return client
@@ -85,8 +91,19 @@ def values(poll: Completion) -> list[int | None]:
     return [record.value for record in poll.records]
 
 
-def test_a_successor_goes_on_behind_what_was_committed(cluster: Cluster, topic: str) -> None:
-    first = member(cluster, topic)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        (GroupProtocol.CONSUMER, "uniform"),
+        (GroupProtocol.CLASSIC, "range"),
+        (GroupProtocol.CLASSIC, "cooperative-sticky"),
+    ],
+    ids="-".join,
+)
+def test_a_successor_goes_on_behind_what_was_committed(
+    cluster: Cluster, topic: str, kind: tuple[GroupProtocol, str]
+) -> None:
+    first = member(cluster, topic, kind=kind)
     polls = poll_for_records(first)
     assert values(polls[-1]) == [1, 2]
     assert [poll.rebalanced for poll in polls].count(True) == 1

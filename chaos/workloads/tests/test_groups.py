@@ -185,21 +185,14 @@ def test_the_three_kinds_are_three_protocols_and_all_are_judged_as_groups() -> N
     assert all("group_delivery" in WORKLOADS[name].judged_by for name in GROUPS)
 
 
-def test_a_client_without_groups_is_refused_in_one_sentence() -> None:
-    check_groups("confluent", WORKLOADS["groups"])
-    check_groups("reference", WORKLOADS["appends"])
-    for name in ("groups-consumer", "groups-consumer-static", "groups-consumer-positions"):
-        check_groups("reference", WORKLOADS[name])
-    alone = r"reference joins groups of group\.protocol=consumer alone.*--client confluent"
-    with pytest.raises(TargetError, match=alone):
-        check_groups("reference", WORKLOADS["groups"])
-
-
-def test_java_has_members_but_not_in_transactions() -> None:
+@pytest.mark.parametrize("client", ["java", "reference"])
+def test_two_clients_have_members_but_not_in_transactions(client: str) -> None:
+    check_groups("confluent", WORKLOADS["transform"])
     for name in GROUPS:
-        check_groups("java", WORKLOADS[name])
-    with pytest.raises(TargetError, match=r"java commits no group's positions in transactions"):
-        check_groups("java", WORKLOADS["transform"])
+        check_groups(client, WORKLOADS[name])
+    refused = rf"{client} commits no group's positions in transactions.*--client confluent"
+    with pytest.raises(TargetError, match=refused):
+        check_groups(client, WORKLOADS["transform"])
 
 
 @pytest.mark.parametrize("process", [MANUAL, 6])

@@ -1,0 +1,1 @@
+"""The simulator: nodes, their network, their clients and a whole run, in virtual time."""

@@ -1,0 +1,57 @@
+"""The agenda of all that will happen: a heap of (microsecond, order, action), and the clock."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+US = 1_000_000
+"""Microseconds in a second."""
+
+
+class Entry:
+    """One action at one time, until it is performed or cancelled."""
+
+    __slots__ = ("action",)
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action: Callable[[], None] | None = action
+
+    def cancel(self) -> None:
+        """Let it not happen; harmless when it has happened."""
+        self.action = None
+
+
+class Agenda:
+    """Actions in the order of their times; those of one time in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self._order = count()
+        self._heap: list[tuple[int, int, Entry]] = []
+
+    def at(self, at_us: int, action: Callable[[], None]) -> Entry:
+        """Perform the action at a time, at the earliest now."""
+        entry = Entry(action)
+        heapq.heappush(self._heap, (max(at_us, self.now_us), next(self._order), entry))
+        return entry
+
+    def after(self, seconds: float, action: Callable[[], None]) -> Entry:
+        """Perform the action after some time."""
+        return self.at(self.now_us + max(0, round(seconds * US)), action)
+
+    def soon(self, action: Callable[[], None]) -> Entry:
+        """Perform the action now, after all else that is due now."""
+        return self.at(self.now_us, action)
+
+    def step(self) -> bool:
+        """Move the clock to the next action and perform it; return whether there was one."""
+        while self._heap:
+            at_us, _, entry = heapq.heappop(self._heap)
+            action, entry.action = entry.action, None
+            if action is not None:
+                self.now_us = at_us
+                action()
+                return True
+        return False

@@ -1,0 +1,234 @@
+"""Drive the machines of the reference clients in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from itertools import count
+from random import Random
+from typing import Any, Protocol, TypeVar
+
+from chaos.sim.agenda import Agenda, Entry
+from chaos.sim.network import Line, Network
+from chaos.sim.tasks import Tasks, VirtualTask, Wait
+from reference_impl.client.awaited.driver import Drive, OnChange
+from reference_impl.client.calls import Call
+from reference_impl.client.effects import Complete, Fail, PartitionsChanged, WakeAt
+from reference_impl.client.errors import ClientError
+from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
+from reference_impl.client.machine import Machine
+from reference_impl.links.effects import Ask, Destination, Effect, HangUp
+from reference_impl.wire import ApiKey, ErrorCode, Struct, decode_response, encode_request
+
+T = TypeVar("T")
+
+
+class Surroundings(Protocol):
+    """The parts of a World of virtual time that drivers need."""
+
+    agenda: Agenda
+    tasks: Tasks
+    network: Network
+
+    def wall_us(self) -> int: ...
+
+
+class VirtualMachines:
+    """The means of one client of a run (chaos.clients.reference.machines)."""
+
+    def __init__(self, world: Surroundings, chance: Random) -> None:
+        self.chance = chance
+        self._world = world
+
+    def drive(self, bootstrap: str) -> Drive:
+        return lambda machine, on_change: VirtualDriver(self._world, machine, on_change)
+
+    async def perform(self, work: Coroutine[Any, Any, T]) -> T:
+        return await work
+
+    async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T:
+        result: T = await self._world.tasks.within(timeout_s, work)
+        return result
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+
+class Connection:
+    """One connection of a machine. What is asked before it is established waits."""
+
+    def __init__(self, driver: VirtualDriver, destination: Destination) -> None:
+        self._driver = driver
+        self._destination = destination
+        self._asked: dict[int, tuple[int, int]] = {}
+        self._unsent: list[bytes] = []
+        self._line: Line | None = None
+        self._is_over = False
+        address = (destination.host, destination.port)
+        driver.world.network.dial(address, self._opened, self._received, self._ended)
+
+    def ask(self, effect: Ask) -> None:
+        """Send a request."""
+        frame = encode_request(
+            effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
+        )
+        if effect.expects_answer:
+            self._asked[effect.request_id] = (effect.api_key, effect.api_version)
+        if self._line is None:
+            self._unsent.append(frame)
+        else:
+            self._line.send(frame)
+
+    def abandon(self) -> None:
+        """Close without a word to the machine, which knows."""
+        self._is_over = True
+        if self._line is not None:
+            self._line.close()
+
+    def _opened(self, line: Line) -> None:
+        self._line = line
+        if self._is_over:
+            line.close()
+        for frame in self._unsent:
+            line.send(frame)
+        self._unsent.clear()
+
+    def _received(self, frame: bytes) -> None:
+        if not self._is_over:
+            self._driver.answered(*self._decode(bytearray(frame[4:])))
+
+    def _decode(self, frame: bytearray) -> tuple[int, Struct]:
+        request_id = int.from_bytes(frame[:4], "big")
+        api_key, version = self._asked.pop(request_id)
+        code = int.from_bytes(frame[4:6], "big", signed=True)
+        if api_key == ApiKey.API_VERSIONS and code == ErrorCode.UNSUPPORTED_VERSION:
+            version = 0  # whoever does not know the version answers in the oldest (KIP-511)
+        return request_id, decode_response(frame, api_key, version)[1]
+
+    def _ended(self, reason: str) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._driver.connection_lost(self._destination, reason)
+
+
+class VirtualDriver:
+    """The driver of one machine: its connections, its timer, and its calls that wait."""
+
+    def __init__(self, world: Surroundings, machine: Machine, on_change: OnChange) -> None:
+        self.world = world
+        self._machine = machine
+        self._on_change = on_change
+        self._ids = count(1)
+        self._calls: dict[int, Wait] = {}
+        self._connections: dict[Destination, Connection] = {}
+        self._timer: Entry | None = None
+        self._spawned: list[VirtualTask] = []
+        self._is_closed = False
+
+    def call(self, call: Call) -> VirtualCall:
+        """Make a call at once; the awaitable returns its answer or raises its ClientError."""
+        call_id, wait = next(self._ids), Wait(self.world.tasks)
+        self._calls[call_id] = wait
+        self._step(Called(*self._clocks(), call_id, call))
+        return VirtualCall(wait, lambda: self._abandon(call_id))
+
+    def _abandon(self, call_id: int) -> None:
+        if self._calls.pop(call_id, None) is not None:
+            self._step(Abandoned(*self._clocks(), call_id))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine beside the caller, until it ends or the driver is closed."""
+        self._spawned = [task for task in self._spawned if not task.has_ended]
+        self._spawned.append(VirtualTask(self.world.tasks, "a listener", work))
+
+    def close(self) -> None:
+        """Drop the connections, the timer, and what was spawned."""
+        self._is_closed = True
+        for task in self._spawned:
+            task.cancel()
+        for connection in self._connections.values():
+            connection.abandon()
+        self._connections.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # --- events -------------------------------------------------------------------------------
+
+    def answered(self, request_id: int, body: Struct | None) -> None:
+        """Step the machine with a broker's answer."""
+        self._step(Answered(*self._clocks(), request_id, body))
+
+    def connection_lost(self, destination: Destination, reason: str) -> None:
+        """Step the machine after a connection is gone, or was never established."""
+        self._connections.pop(destination, None)
+        self._step(ConnectionLost(*self._clocks(), destination, reason))
+
+    def _clocks(self) -> tuple[int, int]:
+        now_us = self.world.agenda.now_us
+        return self.world.wall_us() // 1000, -(-now_us // 1000)
+
+    def _step(self, event: Event) -> None:
+        try:
+            effects = self._machine.step(event)
+        except Exception as error:
+            # A fault of the machine itself: whoever waits must not wait for ever.
+            failure = ClientError("CLIENT_FAILED", f"internal error: {error}")
+            for wait in self._calls.values():
+                wait.end(error=failure)
+            self._calls.clear()
+            return
+        for effect in effects:
+            self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Ask():
+                self._ask(effect)
+            case HangUp(destination=destination):
+                if (connection := self._connections.pop(destination, None)) is not None:
+                    connection.abandon()
+            case WakeAt(monotonic_ms=at_ms):
+                self._wake_at(at_ms)
+            case Complete(call_id=call_id, value=value):
+                if (wait := self._calls.pop(call_id, None)) is not None:
+                    wait.end(value)
+            case Fail(call_id=call_id, error=error):
+                if (wait := self._calls.pop(call_id, None)) is not None:
+                    wait.end(error=error)
+            case PartitionsChanged():
+                self._on_change(effect)
+            case _:
+                raise ValueError(f"no driver knows the effect {effect}")
+
+    def _ask(self, effect: Ask) -> None:
+        connection = self._connections.get(effect.destination)
+        if connection is None:
+            connection = Connection(self, effect.destination)
+            self._connections[effect.destination] = connection
+        connection.ask(effect)
+        if not effect.expects_answer:
+            self.world.agenda.soon(lambda: self.answered(effect.request_id, None))
+
+    def _wake_at(self, at_ms: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._is_closed:
+            self._timer = self.world.agenda.at(at_ms * 1000, self._woken)
+
+    def _woken(self) -> None:
+        self._timer = None
+        self._step(Woken(*self._clocks()))
+
+
+class VirtualCall:
+    """The answer to a call. A wait that is broken off abandons it."""
+
+    def __init__(self, wait: Wait, abandon: Callable[[], None]) -> None:
+        self._wait = wait
+        self._abandon = abandon
+
+    def __await__(self) -> Any:
+        try:
+            return (yield from self._wait.__await__())
+        finally:
+            if not self._wait.is_over:
+                self._abandon()

@@ -1,0 +1,225 @@
+"""The network between clients and nodes: what TCP can do, and nothing else.
+
+Bytes of one connection arrive in order, late or not at all: then the connection ends, sooner or
+later, and maybe for one side only. Nobody is told whether what was under way arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from itertools import count
+from random import Random
+from typing import Protocol
+
+from chaos.sim.agenda import US, Agenda
+from chaos.world import Address
+
+FASTEST_S, SLOWEST_S = 0.000_05, 0.000_6
+LATE_ONE_IN, LATE_S = 2_000, 0.25
+"""A packet that is lost is sent again: its bytes come late."""
+
+
+class Server(Protocol):
+    """A node as the network sees it."""
+
+    def is_listening(self) -> bool: ...
+
+    def opened(self, line: Line) -> None: ...
+
+    def received(self, line: Line, frame: bytes) -> None: ...
+
+    def closed(self, line: Line) -> None: ...
+
+
+class State(Enum):
+    """The fate of bytes and of new connections."""
+
+    OPEN = "open"
+    BLACKHOLE = "blackhole"
+    REFUSE = "refuse"
+
+
+@dataclass
+class Conditions:
+    """How a node's network is just now; faults change it, a heal makes a new one."""
+
+    state: State = State.OPEN
+    latency_s: float = 0.0
+    jitter_s: float = 0.0
+    """Of both directions."""
+    answer_latency_s: float = 0.0
+    answer_jitter_s: float = 0.0
+    reset_after_s: float | None = None
+    """End the connection by a reset when its first answer is due."""
+
+
+@dataclass(eq=False)
+class Line:
+    """One connection from a client to a node."""
+
+    network: Network
+    address: Address
+    number: int
+    received: Callable[[bytes], None]
+    ended: Callable[[str], None]
+    client_is_open: bool = True
+    server_is_open: bool = True
+    is_stalled: bool = False
+    held: list[tuple[bool, Callable[[], None]]] = field(default_factory=list)
+    """Upwards or not, and what shall arrive when the network is whole again."""
+    arrived_us: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
+
+    def send(self, frame: bytes) -> None:
+        """Send a request."""
+        self.network.carry(self, True, lambda: self.network.to_server(self, frame))
+
+    def answer(self, frame: bytes) -> None:
+        """Send an answer."""
+        if (after_s := self.network.conditions[self.address].reset_after_s) is not None:
+            self.network.agenda.after(after_s, lambda: self.network.cut(self, "reset by peer"))
+        else:
+            self.network.carry(self, False, lambda: self.network.to_client(self, frame))
+
+    def close(self) -> None:
+        """Close the client's end; the node learns of it later."""
+        if self.client_is_open:
+            self.client_is_open = False
+            self.network.carry(self, True, lambda: self.network.end_server(self))
+
+    def hang_up(self, reason: str) -> None:
+        """Close the node's end; the client learns of it later."""
+        if self.server_is_open:
+            self.network.end_server(self)
+            self.network.carry(self, False, lambda: self.network.end_client(self, reason))
+
+
+class Network:
+    """All connections."""
+
+    def __init__(self, agenda: Agenda, rng: Random) -> None:
+        self.agenda = agenda
+        self.conditions: dict[Address, Conditions] = {}
+        self._rng = rng
+        self._servers: dict[Address, Server] = {}
+        self._numbers = count(1)
+        self._lines: dict[int, Line] = {}
+        self._dialling: list[Callable[[], None]] = []
+
+    def join(self, address: Address, server: Server) -> None:
+        """Let a node be reached at an address."""
+        self._servers[address] = server
+        self.conditions[address] = Conditions()
+
+    def dial(
+        self,
+        address: Address,
+        opened: Callable[[Line], None],
+        received: Callable[[bytes], None],
+        ended: Callable[[str], None],
+    ) -> None:
+        """Connect; call either `opened`, and later the two others, or `ended` with the reason."""
+        where = (address[0], address[1])
+
+        def arrive() -> None:
+            server = self._servers.get(where)
+            if server is None:
+                ended(f"nobody is at {where[0]}:{where[1]}")
+            elif self.conditions[where].state is State.BLACKHOLE:
+                self._dialling.append(arrive)
+            elif self.conditions[where].state is State.REFUSE or not server.is_listening():
+                ended("connection refused")
+            else:
+                line = Line(self, where, next(self._numbers), received, ended)
+                self._lines[line.number] = line
+                server.opened(line)
+                opened(line)
+
+        self.agenda.after(2 * self._latency_s(), arrive)
+
+    # --- what TCP does --------------------------------------------------------------------------
+
+    def carry(self, line: Line, up: bool, arrive: Callable[[], None]) -> None:
+        """Let something arrive at the other end, after all that was sent that way before."""
+        conditions = self.conditions[line.address]
+        if line.is_stalled or line.held or conditions.state is State.BLACKHOLE:
+            line.held.append((up, arrive))
+            return
+        latency_s = self._latency_s() + self._drawn(conditions.latency_s, conditions.jitter_s)
+        if not up:
+            latency_s += self._drawn(conditions.answer_latency_s, conditions.answer_jitter_s)
+        at_us = max(self.agenda.now_us + round(latency_s * US), line.arrived_us[up])
+        line.arrived_us[up] = at_us
+        self.agenda.at(at_us, arrive)
+
+    def _latency_s(self) -> float:
+        late_s = LATE_S if self._rng.randrange(LATE_ONE_IN) == 0 else 0.0
+        return self._rng.uniform(FASTEST_S, SLOWEST_S) + late_s
+
+    def _drawn(self, latency_s: float, jitter_s: float) -> float:
+        if not latency_s and not jitter_s:
+            return 0.0
+        return max(0.0, self._rng.uniform(latency_s - jitter_s, latency_s + jitter_s))
+
+    def to_server(self, line: Line, frame: bytes) -> None:
+        """Hand a request over, if the node's end is open."""
+        if line.server_is_open:
+            self._servers[line.address].received(line, frame)
+
+    def to_client(self, line: Line, frame: bytes) -> None:
+        """Hand an answer over, if the client's end is open."""
+        if line.client_is_open:
+            line.received(frame)
+
+    def end_server(self, line: Line) -> None:
+        """Close the node's end."""
+        if line.server_is_open:
+            line.server_is_open = False
+            self._servers[line.address].closed(line)
+            self._forget(line)
+
+    def end_client(self, line: Line, reason: str) -> None:
+        """Close the client's end."""
+        if line.client_is_open:
+            line.client_is_open = False
+            line.ended(reason)
+            self._forget(line)
+
+    def _forget(self, line: Line) -> None:
+        if not line.client_is_open and not line.server_is_open:
+            self._lines.pop(line.number, None)
+
+    def cut(self, line: Line, reason: str) -> None:
+        """End a connection for both sides; what was under way is lost."""
+        self.end_server(line)
+        self.end_client(line, reason)
+
+    # --- faults ---------------------------------------------------------------------------------
+
+    def lines_to(self, address: Address) -> Iterator[Line]:
+        """Yield the connections to a node that have an open end."""
+        yield from [line for line in self._lines.values() if line.address == address]
+
+    def stall(self, address: Address, share: float, timeout_s: float) -> None:
+        """Let a share of a node's connections pass nothing, and end after a time."""
+        for line in self.lines_to(address):
+            if self._rng.random() < share:
+                line.is_stalled = True
+                self.agenda.after(timeout_s, partial(self.cut, line, "timed out"))
+
+    def heal(self, address: Address) -> None:
+        """Let everything pass again. A connection whose bytes were held goes on, or has been given
+        up by one side meanwhile."""
+        self.conditions[address] = Conditions()
+        for line in self.lines_to(address):
+            line.is_stalled = False
+            held, line.held = line.held, []
+            if held and self._rng.random() < 0.5:
+                self.cut(line, "timed out")
+            for up, arrive in held:
+                self.carry(line, up, arrive)
+        dialling, self._dialling = self._dialling, []
+        for arrive in dialling:
+            self.agenda.after(self._latency_s(), arrive)

@@ -1,0 +1,281 @@
+"""The host of one simulated node: the very core of the reference broker, in virtual time.
+
+A step takes a drawn time; its effects leave when that is over, and what comes meanwhile waits: one
+thread, as in the real host. A kill is no more steps, and a new Node over the same disk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+from chaos.sim.agenda import Entry
+from chaos.sim.network import Line, Network
+from chaos.world import Address
+from reference_impl.core.effects import (
+    Admit,
+    CancelTimer,
+    CloseConnection,
+    Effect,
+    Failed,
+    GiveWay,
+    ReadTokens,
+    Release,
+    Report,
+    Respond,
+    SendToken,
+    SetTimer,
+)
+from reference_impl.core.events import (
+    ConnectionClosed,
+    Event,
+    Request,
+    RequestArrived,
+    Started,
+    Stopping,
+    TimerFired,
+    TimerKey,
+)
+from reference_impl.core.node import Node
+from reference_impl.core.storage import MemoryStorage, StorageError
+from reference_impl.wire import Malformed, decode_request, encode_response
+
+QUICKEST_S, SLOWEST_S = 0.000_05, 0.000_4
+BOOT_S = 0.2, 1.5
+CLIENT_HOST = "/10.0.0.1"
+Make = Callable[[int, int, bytes], Event]
+"""Makes an event of the wall clock, of the clock that never jumps, and of random bytes."""
+
+
+class Served:
+    """One connection, as its node serves it: one request at a time."""
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.frames: deque[bytes] = deque()
+        self.is_busy = False
+        self.muted: Entry | None = None
+
+
+class SimNode:
+    """A node that runs, stands still, or is dead."""
+
+    def __init__(
+        self,
+        network: Network,
+        address: Address,
+        make: Callable[[MemoryStorage], Node],
+        wall_us: Callable[[], int],
+        rng: Random,
+        failed: Callable[[str], None],
+    ) -> None:
+        """failed: told what went wrong in a step, which no fault explains."""
+        self.storage = MemoryStorage()
+        self.address = address
+        self._agenda = network.agenda
+        self._network = network
+        self._make = make
+        self._wall_us = wall_us
+        self._rng = rng
+        self._failed = failed
+        self._node: Node | None = None
+        self._life = 0
+        self._is_listening = False
+        self._is_at_work = False
+        self.is_paused = False
+        self._inbox: deque[Make] = deque()
+        self._served: dict[int, Served] = {}
+        self._timers: dict[TimerKey, Entry] = {}
+        self.reports: list[str] = []
+        network.join(address, self)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process lives."""
+        return self._node is not None
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def start(self, at_once: bool = False) -> None:
+        """Start a new process over the disk. It listens when it has opened its data directory.
+        Raise what the core raises."""
+        self._life += 1
+        self._node = self._make(self.storage)
+        boot_s = 0.0 if at_once else self._rng.uniform(*BOOT_S)
+        effects = self._node.step(Started(*self._moment()))
+        if at_once:
+            self._begin(effects)
+        else:
+            life = self._life
+            self._is_at_work = True
+            self._agenda.after(boot_s, lambda: self._begin(effects) if life == self._life else None)
+
+    def _begin(self, effects: tuple[Effect, ...]) -> None:
+        self._is_listening = True
+        self._leave(effects)
+
+    def kill(self) -> None:
+        """End the process at once; the operating system keeps what it had written."""
+        self.storage.kill()
+        self._die()
+
+    def lose_power(self) -> None:
+        """Stop at once; what was not synced is gone."""
+        self.storage.crash()
+        self._die()
+
+    def shut_down(self) -> None:
+        """End the process in good order."""
+        if self._node is not None:
+            self._node.step(Stopping(*self._moment()))
+            self.kill()
+
+    def _die(self) -> None:
+        self._life += 1
+        self._node = None
+        self._is_listening = self._is_at_work = self.is_paused = False
+        self._inbox.clear()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        for served in list(self._served.values()):
+            served.line.hang_up("the node is gone")
+        self._served.clear()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self.is_paused = False
+        self._work()
+
+    # --- network --------------------------------------------------------------------------------
+
+    def is_listening(self) -> bool:
+        """Return whether connections are accepted; a paused node's are, by its kernel."""
+        return self._is_listening
+
+    def opened(self, line: Line) -> None:
+        """Serve a new connection."""
+        self._served[line.number] = Served(line)
+
+    def received(self, line: Line, frame: bytes) -> None:
+        """Take a request, which waits until those before it are answered."""
+        served = self._served.get(line.number)
+        if served is not None:
+            served.frames.append(frame)
+            self._hand_over(served)
+
+    def closed(self, line: Line) -> None:
+        """Forget a connection."""
+        if self._served.pop(line.number, None) is not None:
+            self._put(lambda now, ran, chance: ConnectionClosed(now, ran, chance, line.number))
+
+    def _hand_over(self, served: Served) -> None:
+        if served.is_busy or served.muted is not None or not served.frames:
+            return
+        frame = served.frames.popleft()
+        try:
+            header, body = decode_request(bytearray(frame[4:]))
+        except Malformed as error:
+            served.line.hang_up(str(error))
+            return
+        served.is_busy = True
+        request = Request(
+            served.line.number,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            CLIENT_HOST,
+            body,
+            len(frame) - 4,
+        )
+        self._put(lambda now, ran, chance: RequestArrived(now, ran, chance, request))
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def _moment(self) -> tuple[int, int, bytes]:
+        """Return what each event carries (core/events)."""
+        return self._wall_us() // 1000, self._agenda.now_us // 1000, self._rng.randbytes(16)
+
+    def _put(self, make: Make) -> None:
+        self._inbox.append(make)
+        self._work()
+
+    def _work(self) -> None:
+        """Take the next step, unless one is under way."""
+        if self._is_at_work or self.is_paused or self._node is None or not self._inbox:
+            return
+        event = self._inbox.popleft()(*self._moment())
+        life, effects = self._life, self._node.step(event)
+        self._is_at_work = True
+        took_s = self._rng.uniform(QUICKEST_S, SLOWEST_S)
+        self._agenda.after(took_s, lambda: self._leave(effects) if life == self._life else None)
+
+    def _leave(self, effects: tuple[Effect, ...]) -> None:
+        """Perform the effects of a step that is over, and go on."""
+        self._is_at_work = False
+        life = self._life
+        for effect in effects:
+            if life == self._life:
+                self._perform(effect)
+        self._work()
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Respond():
+                self._respond(effect)
+            case Release(request=request, throttle_ms=throttle_ms):
+                self._done(request, throttle_ms)
+            case CloseConnection(connection=connection, reason=reason):
+                if (served := self._served.get(connection)) is not None:
+                    served.line.hang_up(reason)
+            case SetTimer(key=key, delay_ms=delay_ms):
+                self._cancel(key)
+                self._timers[key] = self._agenda.after(delay_ms / 1000, lambda: self._fire(key))
+            case CancelTimer(key=key):
+                self._cancel(key)
+            case Failed(error=StorageError() as error):
+                self.reports.append(f"the broker cannot go on without its disk: {error}")
+                self._die()
+            case Failed(error=error):
+                told = f"{type(error).__name__}: {error}"
+                self._failed(f"the node at {self.address[0]} failed in a step: {told}")
+            case Report(sentence=sentence):
+                self.reports.append(sentence)
+            case GiveWay() | ReadTokens() | SendToken() | Admit():
+                self._failed(f"{effect} is of a listener with SASL, or of a host that gives way")
+            case _:
+                self._failed(f"the simulated host does not know the effect {effect}")
+
+    def _respond(self, effect: Respond) -> None:
+        request = effect.request
+        served = self._served.get(request.connection)
+        if served is None:
+            return
+        version = request.api_version if effect.version is None else effect.version
+        frame = encode_response(request.api_key, version, request.correlation_id, effect.body)
+        served.line.answer(frame)
+        self._done(request, effect.throttle_ms)
+
+    def _done(self, request: Request, throttle_ms: int) -> None:
+        served = self._served.get(request.connection)
+        if served is None:
+            return
+        served.is_busy = False
+        if throttle_ms:
+            served.muted = self._agenda.after(throttle_ms / 1000, lambda: self._unmute(served))
+        self._hand_over(served)
+
+    def _unmute(self, served: Served) -> None:
+        served.muted = None
+        self._hand_over(served)
+
+    def _cancel(self, key: TimerKey) -> None:
+        if (timer := self._timers.pop(key, None)) is not None:
+            timer.cancel()
+
+    def _fire(self, key: TimerKey) -> None:
+        """Deliver a timer that has run out."""
+        del self._timers[key]
+        self._put(lambda now, ran, chance: TimerFired(now, ran, chance, key))

@@ -1,0 +1,206 @@
+"""The target `sim`: one node of the reference broker in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from chaos.sim.network import State
+from chaos.sim.node import SimNode
+from chaos.sim.world import VirtualWorld
+from chaos.values.faults import (
+    ROLES,
+    CutClients,
+    DelayAnswers,
+    Fault,
+    Heal,
+    Kill,
+    Pause,
+    PowerLoss,
+    ResetConnections,
+    Shutdown,
+    SlowLinks,
+    StallConnections,
+)
+from chaos.values.protocols import Cluster, Performed, TargetError
+from chaos.world import joined
+from reference_impl.bugs import BUGS
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.node import Node
+from reference_impl.core.rules import Rules
+from reference_impl.core.security.listeners import Endpoint
+from reference_impl.core.storage import MemoryStorage
+
+ADDRESS = ("node-1", 9092)
+LISTENER_KEYS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
+OWN = {
+    "listeners": f"PLAINTEXT://{joined(ADDRESS)}",
+    "group.initial.rebalance.delay.ms": "0",  # as on the other targets: 3 s for a new group else
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+}
+MS = 1 / 1000
+
+
+class SimCluster:
+    """One simulated node, and the faults that strike it."""
+
+    def __init__(self, world: VirtualWorld, node: SimNode) -> None:
+        self.target = Sim.name
+        self.version = "the reference broker in virtual time"
+        self.bootstrap = joined(ADDRESS)
+        self.listeners: Mapping[str, str] = {}
+        self.nodes = 1
+        self.focus: tuple[str, int] | None = None
+        self.rng = Random(0)
+        self.node = node
+        self._world = world
+
+    def perform(self, fault: Fault) -> Performed:
+        """Perform a fault. Return the nodes it struck or, if none, why. Raise TargetError."""
+        if isinstance(fault, Heal):
+            return self._heal(fault)
+        performer = PERFORMERS.get(type(fault))
+        if performer is None:
+            able = ", ".join(sorted(kind.__name__ for kind in FAULTS))
+            raise TargetError(f"target 'sim' cannot {fault.name}; it can: {able}")
+        self._check_node(fault)
+        if not self.node.is_running:
+            return Performed(fault, (), "no such node runs")
+        performer(self, fault)
+        return Performed(fault, (1,))
+
+    def _check_node(self, fault: Any) -> None:
+        """Raise TargetError for a node that does not exist: a lone node has every role."""
+        if fault.node != 1 and fault.node not in ROLES:
+            raise TargetError(f"there is no node {fault.node!r}; this cluster has node 1 alone")
+
+    def _heal(self, fault: Heal) -> Performed:
+        self._world.network.heal(ADDRESS)
+        struck = self.node.is_paused or not self.node.is_running
+        self.node.resume()
+        if not self.node.is_running:
+            self.node.start()
+        return Performed(fault, (1,) if struck else ())
+
+    def alive(self) -> bool:
+        """Return whether the node runs, is not paused, and listens."""
+        return self.node.is_running and not self.node.is_paused and self.node.is_listening()
+
+    def restart(self) -> None:
+        """Bring the node back if it died."""
+        self.perform(Heal())
+
+    def collect(self, into: Path) -> None:
+        """Write what the node has reported."""
+        (into / "1").mkdir(parents=True, exist_ok=True)
+        lines = [f"{line}\n" for line in self.node.reports]
+        (into / "1" / "reports.log").write_text("".join(lines))
+
+    def stop(self) -> None:
+        """End the node."""
+        if self.node.is_running:
+            self.node.kill()
+
+    # --- faults ---------------------------------------------------------------------------------
+
+    def pause(self, _: Pause) -> None:
+        self.node.is_paused = True
+
+    def cut_clients(self, fault: CutClients) -> None:
+        network = self._world.network
+        network.conditions[ADDRESS].state = State(fault.how)
+        if fault.how == "refuse":
+            for line in network.lines_to(ADDRESS):
+                network.cut(line, "connection reset")
+
+    def reset(self, fault: ResetConnections) -> None:
+        network = self._world.network
+        network.conditions[ADDRESS].reset_after_s = fault.after_ms * MS
+        for line in network.lines_to(ADDRESS):
+            network.cut(line, "connection reset")
+
+    def slow_links(self, fault: SlowLinks) -> None:
+        conditions = self._world.network.conditions[ADDRESS]
+        conditions.latency_s, conditions.jitter_s = fault.latency_ms * MS, fault.jitter_ms * MS
+
+    def delay_answers(self, fault: DelayAnswers) -> None:
+        conditions = self._world.network.conditions[ADDRESS]
+        conditions.answer_latency_s = fault.latency_ms * MS
+        conditions.answer_jitter_s = fault.jitter_ms * MS
+
+    def stall(self, fault: StallConnections) -> None:
+        self._world.network.stall(ADDRESS, fault.share, fault.timeout_ms * MS)
+
+
+PERFORMERS: Mapping[type[Fault], Callable[[SimCluster, Any], None]] = {
+    Kill: lambda cluster, _: cluster.node.kill(),
+    Shutdown: lambda cluster, _: cluster.node.shut_down(),
+    PowerLoss: lambda cluster, _: cluster.node.lose_power(),
+    Pause: SimCluster.pause,
+    CutClients: SimCluster.cut_clients,
+    ResetConnections: SimCluster.reset,
+    SlowLinks: SimCluster.slow_links,
+    DelayAnswers: SimCluster.delay_answers,
+    StallConnections: SimCluster.stall,
+}
+FAULTS: frozenset[type[Fault]] = frozenset({Heal, *PERFORMERS})
+
+
+class Sim:
+    """One node of the reference broker in virtual time, with or without a planted bug."""
+
+    name = "sim"
+
+    def __init__(self, bug: str | None = None) -> None:
+        if bug is not None and bug not in BUGS:
+            raise TargetError(f"there is no bug {bug!r}; `touchstone bugs --list` shows them all")
+        self.bug = bug
+        self.faults = FAULTS
+        self._world = VirtualWorld(0)
+
+    def make_world(self, seed: int) -> VirtualWorld:
+        """Return a new World for one run, in which the next cluster lives."""
+        self._world = VirtualWorld(seed)
+        return self._world
+
+    def start(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        config: Mapping[str, str] | None = None,
+        proxied: bool = False,
+    ) -> Cluster:
+        """Start the node, which serves at once. Nothing of it is in the directory."""
+        if nodes != 1:
+            raise TargetError(f"the simulator runs 1 node for now, not {nodes}; say --nodes 1")
+        given = config or {}
+        if added := [key for key in LISTENER_KEYS if key in given]:
+            raise TargetError(f"the simulated node has one plain listener; leave {added[0]} out")
+        try:
+            settings = BrokerConfig.of({**OWN, **given})
+            node = self._node(settings)
+        except BadConfig as error:
+            raise TargetError(f"target 'sim': {error}") from error
+        node.start(at_once=True)
+        return SimCluster(self._world, node)
+
+    def _node(self, settings: BrokerConfig) -> SimNode:
+        def make(storage: MemoryStorage) -> Node:
+            node_class, rules = (Node, Rules()) if self.bug is None else BUGS[self.bug].parts()
+            return node_class(settings, storage, "data", Endpoint(*ADDRESS), rules)
+
+        world = self._world
+        return SimNode(
+            world.network, ADDRESS, make, world.wall_us, world.stream("node:1"), world.fail
+        )
+
+
+def in_virtual_time(rest: str, bug: str | None) -> Sim:
+    """Return the target, with a bug or without."""
+    if rest:
+        raise TargetError(f"the simulator has no version {rest!r}; write `sim`")
+    return Sim(bug)

@@ -1,0 +1,193 @@
+"""Coroutines in virtual time: each runs until it waits, and is resumed by the agenda alone.
+
+A coroutine waits by awaiting a Wait. Whoever ends the Wait puts the coroutine on the agenda; so at
+any moment one coroutine runs at most, and the same seed gives the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator
+from typing import Any
+
+from chaos.sim.agenda import US, Agenda, Entry
+
+
+class Cancelled(BaseException):
+    """Raised where a task waits that is to end; what follows may still wait, but soon ends."""
+
+
+class Wait:
+    """The wait of one coroutine for one thing, which ends once: with a value or an error."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self._task: VirtualTask | None = None
+        self._value: Any = None
+        self._error: Exception | None = None
+        self.is_over = False
+
+    def __await__(self) -> Generator[Wait, None, Any]:
+        if not self.is_over:
+            task = self._task = self._tasks.current
+            assert task is not None
+            alarm = task.set_alarm()
+            try:
+                yield self
+            finally:
+                self._task = None
+                if alarm is not None:
+                    alarm.cancel()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def end(self, value: Any = None, error: Exception | None = None) -> None:
+        """End the wait, unless it is over."""
+        if not self.is_over:
+            self.is_over, self._value, self._error = True, value, error
+            if self._task is not None:
+                self._task.resume_soon()
+
+
+class VirtualTask:
+    """One coroutine on the agenda."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        name: str,
+        work: Coroutine[Any, Any, Any],
+        deadline_us: int | None = None,
+    ) -> None:
+        self.name = name
+        self.deadline_us = deadline_us
+        """The earliest of the `within`s that it is in; from then on each wait raises."""
+        self._tasks = tasks
+        self._work = work
+        self._thrown: BaseException | None = None
+        self._resuming: Entry | None = None
+        self._joined: list[Wait] = []
+        self.has_ended = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.resume_soon()
+
+    def resume_soon(self) -> None:
+        """Put the task on the agenda, unless it is there."""
+        if self._resuming is None and not self.has_ended:
+            self._resuming = self._tasks.agenda.soon(self._resume)
+
+    def set_alarm(self) -> Entry | None:
+        """Raise TimeoutError in the coroutine at its deadline, if it has one."""
+        if self.deadline_us is None:
+            return None
+        late = TimeoutError("not done in time")
+        return self._tasks.agenda.at(self.deadline_us, lambda: self.throw_soon(late))
+
+    def throw_soon(self, error: BaseException) -> None:
+        """Raise an error in the coroutine, where it waits."""
+        if not self.has_ended:
+            self._thrown = error
+            self.resume_soon()
+
+    def _resume(self) -> None:
+        self._resuming = None
+        thrown, self._thrown = self._thrown, None
+        before, self._tasks.current = self._tasks.current, self
+        try:
+            waits_for = self._work.send(None) if thrown is None else self._work.throw(thrown)
+        except StopIteration as end:
+            self._end(end.value, None)
+        except Cancelled:
+            self._end(None, None)
+        except BaseException as error:
+            self._end(None, error)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            if not isinstance(waits_for, Wait):
+                self._work.close()
+                awaits = f"{self._work} awaits {waits_for!r}, which is no part of virtual time"
+                self._end(None, RuntimeError(awaits))
+        finally:
+            self._tasks.current = before
+
+    def _end(self, result: Any, error: BaseException | None) -> None:
+        self.has_ended, self.result, self.error = True, result, error
+        for wait in self._joined:
+            wait.end()
+
+    def wake_at_end(self, wait: Wait) -> None:
+        """End this wait when the task ends."""
+        self._joined.append(wait)
+
+    def outcome(self) -> Any:
+        """Return or raise what the coroutine did."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+    def cancel(self) -> None:
+        """Let the coroutine end where it waits, unless it is the one that runs."""
+        if self._tasks.current is not self:
+            self.throw_soon(Cancelled())
+
+    async def join(self, timeout_s: float | None = None) -> bool:
+        """Wait until it has ended; return whether it has. Raise what it raised."""
+        if not self.has_ended:
+            wait = Wait(self._tasks)
+            self.wake_at_end(wait)
+            await self._tasks.wait(wait, timeout_s)
+        if self.has_ended:
+            self.outcome()
+        return self.has_ended
+
+
+class Tasks:
+    """All coroutines of one World, and the one that runs."""
+
+    def __init__(self, agenda: Agenda) -> None:
+        self.agenda = agenda
+        self.current: VirtualTask | None = None
+
+    async def wait(self, wait: Wait, timeout_s: float | None = None) -> None:
+        """Wait until it is over, or the time is up."""
+        timer = None if timeout_s is None else self.agenda.after(timeout_s, wait.end)
+        try:
+            await wait
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    async def within(self, timeout_s: float, work: Coroutine[Any, Any, Any]) -> Any:
+        """Return or raise what the coroutine does. After the time-out, each of its waits raises
+        TimeoutError."""
+        task = self.current
+        assert task is not None
+        outer = task.deadline_us
+        own = self.agenda.now_us + round(timeout_s * US)
+        task.deadline_us = own if outer is None else min(own, outer)
+        try:
+            return await work
+        finally:
+            task.deadline_us = outer
+
+    async def together(self, works: tuple[Coroutine[Any, Any, Any], ...]) -> list[Any]:
+        """Run coroutines beside each other, each with the deadline of the one that waits here."""
+        parent = self.current
+        assert parent is not None
+        deadline_us = parent.deadline_us
+        tasks = [VirtualTask(self, "together", work, deadline_us) for work in works]
+        parent.deadline_us = None  # the tasks end by it, and then this wait
+        try:
+            for task in tasks:
+                if not task.has_ended:
+                    wait = Wait(self)
+                    task.wake_at_end(wait)
+                    await wait
+        finally:
+            parent.deadline_us = deadline_us
+        errors = [task.error for task in tasks if task.error is not None]
+        if errors:
+            raise errors[0]
+        return [task.result for task in tasks]

@@ -1,0 +1,68 @@
+"""Simulated runs for tests; as a program it prints the hash of one run's history and disk."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from chaos.record.run_directory import Scenario
+from chaos.run.fitting import Parts, nemesis_named, workload_named
+from chaos.run.runner import RunResult, run
+from chaos.sim.target import Sim, SimCluster
+from chaos.values.protocols import Cluster
+
+SECONDS, RATE = 10.0, 60.0
+
+
+class KeptSim(Sim):
+    """A simulator whose last cluster can be looked at after its run."""
+
+    cluster: SimCluster
+
+    def start(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        config: Mapping[str, str] | None = None,
+        proxied: bool = False,
+    ) -> Cluster:
+        cluster = super().start(directory, nodes, config, proxied)
+        assert isinstance(cluster, SimCluster)
+        self.cluster = cluster
+        return cluster
+
+
+def simulate(
+    target: Sim,
+    workload: str,
+    nemesis: str,
+    seed: int,
+    runs: Path,
+    config: Mapping[str, str] | None = None,
+) -> RunResult:
+    """Make one run in virtual time."""
+    scenario = Scenario("sim", workload, nemesis, 1, SECONDS, seed, config or {}, rate=RATE)
+    parts = Parts(target, workload_named(workload), nemesis_named(nemesis))
+    return run(scenario, runs, parts=parts, tools=None, progress=False)
+
+
+def hash_of(workload: str, nemesis: str, seed: int) -> str:
+    """Return the hash of everything that a run has left: each row, and each byte on the disk."""
+    target, found = KeptSim(), hashlib.sha256()
+    with tempfile.TemporaryDirectory() as runs:
+        result = simulate(target, workload, nemesis, seed, Path(runs))
+        rows = pl.read_parquet(result.directory / "history.parquet")
+    found.update(rows.write_csv().encode() if not rows.is_empty() else b"")
+    storage = target.cluster.node.storage
+    for path in storage.paths():
+        found.update(path.encode() + storage.read_file(path))
+    return found.hexdigest()
+
+
+if __name__ == "__main__":
+    print(hash_of(sys.argv[1], sys.argv[2], int(sys.argv[3])))

@@ -1,0 +1,114 @@
+"""The network: order within a connection, cuts, and what a heal brings back."""
+
+from __future__ import annotations
+
+from chaos.sim.network import Line, Network, State
+from chaos.sim.world import VirtualWorld
+
+ADDRESS = ("somewhere", 1)
+
+
+class Echo:
+    """A server that answers each frame by itself."""
+
+    def __init__(self) -> None:
+        self.listens = True
+        self.came: list[bytes] = []
+        self.gone = 0
+
+    def is_listening(self) -> bool:
+        return self.listens
+
+    def opened(self, line: Line) -> None: ...
+
+    def received(self, line: Line, frame: bytes) -> None:
+        self.came.append(frame)
+        line.answer(frame)
+
+    def closed(self, line: Line) -> None:
+        self.gone += 1
+
+
+class Caller:
+    """A client that keeps what it hears."""
+
+    def __init__(self, network: Network) -> None:
+        self.lines: list[Line] = []
+        self.heard: list[bytes] = []
+        self.reasons: list[str] = []
+        network.dial(ADDRESS, self.lines.append, self.heard.append, self.reasons.append)
+
+
+def started(seed: int = 1) -> tuple[VirtualWorld, Echo, Caller]:
+    """Return a server and a client that are connected."""
+    world, server = VirtualWorld(seed), Echo()
+    world.network.join(ADDRESS, server)
+    caller = Caller(world.network)
+    settle(world)
+    assert len(caller.lines) == 1
+    return world, server, caller
+
+
+def settle(world: VirtualWorld) -> None:
+    """Let everything happen."""
+    while world.agenda.step():
+        pass
+
+
+def test_frames_of_one_connection_keep_their_order() -> None:
+    for seed in range(20):
+        world, _, caller = started(seed)
+        frames = [b"%d" % number for number in range(200)]
+        for frame in frames:
+            caller.lines[0].send(frame)
+        settle(world)
+        assert caller.heard == frames
+
+
+def test_nobody_listens_is_a_refusal() -> None:
+    world, server, _ = started()
+    server.listens = False
+    caller = Caller(world.network)
+    settle(world)
+    assert caller.reasons == ["connection refused"]
+
+
+def test_a_cut_connection_ends_for_both() -> None:
+    world, server, caller = started()
+    caller.lines[0].send(b"lost")
+    world.network.cut(caller.lines[0], "cut")
+    settle(world)
+    assert (server.came, server.gone, caller.heard, caller.reasons) == ([], 1, [], ["cut"])
+
+
+def test_a_reset_lets_the_deed_happen_and_its_answer_vanish() -> None:
+    world, server, caller = started()
+    world.network.conditions[ADDRESS].reset_after_s = 0.0
+    caller.lines[0].send(b"deed")
+    settle(world)
+    assert (server.came, caller.heard, caller.reasons) == ([b"deed"], [], ["reset by peer"])
+
+
+def test_what_a_blackhole_held_arrives_after_the_heal_or_its_connection_ends() -> None:
+    outcomes = set()
+    for seed in range(20):
+        world, server, caller = started(seed)
+        world.network.conditions[ADDRESS].state = State.BLACKHOLE
+        caller.lines[0].send(b"held")
+        dialling = Caller(world.network)
+        settle(world)
+        assert (server.came, caller.reasons, dialling.lines) == ([], [], [])
+        world.network.heal(ADDRESS)
+        settle(world)
+        assert len(dialling.lines) == 1
+        outcomes.add((tuple(caller.heard), tuple(caller.reasons)))
+    assert outcomes == {((b"held",), ()), ((), ("timed out",))}
+
+
+def test_a_stalled_connection_passes_nothing_and_ends() -> None:
+    world, server, caller = started()
+    world.network.stall(ADDRESS, 1.0, 3.0)
+    caller.lines[0].send(b"held")
+    settle(world)
+    assert (server.came, caller.reasons) == ([], ["timed out"])
+    assert world.monotonic() >= 3.0

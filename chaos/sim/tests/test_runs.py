@@ -1,0 +1,78 @@
+"""Whole runs in virtual time: the clean node is never accused, planted bugs are caught."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaos.sim.target import Sim
+from chaos.sim.tests.simulated import simulate
+from chaos.values.faults import DiskStall
+from chaos.values.protocols import TargetError
+from linearizability.judging import check
+from linearizability.verdict import Validity
+
+
+@pytest.mark.parametrize(
+    ("workload", "nemesis"),
+    [
+        ("appends", "kill"),
+        ("transactions", "kill"),
+        ("transactions", "reset"),
+        ("groups-consumer", "pause"),
+        ("groups-cooperative", "kill"),
+        ("zombies", "cut-clients"),
+        ("register", "stalled-connections"),
+        # Its final read is made twice: the second one begins a session of its own.
+        ("compaction-transactions", "kill"),
+    ],
+)
+def test_a_correct_node_is_not_accused(workload: str, nemesis: str, tmp_path: Path) -> None:
+    result = simulate(Sim(), workload, nemesis, 1, tmp_path)
+    assert result.recovered and result.counts["records_acknowledged"] > 50, result
+    verdict = check(result.directory)
+    assert verdict.validity is not Validity.INVALID, verdict
+    assert not [one for one in result.problems if "ended early" in one]
+
+
+def test_a_loss_of_power_takes_what_was_not_flushed_and_nothing_else(tmp_path: Path) -> None:
+    flushed = {"log.flush.interval.messages": "1"}
+    kept = simulate(Sim(), "appends", "power-loss-all", 1, tmp_path, flushed)
+    assert check(kept.directory).validity is Validity.VALID, kept
+    lost = check(simulate(Sim(), "appends", "power-loss-all", 1, tmp_path).directory)
+    assert lost.checkers["lost_writes"].validity is Validity.INVALID
+
+
+@pytest.mark.parametrize(
+    ("bug", "workload", "nemesis", "checkers"),
+    [
+        ("acknowledge-before-append", "appends", "kill", {"lost_writes", "inconsistent_offsets"}),
+        ("remember-newest-batch", "appends", "reset", {"duplicates"}),
+        ("serve-undecided-records", "transactions", "none", {"dirty_reads", "aborted_reads"}),
+        ("reuse-producer-ids", "sequences", "kill", {"fencing", "inconsistent_offsets"}),
+    ],
+)
+def test_a_planted_bug_is_caught(
+    bug: str, workload: str, nemesis: str, checkers: set[str], tmp_path: Path
+) -> None:
+    accused = set[str]()
+    for seed in range(1, 9):
+        verdict = check(simulate(Sim(bug), workload, nemesis, seed, tmp_path).directory)
+        found = verdict.checkers.items()
+        accused |= {name for name, one in found if one.validity is Validity.INVALID}
+        if accused & checkers:
+            return
+    pytest.fail(f"{bug}: only {accused or 'nobody'} accused it in 8 seeds")
+
+
+def test_what_the_simulator_cannot_do_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="runs 1 node for now, not 3"):
+        Sim().start(tmp_path, 3)
+    with pytest.raises(TargetError, match="'sim' cannot DiskStall; it can: "):
+        Sim().start(tmp_path).perform(DiskStall(1))
+    with pytest.raises(TargetError, match="one plain listener; leave listeners out"):
+        Sim().start(tmp_path, 1, {"listeners": "PLAINTEXT://x:1"})
+    with pytest.raises(TargetError, match="there is no bug 'nonsense'"):
+        Sim("nonsense")
+    assert list(tmp_path.iterdir()) == []

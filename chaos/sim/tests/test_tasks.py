@@ -1,0 +1,98 @@
+"""Waiting in virtual time: order, time-outs, and what nobody would ever wake."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaos.sim.world import VirtualWorld
+from chaos.values.protocols import TargetError
+
+
+def test_time_is_that_of_what_is_waited_for() -> None:
+    world, seen = VirtualWorld(1), list[tuple[str, float]]()
+
+    async def sleeper(name: str, seconds: float) -> None:
+        await world.sleep(seconds)
+        seen.append((name, world.monotonic()))
+
+    async def work() -> None:
+        await world.together(sleeper("late", 2.0), sleeper("early", 0.5), sleeper("between", 1.0))
+
+    world.run(work())
+    assert seen == [("early", 0.5), ("between", 1.0), ("late", 2.0)]
+
+
+def test_a_flag_wakes_who_waits_and_times_out() -> None:
+    world = VirtualWorld(1)
+    flag = world.flag()
+
+    async def setter() -> None:
+        await world.sleep(3.0)
+        flag.set()
+
+    async def work() -> tuple[bool, float, bool, float]:
+        task = world.spawn("setter", setter())
+        first = await flag.wait(1.0), world.monotonic()
+        second = await flag.wait(), world.monotonic()
+        assert await task.join(0.0)
+        return *first, *second
+
+    assert world.run(work()) == (False, 1.0, True, 3.0)
+
+
+def test_a_deadline_ends_the_work_and_all_that_it_has_begun_together() -> None:
+    world, ended = VirtualWorld(1), list[str]()
+
+    async def sleeper(name: str) -> None:
+        try:
+            await world.sleep(60.0)
+        finally:
+            ended.append(name)
+
+    async def work() -> float:
+        with pytest.raises(TimeoutError):
+            await world.within(1.0, world.together(sleeper("a"), sleeper("b")))
+        return world.monotonic()
+
+    assert world.run(work()) == 1.0
+    assert ended == ["a", "b"]
+
+
+def test_an_error_of_a_task_is_raised_where_it_is_joined() -> None:
+    world = VirtualWorld(1)
+
+    async def fail() -> None:
+        await world.sleep(0.1)
+        raise ValueError("broken")
+
+    async def work() -> bool:
+        task = world.spawn("failing", fail())
+        assert not await task.join(0.05)
+        return await task.join(1.0)
+
+    with pytest.raises(ValueError, match="broken"):
+        world.run(work())
+
+
+def test_a_world_in_which_nothing_will_happen_says_so() -> None:
+    world = VirtualWorld(1)
+
+    async def work() -> None:
+        await world.flag().wait()
+
+    with pytest.raises(TargetError, match="nothing will ever happen"):
+        world.run(work())
+
+
+def test_what_is_no_part_of_virtual_time_is_refused() -> None:
+    world = VirtualWorld(1)
+
+    class Foreign:
+        def __await__(self) -> object:
+            yield "asyncio would know"
+
+    async def work() -> None:
+        await Foreign()  # type: ignore[misc]
+
+    with pytest.raises(RuntimeError, match="no part of virtual time"):
+        world.run(work())
