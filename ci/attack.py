@@ -215,7 +215,7 @@ def _print_first(began: float, judged: Judged) -> None:
     print(
         f"{verdict.validity.value.upper()} by {verdict.engine}, {time.monotonic() - began:.1f} s "
         f"after the run{f' ({verdict.reason})' if verdict.reason else ''}; Spark's follows",
-        file=sys.stderr,  # it is progress: the verdict of record is yet to come
+        file=sys.stderr,  # progress only: Spark's verdict, which is stored, comes later
         flush=True,
     )
 

@@ -37,7 +37,7 @@ class Group(TyperGroup):
             raise typer.Exit(explain(interrupt)) from interrupt
         except Exception as error:
             if isinstance(error, (typer.Exit, typer.Abort)) or hasattr(error, "exit_code"):
-                raise  # the command line's own: usage errors, --help
+                raise  # errors and output of the command line itself: usage errors, --help
             raise typer.Exit(explain(error)) from error
 
 
@@ -63,8 +63,8 @@ app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Tells you whether a Kafka is a Kafka. Exit status: 0 valid or passed, 1 invalid or "
-    "failed, 2 usage or environment error, 3 unknown.",
+    help="Test whether a system behaves like Apache Kafka. Exit status: 0 valid or passed, "
+    "1 invalid or failed, 2 usage or environment error, 3 unknown.",
 )
 for command in COMMANDS:
     app.command(epilog=epilog(command.__name__))(command)

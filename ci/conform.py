@@ -60,7 +60,7 @@ def examine(
         status, said = _run(
             [
                 sys.executable,
-                "-P",  # a token.py in the working folder is not Python's
+                "-P",  # keep a token.py in the working directory from hiding Python's own module
                 "-m",
                 "pytest",
                 str(CASES),

@@ -134,7 +134,7 @@ def _canary(demo: Demo, bug: str) -> None:
 
 
 def _verdict_line(demo: Demo, what: str, verdict: Verdict, wanted: Validity) -> None:
-    # Without porcupine, which has a line of its own: so both engines show the same count.
+    # Porcupine has its own line; without it both engines show the same count.
     judged = sum(c.checked for name, c in verdict.checkers.items() if name != PORCUPINE)
     _line(demo, what, verdict.validity, wanted, verdict.reason or f"{judged:,} checks")
 

@@ -151,7 +151,7 @@ def kafkajs() -> tuple[bool, str]:
 
 def docker() -> tuple[bool, str]:
     try:
-        import docker as sdk  # here, because a fifth of a second matters where nobody asks for it
+        import docker as sdk  # imported here, since it costs a fifth of a second
 
         from chaos.means.docker.containers import STAND_IN
     except ModuleNotFoundError:

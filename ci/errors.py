@@ -40,7 +40,7 @@ def explain(error: BaseException) -> int:
         print("touchstone: interrupted; nothing was judged to the end", file=sys.stderr)
         return 3
     if isinstance(error, BrokenPipeError):
-        # Whoever read the output (`| head`) has gone; there is nobody to tell anything.
+        # The reader of our output (such as `| head`) has ended, so nobody can be told anything.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 3
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:

@@ -33,9 +33,9 @@ from chaos.values.faults import (
 DELAY_MS = 300
 JITTER_MS = 20
 NARROW_KB, NARROW_LEAST_MS = 256, 300
-LIMIT_BYTES = 100  # more than the question has, and less than the answer
+LIMIT_BYTES = 100  # more bytes than the request has, and fewer than the response
 STALL_MS = 100
-CONNECTIONS_MAX = 40  # of which none stalls, or all do, once in 2 ** 39 times
+CONNECTIONS_MAX = 40  # the chance that none or all of them stall is 1 in 2 ** 39
 LOST_PERCENT, AGAIN_MS = 20, 190
 NOT_KAFKA = b"\x7f\xff\xff\xff"
 

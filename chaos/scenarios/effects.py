@@ -59,7 +59,7 @@ def counted(events: pl.LazyFrame) -> Effects:
     whole = events.filter(_of_leaders() & (pl.col("f") == F.READ_ALL.value))
     if not whole.select(pl.len()).collect().item():
         return Effects(problem="no log was read at the end")
-    logs = last_logs(events)  # none at all, where everything was lost
+    logs = last_logs(events)  # empty if everything was lost
     sent = acknowledged(events)
     doubled = logs.group_by(*PARTITION, "value").len().filter(pl.col("len") > 1)
     by_sender = logs.sort("offset").with_columns(sender=pl.col("value") // PER_PROCESS)

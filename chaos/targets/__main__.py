@@ -29,7 +29,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="touchstone-", ignore_cleanup_errors=True) as temporary:
         directory = arguments.directory or Path(temporary)
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.default_int_handler)  # a start can be broken off too
+            signal.signal(number, signal.default_int_handler)  # a start may be interrupted, too
         try:
             target = parse_target(arguments.target, arguments.bug)
             cluster = target.start(directory, arguments.nodes, config, arguments.proxied)

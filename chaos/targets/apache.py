@@ -55,11 +55,11 @@ JVM_OPTIONS = (
     "-XX:+UseSerialGC",  # the least memory and threads; a broker of 256 MiB needs no more
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.awt.headless=true",
-    "-Dsun.net.inetaddr.ttl=0",  # a peer that came back is found again at once
+    "-Dsun.net.inetaddr.ttl=0",  # a peer that is back is found at once
 )
 QUICK_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
-    "-XX:+UseTransparentHugePages",  # the kernel frees a killed node's heap before its ports
+    "-XX:+UseTransparentHugePages",  # the kernel frees a killed node's heap first, then its ports
 )
 """A node is up after half the CPU time, and gone in a third of the time."""
 
@@ -304,7 +304,7 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
         raise TargetError(f"Kafka refuses the configuration: {why}")
     for member in members[1:]:
         data = directory / "data" / str(member.number)
-        data.mkdir(parents=True, exist_ok=True)  # or a link to a disk
+        data.mkdir(parents=True, exist_ok=True)  # it may be a link to a disk
         shutil.copy2(first / "bootstrap.checkpoint", data)
         lines = (
             "version=1",

@@ -42,7 +42,7 @@ class BootstrapCluster:
     """A running cluster of which only the addresses are known."""
 
     target = "bootstrap"
-    version = "unknown"  # no API tells a broker's version
+    version = "unknown"  # no API returns a broker's version
 
     def __init__(self, bootstrap: str, seeds: Sequence[Address], nodes: int) -> None:
         self.bootstrap = bootstrap

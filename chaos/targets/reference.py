@@ -102,7 +102,7 @@ class Reference:
             "listeners": f"PLAINTEXT://{joined(direct)}",
             "advertised.listeners": f"PLAINTEXT://{joined(seen)}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
-            "group.initial.rebalance.delay.ms": "0",  # as on apache: 3 s for each new group else
+            "group.initial.rebalance.delay.ms": "0",  # as on apache; else each new group waits 3 s
         }
         settings, added = with_listeners(own, config)
         member = self._node(directory, direct, settings)

@@ -115,7 +115,7 @@ class Zombies(ByTransactions):
                 if completion.outcome is Outcome.OK:
                     completion = yield each
             if not sends[-1].joins and not completion.broken:
-                completion = Completion(Outcome.OK)  # the leader was to refuse it
+                completion = Completion(Outcome.OK)  # the leader must refuse it
             if completion.outcome is Outcome.OK:
                 yield from _ended(chance, haunts, own)
             elif not completion.broken:
@@ -154,7 +154,7 @@ def _ended_by_the_former(own: RawSend, is_open: bool) -> Steps:
             completion = yield own
     if completion.broken:
         return
-    # Of an open transaction Kafka aborts what is there before it looks at the epoch.
+    # If a transaction is open, Kafka aborts it before it checks the epoch.
     yield SendOldMarker(own.topic, own.partition) if is_open else RejoinAsFormer()
     yield CommitAsFormer()
     if not is_open:

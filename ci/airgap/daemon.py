@@ -118,7 +118,7 @@ def _try_to_start(program: str, driver: str) -> str:
         "--ip-forward=false",
         "--ip-masq=false",
     ]
-    # It outlives us, so it must not carry the name by which our children are swept.
+    # It outlives this process, so it must not carry the variable by which children are ended.
     environment = {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
     with _log().open("wb") as log:
         child = subprocess.Popen(

@@ -44,7 +44,7 @@ def warm_up(wire: Wire) -> None:
     fetch = encode_request(
         api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, wire.fetch_request(topic, 0)
     )
-    # A topic of one batch: each fetch reads it.
+    # A topic of one batch: every fetch reads this batch.
     wire.produce(topic, batch(b"x" * 1_000).encode(), PRODUCE_VERSION, acks=1)
     for frame in (produce_frame(wire, wire.create_topic(), 1_000, acks=-1), fetch):
         connection = wire.connect()

@@ -37,7 +37,7 @@ SMALL_LOG = (
 
 def add_rows(table: Table, scratch: Path) -> None:
     """Add one row for each bound; its figures are in the columns `reference` and `ratio`."""
-    # The best of them: whatever else runs on the machine can only add to it.
+    # The best time counts, since other load on the machine can only lengthen it.
     started_s = min(_start(scratch / f"empty-{n}") for n in range(STARTS))
     _add(table, "start-up (s)", started_s, START_S_MAX)
     restarted_s, resident = _thousand_partitions(scratch / "thousand")

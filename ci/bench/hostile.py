@@ -98,7 +98,7 @@ class Target:
             cpu_s = self.cpu_s() - cpu_s
             witness.stop()
         longest_s = witness.longest_s
-        if witness.failure is not None:  # it waits for ever, so to say
+        if witness.failure is not None:  # it waits practically for ever
             print(f"  the well-behaved client failed: {witness.failure}", flush=True)
             longest_s = math.inf
         time.sleep(1)

@@ -201,7 +201,7 @@ def _by_spark(file: str) -> Figures:
     from linearizability.engine.session import spark_session, stop_spark
     from linearizability.judging import check
 
-    spark_session(SPARK_MASTER)  # its start is not what is measured
+    spark_session(SPARK_MASTER)  # the start of the JVM is not measured
     cpu_s = family.cpu_s()
     verdict, took = _timed(lambda: check(Path(file), engine="spark", spark_master=SPARK_MASTER))
     of_all = {"cpu_s": family.cpu_s() - cpu_s, "peak_mib": family.peak_mib()}

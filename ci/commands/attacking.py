@@ -45,14 +45,14 @@ class ScenarioOptions:
     ] = None
     cluster: ClusterOption = None
     nemesis: Annotated[
-        str, typer.Option(help="The nemesis: which faults happen (touchstone chaos list).")
+        str, typer.Option(help="The schedule of faults (touchstone chaos list).")
     ] = "none"
     nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1
     seconds: Annotated[float, typer.Option(help="Length of the attack in seconds.")] = 30
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1
-    rate: Annotated[float, typer.Option(help="Records a second, at most.")] = RATE
+    rate: Annotated[float, typer.Option(help="Maximum records per second.")] = RATE
     client: Annotated[
-        str, typer.Option(help="Whose clients do it: confluent (librdkafka), java or reference.")
+        str, typer.Option(help="Client library: confluent (librdkafka), java or reference.")
     ] = "confluent"
     network: Annotated[
         str, typer.Option(help="The network between nodes: proxy (toxiproxy), or netns (root).")
@@ -64,7 +64,7 @@ class ScenarioOptions:
     def scenario(self) -> Scenario:
         """Return the scenario that the options describe. Raise UsageError if they are wrong."""
         if self.network not in ("proxy", "netns"):
-            raise UsageError(f"--network {self.network}: say proxy or netns")
+            raise UsageError(f"--network {self.network}: give proxy or netns")
         check_above_zero(nodes=self.nodes, seconds=self.seconds, rate=self.rate)
         chosen = chosen_target(self.target, self.cluster)
         return Scenario(
@@ -122,7 +122,7 @@ def chaos_run(
 @chaos_app.command("list")
 def chaos_list(
     cluster: ClusterOption = None,
-    markdown: Annotated[bool, typer.Option(help="As Markdown tables.")] = False,
+    markdown: Annotated[bool, typer.Option(help="Print Markdown tables.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List workloads, nemeses, targets, and which target can perform which fault; and which nemeses
@@ -143,9 +143,15 @@ def chaos_list(
 
 @chaos_app.command("probe")
 def chaos_probe(
-    fault: Annotated[str | None, typer.Option(help="Only this one, such as DiskStall.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="On Apache Kafka too (slow).")] = False,
-    markdown: Annotated[bool, typer.Option(help="At the end, a table of fault × backend.")] = False,
+    fault: Annotated[
+        str | None, typer.Option(help="Prove only this fault, such as DiskStall.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Run the slow probes on Apache Kafka, too.")
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option(help="Print a table of fault × backend at the end.")
+    ] = False,
 ) -> None:
     """Prove that each fault takes effect here and heals, and measure how long both take."""
     from chaos.listing import proofs_markdown

@@ -40,8 +40,8 @@ def serve(
 
 def fuzz(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
-    seconds: Annotated[float, typer.Option(help="How many seconds to go on.")] = 60,
-    first: Annotated[int, typer.Option(help="The case to begin with.")] = 0,
+    seconds: Annotated[float, typer.Option(help="Length in seconds.")] = 60,
+    first: Annotated[int, typer.Option(help="Number of the first case.")] = 0,
     cases: Annotated[
         int | None, typer.Option(help="Number of cases to run, instead of --seconds.")
     ] = None,
@@ -79,16 +79,17 @@ def kills(
 
 def bugs(
     only: Annotated[
-        list[str] | None, typer.Option(help="Only these; repeatable, or with commas.")
+        list[str] | None,
+        typer.Option(help="Run only these bugs; repeatable, or separated by commas."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the first run of each bug.")] = 1,
     attempts: Annotated[
-        int, typer.Option("--runs", min=1, help="How often a bug is run until it is caught.")
+        int, typer.Option("--runs", min=1, help="Maximum number of runs of each bug.")
     ] = 3,
     seconds: Annotated[float, typer.Option(help="Length of every run in seconds.")] = 30,
-    jobs: Annotated[int, typer.Option(min=1, max=16, help="Runs at once.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=16, help="Number of runs in parallel.")] = 1,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
-    show: Annotated[bool, typer.Option("--list", help="List them, and run nothing.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the bugs and run nothing.")] = False,
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option(help="Print the result as a Markdown table.")] = False,
 ) -> None:
@@ -102,7 +103,7 @@ def bugs(
         print(bugs_as_json() if as_json else render_bugs())
         return
     if as_json and markdown:
-        raise UsageError("--json and --markdown: say one of them")
+        raise UsageError("--json and --markdown: give one of them")
     check_above_zero(seconds=seconds)
     check_directory("--out", out)
     form = "json" if as_json else "markdown" if markdown else "text"

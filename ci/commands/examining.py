@@ -33,7 +33,7 @@ def conform(
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     keyword: Annotated[
         str | None,
-        typer.Option("-k", help='Only these: ids or names, "IDEM-03 or metadata" (pytest -k).'),
+        typer.Option("-k", help='Run only these ids or names: "IDEM-03 or metadata" (pytest -k).'),
     ] = None,
     priority: Annotated[str, typer.Option(help="Run cases up to P0, P1 or P2.")] = "P2",
     all_versions: Annotated[
@@ -46,10 +46,10 @@ def conform(
         int | None, typer.Option(metavar="N", help="End after this many failed cases.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write JSON here, as results come.")
+        Path | None, typer.Option(metavar="FILE", help="Write the results to this JSON file.")
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML here, as results come.")
+        Path | None, typer.Option(metavar="FILE", help="Write the results to this JUnit XML file.")
     ] = None,
     sarif: SarifOption = None,
     summary: SummaryOption = None,
@@ -86,7 +86,7 @@ def conform(
 
 @conform_app.command("list")
 def conform_list(
-    markdown: Annotated[bool, typer.Option(help="As a Markdown table.")] = False,
+    markdown: Annotated[bool, typer.Option(help="Print a Markdown table.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the cases, and the APIs that have none."""

@@ -24,11 +24,13 @@ def check(
         Path | None,
         typer.Argument(help="A run directory, a history.parquet, a history.edn or .jsonl."),
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, local (polars) or spark.")] = "auto",
+    engine: Annotated[
+        str, typer.Option(help="The engine: auto, local (polars) or spark.")
+    ] = "auto",
     spark_master: SparkMasterOption = None,
     history_format: Annotated[
         str,
-        typer.Option("--format", help="touchstone, jepsen, a plugin's, or auto: by the suffix."),
+        typer.Option("--format", help="touchstone, jepsen, a plugin's, or auto (by the suffix)."),
     ] = "auto",
     profile: Annotated[
         str, typer.Option(help="Whose rules make a history invalid: touchstone or jepsen.")
@@ -38,16 +40,15 @@ def check(
         typer.Option(min=0, show_default="60", help="Seconds a reader may wait for a new record."),
     ] = None,
     explained: Annotated[
-        bool, typer.Option("--explain", help="Write why: the fewest operations of each anomaly.")
+        bool, typer.Option("--explain", help="Write the fewest operations that show each anomaly.")
     ] = False,
     as_json: JsonOption = False,
     self_test: Annotated[
-        bool, typer.Option("--self-test", help="Judge the judges: valid and broken histories.")
+        bool, typer.Option("--self-test", help="Test the checkers on valid and broken histories.")
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="How many histories to test.")] = 200,
     fuzz: Annotated[
-        int | None,
-        typer.Option(min=1, help="Damage this many files; each must be refused, or judged whole."),
+        int | None, typer.Option(min=1, help="Test the readers on this many damaged files.")
     ] = None,
     first_seed: Annotated[
         int, typer.Option(min=0, help="First seed of --self-test or --fuzz.")
@@ -87,9 +88,9 @@ def report(
 
 def ui(
     runs: Annotated[Path, typer.Argument(help="A directory of runs.")] = Path("runs"),
-    port: Annotated[int, typer.Option(help="Where the page is served; 0: any free port.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port of the page; 0 takes a free one.")] = 8000,
     static: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write the page into this directory instead.")
+        Path | None, typer.Option(metavar="OUT", help="Write the page here instead of serving it.")
     ] = None,
 ) -> None:
     """Show all runs in a local page: filter, compare, follow a scenario over the nights.

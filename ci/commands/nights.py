@@ -24,19 +24,19 @@ from ci.errors import UsageError
 
 def nightly(
     more: MoreTargets = None,
-    minutes: Annotated[float, typer.Option(help="Stop starting new scenarios after this.")] = 45,
+    minutes: Annotated[float, typer.Option(help="Start no scenario after these minutes.")] = 45,
     targets: TargetsOption = None,
     cluster: ClusterOption = None,
-    seed: Annotated[int, typer.Option(help="Chooses the seeds of the scenarios.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed from which the scenarios' seeds are drawn.")] = 1,
     runs: RunsOption = Path("runs"),
     seconds: Annotated[
         float | None, typer.Option(help="Seconds of every attack (default: by target).")
     ] = None,
     keep_gib: Annotated[
-        float, typer.Option(help="Delete runs of nights beyond this, the oldest green ones first.")
+        float, typer.Option(help="Keep at most this many GiB of nightly runs.")
     ] = 20,
     jobs: Annotated[
-        int, typer.Option(min=1, max=16, help="Scenarios at once; of Apache Kafka's, one.")
+        int, typer.Option(min=1, max=16, help="Parallel scenarios; at most one on Apache Kafka.")
     ] = 1,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print what would run, without running it.")
@@ -62,9 +62,9 @@ def scenarios(
     table: Annotated[
         bool, typer.Option("--table", help="Run the guarantee tables; print each cell.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds to try until a loss is shown.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Maximum seeds for a cell that says: may.")] = 3,
     reuse: Annotated[
-        bool, typer.Option("--reuse", help="Take the runs that are there already.")
+        bool, typer.Option("--reuse", help="Use the results of existing runs.")
     ] = False,
     engine: EngineOption = "auto",
     runs: RunsOption = Path("runs"),
@@ -76,7 +76,7 @@ def scenarios(
 
     named = targets_named(targets, more)
     if table and as_json:
-        raise UsageError("--table and --json: say one of them")
+        raise UsageError("--table and --json: give one of them")
     if not table:
         print(scenarios_as_json(named) if as_json else list_scenarios(named))
         return
@@ -90,7 +90,7 @@ def scenarios(
 
 def findings(
     runs: Annotated[list[Path], typer.Argument(help="Run directories, or folders of them.")],
-    out: Annotated[Path, typer.Option(help="The page; its pictures go beside it.")] = Path(
+    out: Annotated[Path, typer.Option(help="The page to write; its pictures go beside it.")] = Path(
         "docs/findings.md"
     ),
 ) -> None:

@@ -15,10 +15,10 @@ from ci.errors import UsageError
 
 TargetOption = Annotated[
     str | None,
-    typer.Option(help="Start and use: reference, apache, apache:3.9, kfake, docker:apache."),
+    typer.Option(help="Start this target: reference, apache, apache:3.9, kfake, docker:apache."),
 ]
 BootstrapOption = Annotated[
-    str | None, typer.Option(help="Use the cluster at host:port[,host:port…].")
+    str | None, typer.Option(help="Use the running cluster at host:port[,host:port…].")
 ]
 ClusterOption = Annotated[
     Path | None,
@@ -29,30 +29,33 @@ ClusterOption = Annotated[
     ),
 ]
 ConfigOption = Annotated[
-    list[str] | None, typer.Option("--config", help="key=value in Kafka's own names; repeatable.")
+    list[str] | None,
+    typer.Option("--config", help="Broker setting key=value, by Kafka's name; repeatable."),
 ]
 ConfigFileOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Settings in Java's properties format, for secrets too; --config goes before.",
+        help="Settings in Java's properties format, also for secrets; --config overrides it.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SarifOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write what was found as SARIF.")
+    Path | None, typer.Option(metavar="FILE", help="Write the findings to this SARIF file.")
 ]
 SummaryOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Add a summary as Markdown at the file's end.")
+    Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file.")
 ]
 MoreTargets = Annotated[
     list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
 ]
 TargetsOption = Annotated[
     list[str] | None,
-    typer.Option(help="apache:4.3.1 reference, unless named; repeatable, or with commas."),
+    typer.Option(
+        help="Targets (default: apache:4.3.1 reference); repeatable, or separated by commas."
+    ),
 ]
-RunsOption = Annotated[Path, typer.Option(help="Where run directories are made.")]
+RunsOption = Annotated[Path, typer.Option(help="Directory in which run directories are created.")]
 EngineOption = Annotated[str, typer.Option(help="The engine that judges: auto, local or spark.")]
 SparkMasterOption = Annotated[
     str | None, typer.Option(help="local[*], spark://host:port or, for Connect, sc://host:port.")
@@ -130,14 +133,14 @@ def check_judges(engine: str, spark_master: str | None = None) -> None:
     from linearizability.judging import ENGINES
 
     if engine not in ENGINES:
-        raise UsageError(f"--engine {engine}: say one of {', '.join(ENGINES)}")
+        raise UsageError(f"--engine {engine}: give one of {', '.join(ENGINES)}")
     if spark_master is None:
         return
     if engine == "local":
-        raise UsageError(f"--engine local has no use for --spark-master {spark_master}; leave it")
+        raise UsageError(f"--engine local does not use --spark-master {spark_master}; leave it out")
     if not spark_master.startswith(SPARK_MASTERS):
         raise UsageError(
-            f"--spark-master {spark_master}: say local[*], spark://host:port or sc://host:port"
+            f"--spark-master {spark_master}: give local[*], spark://host:port or sc://host:port"
         )
 
 

@@ -38,7 +38,8 @@ def doctor(
 
 def setup(
     components: Annotated[
-        list[str] | None, typer.Argument(help="Only these, as `touchstone doctor` names them.")
+        list[str] | None,
+        typer.Argument(help="Install only these, named as in `touchstone doctor`."),
     ] = None,
 ) -> None:
     """Bring the tools that Python packages cannot: toxiproxy, porcupine, the shim, Kafka's jars."""
@@ -62,7 +63,10 @@ def demo(
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="recorder, judges, broker.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Benchmarks to run, such as recorder, judges, broker."),
+    ] = None,
 ) -> None:
     """Measure speed and memory as ratios within one run; exit 1 if a bound is broken."""
     from chaos.means import leftovers

@@ -66,7 +66,7 @@ class Job:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
-                start_new_session=True,  # Ctrl-C is for the night
+                start_new_session=True,  # only the night itself handles Ctrl-C
             )
         return cls(result, log, process)
 
@@ -88,7 +88,7 @@ class Job:
         try:
             self.process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()  # what it leaves, chaos.means.guard and the next command end
+            self.process.kill()  # chaos.means.guard and the next command clean up what it leaves
             self.process.wait()
 
     def result(self) -> Path:

@@ -52,7 +52,7 @@ class Nightly:
     def __post_init__(self) -> None:
         check_targets(self.plan.targets)
         self.store = Store(self.runs)
-        self.store.nights()  # a record that cannot be read is told before a night, not after it
+        self.store.nights()  # report an unreadable record before the night, not after it
         commit, changed = commit_of(REPOSITORY)
         settings = {
             "commit": f"{commit}{UNCOMMITTED}" if changed else commit,
@@ -145,7 +145,7 @@ class Nightly:
             if self._interrupted.is_set():
                 return None
             return Outcome.of(one, before, str(error), "", time.monotonic() - began)
-        except Exception as error:  # a defect of ours costs one scenario, not the night
+        except Exception as error:  # a bug of Touchstone fails one scenario, not the night
             traceback.print_exception(error)
             reason = f"a defect of touchstone: {type(error).__name__}: {error}"
             return Outcome.of(one, before, reason, "", time.monotonic() - began)

@@ -135,7 +135,7 @@ def _cell(outcomes: Sequence[Outcome], flaky: set[str], store: Store) -> Cell | 
     word = Ending.FLAKY.value if ending is Ending.FLAKY else (worst.verdicts or ("not run",))[-1]
     link = f"../{worst.run}/report.html" if worst.run else ""
     if link and not (store.runs / worst.run / "report.html").is_file():
-        link = ""  # deleted since, to stay within the disk's bound
+        link = ""  # deleted since, to stay within the limit of disk space
     return Cell(TONES[ending], word, len(outcomes), link, f"{ending.value}: {worst.said}")
 
 

@@ -71,7 +71,7 @@ def _added(kind: str, point: EntryPoint) -> Plugin:
         KINDS[kind].add(point.name, point.load())
     except PluginError as error:
         return Plugin(kind, point.name, package, str(error))
-    except (Exception, SystemExit) as error:  # whatever a foreign module does when imported
+    except (Exception, SystemExit) as error:  # importing a foreign module may raise anything
         why = " ".join(f"{type(error).__name__}: {error}".split())
         return Plugin(kind, point.name, package, f"{point.value} cannot be loaded ({why})")
     return Plugin(kind, point.name, package)

@@ -56,7 +56,7 @@ def _on_one_line(command: str) -> str:
     form."""
     try:
         words = shlex.split(command)
-    except ValueError:  # no command that a shell takes
+    except ValueError:  # a shell would not accept this as a command
         return _printable(" ".join(command.split()))
     return " ".join(shlex.quote(word) if word.isprintable() else _bash(word) for word in words)
 

@@ -299,7 +299,7 @@ def _summary(run: Recorded) -> tuple[Summary | None, str]:
     if run.verdict is not None and run.verdict.engine.startswith("spark"):
         try:
             return _summarised(run.directory, "spark", written_ns), ""
-        except Exception as error:  # Spark and Java fail in many ways; a report is still due
+        except Exception as error:  # Spark and Java fail in many ways; still draw the report
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             trouble = f"the figures are by polars, because Spark could not make them: {reason}"
             return _summarised(run.directory, "local", written_ns), trouble

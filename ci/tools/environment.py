@@ -99,7 +99,7 @@ def main() -> None:
         raise SystemExit(USAGE_OR_ENVIRONMENT_ERROR)
     LOGS.mkdir(parents=True, exist_ok=True)
     with LOCK_FILE.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two `make` at once must not fill one .venv
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two `make` at the same time must not fill one .venv
         key = environment_key()
         if not is_ready(key):
             print("setup: .venv from requirements.lock (a few minutes the first time)", flush=True)

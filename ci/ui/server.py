@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         except OSError as error:
             words = f"{error.filename or 'the file'}: {error.strerror}"
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", words.encode())
-        except Exception as error:  # the page goes on, and the terminal has the rest
+        except Exception as error:  # the page stays usable, and the terminal shows the rest
             traceback.print_exception(error)
             words = f"{type(error).__name__}: this is a defect of touchstone, please report it"
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", words.encode())
@@ -82,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
         """Return (status, content type, body) for the request. Raise UsageError if the server has
         no such page."""
         host = (self.headers.get("Host") or "").rpartition(":")[0]
-        if host not in (ADDRESS, "localhost"):  # a page elsewhere that had its name point here
+        if host not in (ADDRESS, "localhost"):  # a foreign name that resolves here
             return HTTPStatus.FORBIDDEN, "text/plain", b"open this page as 127.0.0.1"
         path = unquote(urlsplit(self.path).path).strip("/")
         runs = self.server.runs
@@ -124,4 +124,4 @@ class Handler(BaseHTTPRequestHandler):
             if self.command != "HEAD":
                 self.wfile.write(body)
         except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the reader has gone
+            self.close_connection = True  # the browser has disconnected

@@ -98,7 +98,7 @@ class ConsumerMember:
         return self.try_to_beat(**(self.subscription() | first | changed))
 
     def join(self, **changed: Any) -> Struct:
-        """Join, which must succeed."""
+        """Join, which must succeed; return the response."""
         self.owned = []
         return self.learn(self.try_to_join(**changed))
 

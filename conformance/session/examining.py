@@ -38,11 +38,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("touchstone", "what is examined")
     group.addoption("--target", help="start and test a cluster: reference, apache:4.3.1, kfake, …")
     group.addoption("--bootstrap", help="test the cluster at host:port[,host:port…]")
-    group.addoption("--nodes", type=int, default=1, help="how many brokers --target starts")
+    group.addoption("--nodes", type=int, default=1, help="number of brokers that --target starts")
     group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
     group.addoption("--priority", default="P2", help="run cases up to this priority: P0, P1 or P2")
     group.addoption(
-        "--all-versions", action="store_true", help="every version, not only the first and last"
+        "--all-versions",
+        action="store_true",
+        help="run every version, not only the first and the last",
     )
     group.addoption("--max-time", type=float, help="stop after this many seconds")
     group.addoption("--max-failures", type=int, help="stop after this many failed cases")

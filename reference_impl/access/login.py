@@ -52,7 +52,7 @@ def _only_token(access: Access) -> bytes:
     """Return the single client message of PLAIN or OAUTHBEARER."""
     if access.mechanism == "PLAIN":
         return f"\0{access.username}\0{access.password}".encode()
-    assert access.token is not None  # whoever read the settings has seen to it
+    assert access.token is not None  # the code that read the settings has checked this
     return f"n,,\x01auth=Bearer {access.token().value}\x01\x01".encode()
 
 

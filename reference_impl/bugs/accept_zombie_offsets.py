@@ -20,4 +20,5 @@ class AcceptZombieOffsets(Rules):
         """Check nothing, so that older epochs of the producer may commit."""
 
     def check_producer(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
-        """Check nothing here either: this check comes first, and would refuse the same producer."""
+        """Accept every epoch here, too: this check comes before the other one and would refuse the
+        same producer."""

@@ -23,6 +23,6 @@ class DropHeadersInRecompression(Rules):
     def validated_batch(
         self, partition: Partition, data: memoryview | bytearray, now_ms: int
     ) -> ValidatedBatch:
-        """Return the batch with records that have no headers."""
+        """Return the batch without record headers, if the broker recompresses it."""
         batch = super().validated_batch(partition, data, now_ms)
         return rewritten(data, batch, lambda record: replace(record, headers=[]))

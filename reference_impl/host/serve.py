@@ -186,7 +186,7 @@ def make_plan(
             f"--port {port} contradicts listeners={config['listeners']}: give only one of them"
         )
     directory = _directory(data, config)
-    # What the options say is configuration, too: DescribeConfigs tells it.
+    # Command-line options count as configuration, too: DescribeConfigs reports them.
     where = f"{first.name}://{DEFAULT_HOST}:{DEFAULT_PORT if port is None else port}"
     given = {"listeners": where, **config}
     if not config.get("log.dir"):

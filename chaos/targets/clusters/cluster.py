@@ -86,7 +86,7 @@ class LocalCluster:
                 member.start()
             self.wait_ready()
             equipment.sync(self.members())
-        except BaseException:  # Ctrl-C too
+        except BaseException:  # also for Ctrl-C
             self.stop()
             raise
 
@@ -272,7 +272,7 @@ class LocalCluster:
         equipment.heal_shims(self.members())
         try:
             note = self.links.heal() if self.links is not None else ""
-        finally:  # a node that stays dead would hide what became of its records
+        finally:  # a node that stays dead would hide what happened to its records
             helped = self._bring_back()
         return Performed(fault, tuple(helped), note)
 

@@ -87,7 +87,7 @@ def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, D
             link = directory / "data" / str(number)
             link.parent.mkdir(parents=True, exist_ok=True)
             if link.is_symlink():
-                link.unlink()  # of an earlier cluster, whose disks are gone
+                link.unlink()  # a link of an earlier cluster, whose disks are gone
             link.symlink_to(data)
         yield made
     except BaseException as error:

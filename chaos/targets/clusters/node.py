@@ -51,7 +51,7 @@ class LocalNode:
             return
         try:
             if self.child is not None:
-                self.child.kill()  # its ports and files are free only when it is gone
+                self.child.kill()  # its ports and files are free only after it has ended
             self.directory.mkdir(parents=True, exist_ok=True)
             self.child = processes.start(
                 self.command,

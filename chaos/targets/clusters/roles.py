@@ -94,7 +94,7 @@ def _follower(cluster: Askable) -> tuple[int, ...]:
     if view is None:
         return ()
     followers = sorted(set(view.replicas) - {view.leader})
-    # A follower that is up, if there is one: striking a dead one would change nothing.
+    # Prefer a follower that runs, since striking a dead one would change nothing.
     followers = [node for node in followers if node in cluster.reachable()] or followers
     return (cluster.rng.choice(followers),) if followers else ()
 
@@ -121,7 +121,7 @@ def focus(cluster: Askable) -> PartitionView | None:
             "the roles leader and follower need a partition; set `focus` to (topic, partition)"
         )
     views = _views(cluster, *cluster.focus)
-    # A node cut off from the controller tells the past: the highest leader epoch is the newest.
+    # A node that is cut off reports an old state: the highest leader epoch is the newest.
     return max(views, key=lambda view: view.leader_epoch, default=None)
 
 

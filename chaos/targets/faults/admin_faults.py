@@ -24,7 +24,7 @@ from reference_impl.wire.messages import request_definition
 ASK_TIMEOUT_S = 15.0
 TIMEOUT_MS = 10_000
 VERSIONS = {
-    ApiKey.ELECT_LEADERS: 1,  # the first with a type of election (KIP-460)
+    ApiKey.ELECT_LEADERS: 1,  # the first version with a type of election (KIP-460)
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: 0,
     ApiKey.CREATE_TOPICS: 5,
     ApiKey.CREATE_PARTITIONS: 2,
@@ -86,7 +86,7 @@ def _admin_storm(cluster: LocalCluster, fault: AdminStorm) -> list[int]:
     wanted = [f"{cluster.topic_prefix}storm-{next(_storms)}" for _ in range(fault.topics)]
     made = _ask(cluster, ApiKey.CREATE_TOPICS, **_creation(wanted)).topics
     names = [row.name for row in made if row.error_code == ErrorCode.NONE]
-    if not names:  # what somebody else has made is not ours to change
+    if not names:  # do not change what somebody else has created
         return []
     steps: Sequence[tuple[ApiKey, Callable[[list[str]], dict[str, Any]]]] = (
         (ApiKey.INCREMENTAL_ALTER_CONFIGS, _alteration),

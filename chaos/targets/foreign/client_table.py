@@ -86,7 +86,7 @@ class ClientTable:
         )
         try:
             _ = access.uses_tls and access.context
-        except OSError as error:  # of ssl, too
+        except OSError as error:  # includes ssl.SSLError
             named = ", ".join(f"{name} = {found[name]!r}" for name in FILES if name in found)
             why = getattr(error, "reason", None) or error.strerror or str(error)
             raise TargetError(

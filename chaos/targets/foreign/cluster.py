@@ -85,7 +85,7 @@ class ForeignCluster(LocalCluster):
     def _heal(self, fault: Heal) -> Performed:
         try:
             helped = self.undoings.undo()
-        finally:  # nodes come back whatever became of the rest
+        finally:  # nodes come back even if something else is not ready
             performed = super()._heal(fault)
         return Performed(fault, tuple(sorted({*helped, *performed.nodes})), performed.note)
 
@@ -93,7 +93,7 @@ class ForeignCluster(LocalCluster):
         """Collect the output of the owner's commands, and the logs that the file names."""
         super().collect(into)
         for number, log in self.kept_logs.items():
-            with suppress(OSError):  # a log that is not there is no reason to lose a run
+            with suppress(OSError):  # a missing log must not fail the run
                 shutil.copy2(log, into / str(number) / log.name)
 
     def stop(self) -> None:

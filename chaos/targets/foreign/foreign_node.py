@@ -103,7 +103,7 @@ class ForeignProcess:
         self._ended = self.paused = False
         self._seen = None
         if self._node.pid_file is not None:
-            self._node.pid_file.unlink(missing_ok=True)  # of the process that was
+            self._node.pid_file.unlink(missing_ok=True)  # of the process that ran before
         self._started_s = time.monotonic()
         try:
             if ours:
@@ -181,7 +181,7 @@ class ForeignProcess:
         self.paused = False
         if self._gone(timeout_s):
             if not is_owed:
-                self._settle()  # that it was paused before
+                self._settle()  # forget that it was paused before
             return
         if number is not signal.SIGKILL and (self._node.kill or self.pid):
             self.kill()

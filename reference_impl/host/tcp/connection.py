@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
         try:
             self._frames.extend(self._reader.feed(data))
         except Malformed as error:
-            self._broken = str(error)  # what came before it is still answered
+            self._broken = str(error)  # requests before it are still answered
         self._must_wait = not self._server.intake.note(self, self._reader.pending_bytes)
         self._pump()
 
@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
             if self._gathered_bytes > GATHERED_BYTES_MAX:
                 self._send_answers()
         if self._is_pumping:
-            return  # answered while it was handed over: the pump goes on by itself
+            return  # it was answered during the hand-over, so the pump goes on by itself
         if self._frames:
             # Another client's request may have answered this one: what waits behind has its turn.
             self._send_answers()
@@ -190,7 +190,7 @@ class Connection(asyncio.Protocol):
         if error is None:
             self.answer(None)
         else:
-            # A part of the answer may be sent: the client cannot find the next one any more.
+            # A part of the response may be sent, so the client could not find the next response.
             log.warning("connection %d from %s closed: %s", self.id, self._client_host, error)
             self.abandon()
 

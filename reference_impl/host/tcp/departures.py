@@ -10,7 +10,7 @@ import select
 from collections.abc import Iterable
 from enum import Enum, auto
 
-_HALF = getattr(select, "POLLRDHUP", 0)  # Linux has it; elsewhere the idle time must do
+_HALF = getattr(select, "POLLRDHUP", 0)  # Linux only; elsewhere the idle limit must suffice
 _WHOLE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 

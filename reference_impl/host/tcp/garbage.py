@@ -23,7 +23,7 @@ class GarbageCollection:
         self._thresholds = gc.get_threshold()
         self._last_s = now_s
         gc.collect()
-        gc.freeze()  # modules and tables of fields stay for ever
+        gc.freeze()  # modules and field tables stay for ever
         gc.set_threshold(*self._thresholds[:2], NEVER)
 
     def look(self, now_s: float, *, is_busy: bool) -> None:

@@ -77,7 +77,7 @@ class FileAnswer(ABC):
             self._file = -1
 
     def _file_of(self, part: Slice) -> int:
-        # A descriptor of our own: the file may be deleted, or its other one closed, meanwhile.
+        # A duplicate, since the file may be deleted, or its other descriptor closed, meanwhile.
         if self._file < 0:
             self._file = cast(DiskFile, part.file).duplicate()
         return self._file

@@ -124,7 +124,7 @@ class Server:
         """Note a new client."""
         self._connections.add(connection)
         if len(self._connections) > self._connections_max:
-            # Those that asked nothing yet go first: a burst of them is younger than one at work.
+            # Connections without a request so far go first: a burst of them is new.
             silent = min(self._connections, key=lambda each: (each.was_answered, each.last_used_s))
             # It goes in the loop's next round; until then more clients may come, each for another.
             self._connections.discard(silent)

@@ -33,7 +33,7 @@ class Turns:
 
     def is_over(self) -> bool:
         """Return whether the event loop must poll its sockets now. The first call begins a turn."""
-        now_s = time.monotonic()  # the clock of the loop stands still within a turn
+        now_s = time.monotonic()  # the event loop's clock does not advance within a turn
         if self._ends_s is None:
             self._ends_s = now_s + TURN_S
             self._loop.call_soon(self._next)

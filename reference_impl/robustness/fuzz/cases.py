@@ -157,7 +157,7 @@ def unread(case: Case) -> None:
     """Send many requests without reading their responses, then close the connection."""
     with case.connect() as client:
         frames = [case.frames.whole(case.frames.any_api()) for _ in range(30)]
-        client.socket.settimeout(0.1)  # the broker stops reading, and that is right
+        client.socket.settimeout(0.1)  # the broker stops reading, as it should
         with contextlib.suppress(TimeoutError):
             case.send(client, b"".join(frame.framed for frame in frames) * 3)
         reset(client)
@@ -205,7 +205,7 @@ def piled(case: Case) -> None:
     frame = encode_request(ApiKey.METADATA, 9, 1, "fuzz", body)
     clients = [case.connect() for _ in range(case.random.randint(1, 5))]
     for client in clients:
-        client.socket.settimeout(0.05)  # the broker stops reading, and that is right
+        client.socket.settimeout(0.05)  # the broker stops reading, as it should
         with contextlib.suppress(TimeoutError, OSError):
             client.socket.sendall(frame * (256 * 1024 // len(frame)))
         with contextlib.suppress(TimeoutError, OSError):

@@ -110,7 +110,7 @@ class Fuzz:
 
     def _let_slow_senders_go_on(self) -> None:
         for sender in list(self.slow_senders):
-            self.slow_senders.remove(sender)  # first: one that raises is not asked again
+            self.slow_senders.remove(sender)  # first: one that raises is not called again
             if sender.go_on():
                 self.slow_senders.append(sender)
 

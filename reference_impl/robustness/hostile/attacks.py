@@ -240,7 +240,7 @@ def unfinished(broker: Address) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(UNFINISHED):
             client = stack.enter_context(RawClient(broker))
-            client.socket.settimeout(0.5)  # the broker may stop reading, and that is right
+            client.socket.settimeout(0.5)  # the broker may stop reading, as it should
             with contextlib.suppress(TimeoutError, OSError):
                 frame = struct.pack(">i", UNFINISHED_BYTES) + bytes(UNFINISHED_BYTES - 1)
                 client.socket.sendall(frame)

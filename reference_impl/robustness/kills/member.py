@@ -57,7 +57,7 @@ class Member(Worker):
             if code is ErrorCode.MEMBER_ID_REQUIRED:
                 self.member_id = answer.member_id
             elif code is ErrorCode.UNKNOWN_MEMBER_ID:
-                self.member_id = ""  # an id that was only promised is forgotten by a restart
+                self.member_id = ""  # a restart forgets a member id that was only offered
             else:
                 raise Broken(f"JoinGroup was refused with {code.name}")
         self.member_id, self.generation = answer.member_id, answer.generation_id

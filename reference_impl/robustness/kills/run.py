@@ -95,7 +95,7 @@ def _run(station: Station, outcome: Outcome, kills: int, say: Callable[[str], No
 
 def _live_and_die(station: Station, random: Random) -> None:
     """Let the broker live for a random time, kill it, and start it again."""
-    until = threading.Event()  # never set: this waits for a moment, not for something to happen
+    until = threading.Event()  # never set: this only waits for some time
     until.wait(random.uniform(*LIVES_S))
     station.kill()
     if random.random() < WHILE_STARTING:
@@ -132,7 +132,7 @@ def _make_topics(station: Station) -> None:
     link.create_topic(transactions.TOPIC, 2, internal_segment_bytes="20000")
     link.create_topic(member.TOPIC)
     for key_type, topic in enumerate(("__consumer_offsets", "__transaction_state")):
-        for _ in range(2):  # the first question makes the topic, and is to be asked again
+        for _ in range(2):  # the first request creates the topic, and must be repeated
             answer = link.call(
                 ApiKey.FIND_COORDINATOR, 4, key_type=key_type, coordinator_keys=["any"]
             )

@@ -108,7 +108,7 @@ class Link(Conversation):
             try:
                 self._client = RawClient(self._station)
             except OSError:
-                continue  # it died again meanwhile
+                continue  # the broker died again meanwhile
 
     def close(self) -> None:
         """Close the connection."""

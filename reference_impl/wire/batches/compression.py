@@ -81,7 +81,7 @@ def _compress_gzip(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes
 def _compress_xerial(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]:
     yield XERIAL_MAGIC + struct.pack(">ii", 1, 1)
     for piece in pieces:
-        yield b""  # of an empty piece, too
+        yield b""  # even for an empty piece
         for start in range(0, len(piece), XERIAL_BLOCK_BYTES):
             part = piece[start : start + XERIAL_BLOCK_BYTES]
             block = bytes(cramjam.snappy.compress_raw(part))

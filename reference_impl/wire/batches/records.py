@@ -82,7 +82,8 @@ class Record:
 
 @lru_cache(1 << 14)
 def varint(value: int) -> bytes:
-    """Encode a signed number in zigzag form (ByteUtils.writeVarlong, which also serves int32)."""
+    """Return the zigzag varint of a signed number (ByteUtils.writeVarlong, which also serves
+    int32)."""
     rest = (value << 1) ^ (value >> 63)
     out = bytearray()
     while rest > 0x7F:
@@ -93,7 +94,8 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(buffer: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
-    """Read a signed number of at most 5 bytes, or 10 with `shift_max` 63."""
+    """Return (value, position after it) of a zigzag varint: at most 5 bytes, or 10 if shift_max is
+    63."""
     byte = buffer[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
@@ -191,7 +193,7 @@ def _read_sized(buffer: bytes, position: int, limit: int) -> tuple[bytes | None,
     byte = buffer[position]
     if byte == 1:
         return None, position + 1
-    if byte < 0x80 and not byte & 1:  # the short ones, without a call
+    if byte < 0x80 and not byte & 1:  # short varints are read without a call
         size = byte >> 1
         position += 1
     else:

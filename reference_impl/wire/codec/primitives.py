@@ -167,7 +167,7 @@ def string(flexible: bool, nullable: bool) -> Codec:
     null = encoded_length("string", flexible, -1)
 
     def read(buffer: memoryview, position: int) -> tuple[str | None, int]:
-        if flexible and (byte := buffer[position]) < 0x80:  # nearly always: it saves a call
+        if flexible and (byte := buffer[position]) < 0x80:  # almost always true, and saves a call
             length, position = byte - 1, position + 1
         else:
             length, position = read_length(buffer, position)
