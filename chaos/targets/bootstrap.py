@@ -57,7 +57,7 @@ class BootstrapCluster:
         if isinstance(fault, Heal):
             return Performed(fault, ())
         raise TargetError(
-            f"target {self.bootstrap!r} cannot {fault.name}: it is not ours; start a target here,"
+            f"target {self.bootstrap!r} cannot {fault.name}: it was not started here; start a target,"
             " such as apache:4.3.1, to attack it"
         )
 

@@ -88,7 +88,9 @@ def bugs(
     ] = 3,
     seconds: Annotated[float, typer.Option(help="Length of every run in seconds.")] = 30,
     jobs: Annotated[int, typer.Option(min=1, max=16, help="Number of runs in parallel.")] = 1,
-    out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+    out: Annotated[
+        Path, typer.Option(help="Directory in which run directories are created.")
+    ] = Path("runs"),
     show: Annotated[bool, typer.Option("--list", help="List the bugs and run nothing.")] = False,
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option(help="Print the result as a Markdown table.")] = False,

@@ -81,9 +81,9 @@ CLAIMS: tuple[Claim, ...] = (
         "A record that is flushed before it is acknowledged survives a loss of power of "
         "all replicas, also "
         "on a file system that keeps a new name only once its directory was synced.",
-        "The claim does not hold. A new partition's directory is made in log.dirs, which nobody "
-        "syncs before a checkpoint is next written there: such a file system may lose a young "
-        "partition whole. One with a journal, such as ext4, keeps the name with the file.",
+        "The claim does not hold. Kafka creates a new partition's directory in log.dirs, but syncs "
+        "log.dirs only when it next writes a checkpoint there, so such a file system may lose a "
+        "whole new partition. A journaling file system, such as ext4, keeps the entry.",
         "It holds in this run: log.dirs had been synced before the power was lost.",
         "lost-names",
         FLUSHED,
@@ -150,15 +150,15 @@ CLAIMS: tuple[Claim, ...] = (
         "REP-3",
         "A follower that truncated its log, and a partition without writes",
         "Followers pull with Fetch; the high watermark travels in the response.",
-        "The claim does not always hold. A follower whose log goes beyond where the leader's parts "
-        "from it is told so, and told the high watermark with it, which it leaves aside until it "
-        "has cut its log off (KAFKA-14704). The next response of the same fetch session leaves the "
-        "partition out: nothing is new but what the leader believes to have told (FetchSession."
-        "CachedPartition.maybeUpdateResponseData, AbstractFetcherThread.processFetchRequest). So "
-        "the follower stays behind until somebody writes, and who reads from it (KIP-392) is not "
-        "given what was committed long ago. Nothing is lost by it: the follower's log has the "
-        "records. What is gone from this run was acknowledged under acks=1 by the dead leader "
-        "alone (DUR-1).",
+        "The claim does not always hold. If a follower's log has diverged from the leader's, the "
+        "Fetch response says so and also contains the high watermark, which the follower ignores "
+        "until it has truncated its log (KAFKA-14704). The next response of the same fetch session "
+        "leaves the partition out, since the leader believes that it has sent everything (Fetch"
+        "Session.CachedPartition.maybeUpdateResponseData, AbstractFetcherThread.processFetch"
+        "Request). So the follower's high watermark stays behind until somebody writes, and its "
+        "readers (KIP-392) do not receive records that were committed long ago. Nothing is lost by "
+        "it: the follower's log has the records. The records lost in this run were acknowledged "
+        "under acks=1 by the dead leader alone (DUR-1).",
         "Every follower knew of the whole high watermark in this run.",
         "lone-tail",
         workload="appends-acks1",

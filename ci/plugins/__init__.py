@@ -36,7 +36,7 @@ class Plugin:
         told = f"the {self.kind} {self.name!r} of the package {self.package}"
         if self.problem is None:
             return told
-        return f"{told} is left out: {self.problem}; mend the package, or uninstall it"
+        return f"{told} is left out: {self.problem}; correct the package, or uninstall it"
 
 
 @cache

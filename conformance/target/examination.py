@@ -62,7 +62,7 @@ class Examined:
     options: str
     cleans_up_quickly: bool = False
     tidying: Tidying | None = None
-    """True for a cluster that is not ours."""
+    """True for a cluster that was not started here."""
     start_with: Callable[[Mapping[str, str]], Examined] | None = None
     """Starts a second instance with these settings; None where the target takes none."""
     _variant: tuple[tuple[tuple[str, str], ...], Examined] | None = field(default=None, repr=False)
@@ -153,7 +153,7 @@ class Examined:
         if stated.api not in self.advertised:
             raise Unsupported(f"{stated.api} is not advertised")
         if "restart" in stated.requires and not self.can_restart:
-            raise Unsupported("the case kills and restarts the target; this one is not ours")
+            raise Unsupported("the case kills and restarts the target, which was not started here")
         if "single-broker" in stated.requires and self.cluster.nodes > 1:
             raise Unsupported("the case needs a target of one broker")
         if "quick-cleanup" in stated.requires and not self.cleans_up_quickly:
@@ -190,7 +190,9 @@ class Examined:
 
     def _local_cluster(self) -> LocalCluster:
         if not isinstance(self.cluster, LocalCluster) or not _is_configured(self.name):
-            raise Unsupported("the case reaches behind the target; this one is not ours")
+            raise Unsupported(
+                "the case changes the target's files, and the target was not started here"
+            )
         return self.cluster
 
     def restart_if_dead(self) -> str | None:

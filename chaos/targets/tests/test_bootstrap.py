@@ -64,7 +64,7 @@ def test_a_running_kafka_is_reached_and_left_alone(tmp_path: Path) -> None:
         seen = parse_target(theirs.bootstrap).start(tmp_path)
         assert (seen.nodes, seen.bootstrap, seen.alive()) == (1, theirs.bootstrap, True)
         assert seen.perform(Heal()).nodes == ()
-        with pytest.raises(TargetError, match="cannot Kill: it is not ours"):
+        with pytest.raises(TargetError, match="cannot Kill: it was not started here"):
             seen.perform(Kill(1))
         seen.stop()
         assert theirs.alive()
