@@ -57,8 +57,8 @@ class BootstrapCluster:
         if isinstance(fault, Heal):
             return Performed(fault, ())
         raise TargetError(
-            f"target {self.bootstrap!r} cannot {fault.name}: it was not started here; start a target,"
-            " such as apache:4.3.1, to attack it"
+            f"target {self.bootstrap!r} cannot {fault.name}: it was not started here;"
+            " to attack a target, start one here, such as apache:4.3.1"
         )
 
     def alive(self) -> bool:

@@ -37,8 +37,8 @@ POLLS_PER_LIFE = 100
 
 
 class _Eras:
-    """Alternating restless and calm times of a process, counted from the end of its first
-    operation."""
+    """The times of a process in which members come and go ("restless") or stay ("calm"),
+    alternating from the end of its first operation."""
 
     def __init__(self) -> None:
         self._begun_s: float | None = None

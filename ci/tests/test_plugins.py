@@ -122,4 +122,4 @@ def test_a_broken_plugin_is_named_in_a_sentence_and_the_others_go_on(
     for points in BROKEN.values():
         for name, (_, why) in points.items():
             [line] = [each for each in told if f"{name!r} of the package broken 1.0" in each]
-            assert why in line and line.endswith("mend the package, or uninstall it"), line
+            assert why in line and line.endswith("correct the package, or uninstall it"), line

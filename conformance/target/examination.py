@@ -190,9 +190,7 @@ class Examined:
 
     def _local_cluster(self) -> LocalCluster:
         if not isinstance(self.cluster, LocalCluster) or not _is_configured(self.name):
-            raise Unsupported(
-                "the case changes the target's files, and the target was not started here"
-            )
+            raise Unsupported("the case needs the processes of the target, which run elsewhere")
         return self.cluster
 
     def restart_if_dead(self) -> str | None:
