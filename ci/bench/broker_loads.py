@@ -132,7 +132,8 @@ def filled_topic(wire: Wire, megabytes: int) -> Topic:
 
 
 def frames_to_read_all(wire: Wire, topic: Topic) -> list[bytes]:
-    """Return the requests that read the partition from its beginning, FETCH_BYTES each."""
+    """Return the Fetch requests that read the whole partition from its beginning, FETCH_BYTES
+    each."""
     offset, end, frames = 0, wire.end_offset(topic), []
     connection = wire.connect()
     while offset < end:
@@ -145,9 +146,10 @@ def frames_to_read_all(wire: Wire, topic: Topic) -> list[bytes]:
 
 
 def read_again(connection: Connection, frames: list[bytes], seconds: float) -> float:
-    """Return the bytes a second of answers to these requests, one in flight, at least once all.
+    """Return the bytes per second of the responses to these requests, sent one at a time, all of
+    them at least once.
 
-    All answers go into one buffer, so that the client is never what is waited for.
+    All responses go into one buffer, so that the client never limits the rate.
     """
     connection.socket.settimeout(None)  # with a time-out, MSG_WAITALL waits for nothing
     buffer = memoryview(bytearray(2 * FETCH_BYTES))

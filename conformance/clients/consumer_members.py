@@ -116,7 +116,7 @@ class ConsumerMember:
         return self.try_to_beat(member_epoch=epoch)
 
     def leave(self, epoch: int = LEAVE) -> None:
-        """Leave, which must succeed."""
+        """Leave the group, which must succeed."""
         answer = self.try_to_leave(epoch)
         expect(
             (answer.error_code, answer.member_epoch),
