@@ -89,7 +89,7 @@ class ClientDriver:
         self._step(Answered(*clocks(), request_id, body))
 
     def connection_lost(self, destination: Destination, reason: str) -> None:
-        """Step the machine after a connection is gone, or was never established."""
+        """Tell the state machine that a connection is lost, or was never established."""
         self._step(ConnectionLost(*clocks(), destination, reason))
 
     def _call_is_over(self, call_id: int, future: asyncio.Future[Any]) -> None:
