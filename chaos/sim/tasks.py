@@ -100,10 +100,11 @@ class VirtualTask:
             self._end(end.value, None)
         except Cancelled:
             self._end(None, None)
-        except BaseException as error:
+        except Exception as error:
             self._end(None, error)
-            if not isinstance(error, Exception):
-                raise
+        except BaseException:
+            self._end(None, None)  # what strikes the whole program is nothing that it has done
+            raise
         else:
             if not isinstance(waits_for, Wait):
                 self._work.close()

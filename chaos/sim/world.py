@@ -118,6 +118,8 @@ class VirtualWorld:
                 if not self.agenda.step():
                     main.throw_soon(TargetError("nothing will ever happen in this simulation"))
             except KeyboardInterrupt as interrupt:
+                if main.has_ended:
+                    raise
                 main.throw_soon(interrupt)
         result: T = main.outcome()
         return result
