@@ -214,7 +214,7 @@ def test_a_number_that_is_none_or_not_above_zero_is_refused_by_name(value: float
     [
         ("sprk", None, "auto, local, spark"),
         ("spark", "yarn", "spark://host:port"),
-        ("local", "local[2]", "no use for --spark-master"),
+        ("local", "local[2]", "does not use --spark-master"),
     ],
 )
 def test_judges_that_nobody_has_are_refused(engine: str, master: str | None, names: str) -> None:
