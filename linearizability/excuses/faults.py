@@ -92,15 +92,20 @@ def _told(detail: str | None) -> dict[str, Any]:
 
 def disturbed(faults: pl.DataFrame) -> list[tuple[int, int]]:
     """Return the times (from, until) in which a fault of `faults_of` was in progress, in order and
-    apart; a fault that was not healed lasts until NEVER."""
+    apart; a fault that was not healed lasts until NEVER. A heal after no fault, as each run ends
+    with one, disturbs nothing."""
     found: list[tuple[int, int]] = []
     since: int | None = None
+    struck = False
     for asked_ns, done_ns, detail in faults.iter_rows():
         ended_ns = asked_ns if done_ns is None else done_ns
         if is_heal(detail):
-            found.append((asked_ns if since is None else since, ended_ns))
-            since = None
-        elif lasts(detail):
+            if struck:
+                found.append((asked_ns if since is None else since, ended_ns))
+            since, struck = None, False
+            continue
+        struck = True
+        if lasts(detail):
             since = asked_ns if since is None else since
         else:
             found.append((asked_ns, ended_ns))

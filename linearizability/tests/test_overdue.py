@@ -31,8 +31,14 @@ def said(*rows: Row) -> CheckerVerdict:
 
 @pytest.mark.parametrize(
     "faults",
-    [(), (fault("Kill", 91), fault("Heal", 92)), (fault("Kill", 0), fault("Heal", 0))],
-    ids=["none", "later", "before"],
+    [
+        (),
+        (fault("Kill", 91), fault("Heal", 92)),
+        (fault("Kill", 0), fault("Heal", 0)),
+        (fault("Heal", 50),),
+        (fault("Kill", 0), fault("Heal", 0), fault("Heal", 50)),
+    ],
+    ids=["none", "later", "before", "a heal of nothing", "a second heal"],
 )
 def test_without_a_fault_meanwhile_it_is_invalid(faults: tuple[Row, ...]) -> None:
     assert said(*faults, OVERDUE).validity is Validity.INVALID
@@ -52,7 +58,7 @@ def test_with_one_it_is_left_out_and_that_is_said(faults: tuple[Row, ...]) -> No
 @pytest.mark.parametrize("has_fault", [False, True])
 def test_a_log_is_short_where_a_fault_may_have_taken_its_end(has_fault: bool) -> None:
     read = WHOLE(1, log_start=1, leader_epoch=0, size_bytes=99, **at(91))
-    faults = (fault("TornWrites", 20), fault("Heal", 21)) if has_fault else ()
+    faults = *([fault("TornWrites", 20)] if has_fault else []), fault("Heal", 21)
     rows = [TOPIC(BY_SIZE), S(1, 0, **at(1)), *faults, read]
     verdict = check_frame(frame(rows)).checkers["retention"]
     assert verdict.validity is (Validity.VALID if has_fault else Validity.INVALID)
