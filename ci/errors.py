@@ -36,6 +36,8 @@ EXTRAS = {
 
 def explain(error: BaseException) -> int:
     """Print one sentence for the error on stderr and return the matching exit status."""
+    if type(error) is RuntimeError and isinstance(error.__cause__, KeyboardInterrupt):
+        error = error.__cause__  # Python 3.11 wraps it while it makes a class (__set_name__)
     if isinstance(error, KeyboardInterrupt):
         print("touchstone: interrupted; nothing was judged to the end", file=sys.stderr)
         return 3

@@ -14,7 +14,7 @@ from ci.bugs import render_bugs
 from ci.commands.judging import _seeds_done
 from ci.commands.nights import targets_named
 from ci.commands.options import check_above_zero, check_directory, check_judges, pairs
-from ci.errors import UsageError
+from ci.errors import UsageError, explain
 from linearizability import history
 from reference_impl.bugs import BUGS
 
@@ -264,3 +264,12 @@ def test_a_reader_that_goes_away_is_no_defect() -> None:
     _, said = listing.communicate(timeout=600)
     assert "Traceback" not in said
     assert listing.returncode == 3
+
+
+def test_an_interrupt_that_python_wraps_is_no_defect(capsys: pytest.CaptureFixture[str]) -> None:
+    # Python 3.11 raises a RuntimeError in place of whatever strikes while it makes a class.
+    try:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+    except RuntimeError as error:
+        assert explain(error) == 3
+    assert capsys.readouterr().err == "touchstone: interrupted; nothing was judged to the end\n"
