@@ -59,6 +59,7 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
             yield wait
         except Refused as refused:
             row.error_code = refused.code
+        yield GiveWay(request)
     yield Respond(request, answer)
 
 
