@@ -140,6 +140,15 @@ class Connection(asyncio.Protocol):
         self._must_wait = not self._server.intake.note(self, self._reader.pending_bytes)
         self._pump()
 
+    def eof_received(self) -> bool:
+        """Return whether an answer is under way that the client, which sends no more, may still
+        read: then the connection is closed after it. A fetch that waits for records ends at
+        once."""
+        if self._sending is None and not self.is_at_long_work:
+            return False
+        self._broken = self._broken or "the client sends no more"
+        return True
+
     def pause_writing(self) -> None:
         self._is_caught_up = False
 

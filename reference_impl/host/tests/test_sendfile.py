@@ -67,6 +67,25 @@ def test_a_large_answer_is_the_file_byte_for_byte(broker: BrokerProcess, data: P
         assert decode_response(following, ApiKey.API_VERSIONS, 0)[0] == 2
 
 
+@pytest.mark.parametrize("behind", [0, 2])
+def test_a_client_that_sends_no_more_gets_its_whole_answer(
+    broker: BrokerProcess, data: Path, behind: int
+) -> None:
+    """Kafka reads nothing of a client while it answers it, and so sees the end only afterwards."""
+    with RawClient(broker) as client:
+        ask_for_all(client)
+        for _ in range(behind):
+            client.send(ApiKey.API_VERSIONS, 0)
+        time.sleep(0.2)  # let the answer begin
+        client.socket.shutdown(socket.SHUT_WR)
+        time.sleep(0.2)  # let the broker see it
+        size = (data / "t-0" / f"{0:020}.log").stat().st_size
+        assert len(partition_of(client.receive()).records) == size
+        for _ in range(behind):
+            assert client.receive() is not None
+        assert client.receive() is None, "the connection is closed then"
+
+
 def test_others_are_served_while_a_client_does_not_read(broker: BrokerProcess) -> None:
     with RawClient(broker) as slow, RawClient(broker) as other:
         ask_for_all(slow)
