@@ -155,12 +155,16 @@ def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, bega
 
 
 def quiet_times(rows: list[Row]) -> list[tuple[int, int]]:
-    """Return when no fault was in progress."""
+    """Return when no fault was in progress. A heal is one only after a fault."""
     spans: list[tuple[int, int]] = []
     begun: list[int] = []
+    previous = "Heal"
     nemesis = [r for r in rows if r["f"] == "nemesis"]
     for row in sorted(nemesis, key=lambda r: (r["t_invoke_ns"], r["t_complete_ns"] or 0)):
         name, done = json.loads(row["detail"])["fault"], _ended(row)
+        if name == "Heal" and previous == "Heal":
+            continue
+        previous = name
         if name == "Heal":
             spans.append((min([row["t_invoke_ns"], *begun]), done))
             begun = []
