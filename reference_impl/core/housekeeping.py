@@ -10,7 +10,7 @@ segments and partitions that are gone (LogManager.deleteLogs).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.token_changes import sweep_tokens
@@ -19,6 +19,7 @@ from reference_impl.core.events import TimerKey
 from reference_impl.core.log.retention import delete_old_segments
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.storage import StorageError
+from reference_impl.core.waiting.waits import Pause
 
 TIMER = "housekeeping"
 _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cleaner")
@@ -26,8 +27,8 @@ _PRODUCERS, _FILES = (TIMER, "producers"), (TIMER, "files")
 _TOKENS = (TIMER, "tokens")
 _NEXT_SLICE_MS = 1
 """The pause between two slices of cleaning, in which waiting requests get their turn."""
-REMOVED_AT_ONCE = 50
-"""The number of logs removed at once, of deleted topics whose deletion did not finish."""
+_PAUSE = Pause()
+"""Yielded after each partition: there may be thousands, and each may cost a sync of its files."""
 LEAST_INTERVAL_MS = 10
 """Kafka takes an interval of 0; a timer of 0 ms would leave time for nothing else."""
 
@@ -62,15 +63,26 @@ def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
 def _delete_files(broker: Broker) -> Iterator[Effect]:
     """Delete files that left the logs `file.delete.delay.ms` ago, and set the timer for the
     next."""
+    dues_ms: list[int] = []
     try:
-        for key in broker.replicas.leaving()[:REMOVED_AT_ONCE]:
+        for key in broker.replicas.leaving():
             broker.replicas.remove(key)
-        due_ms = broker.logs.delete_due(broker.now_ms)
+            yield _PAUSE
+        for due_ms in broker.logs.delete_due(broker.now_ms):
+            if due_ms is not None:
+                dues_ms.append(due_ms)
+            yield _PAUSE
     except StorageError as error:
         yield Report(f"files that should be deleted stay until the next start: {error}")
-    else:
-        if due_ms is not None:
-            yield SetTimer(_FILES, max(due_ms - broker.now_ms, _NEXT_SLICE_MS))
+    if dues_ms:
+        yield SetTimer(_FILES, max(min(dues_ms) - broker.now_ms, _NEXT_SLICE_MS))
+
+
+def _partitions(broker: Broker) -> Generator[Partition, None, None]:
+    """Return the partitions of this broker, but for those that are deleted on the way."""
+    for partition in broker.replicas:
+        if broker.replicas.holds(partition):
+            yield partition
 
 
 def _next_checkpoints(broker: Broker) -> SetTimer:
@@ -89,9 +101,10 @@ def _next_checkpoints(broker: Broker) -> SetTimer:
 def _write_checkpoints(broker: Broker) -> Iterator[Effect]:
     """Flush what is due, write the checkpoints."""
     try:
-        for partition in broker.replicas:
+        for partition in _partitions(broker):
             if partition.log.flush_is_due(broker.now_ms):
                 partition.log.flush()
+            yield _PAUSE
         broker.logs.checkpoint()
     except StorageError as error:
         yield Report(f"housekeeping did not finish: {error}")
@@ -105,8 +118,9 @@ def _next_expiry(broker: Broker) -> SetTimer:
 
 def _forget_idle_producers(broker: Broker) -> Iterator[Effect]:
     expiration_ms = broker.config.number("producer.id.expiration.ms")
-    for partition in broker.replicas:
+    for partition in _partitions(broker):
         partition.log.producer_state.remove_expired(broker.now_ms, expiration_ms)
+        yield _PAUSE
     yield _next_expiry(broker)
 
 
@@ -125,9 +139,10 @@ def _remove_expired_tokens(broker: Broker) -> Iterator[Effect]:
 
 
 def _apply_retention(broker: Broker) -> Iterator[Effect]:
-    for partition in broker.replicas:
+    for partition in _partitions(broker):
         if not partition.config.is_compacted:
             yield from _delete_old(broker, partition)
+        yield _PAUSE
     yield SetTimer(_RETENTION, broker.config.number("log.retention.check.interval.ms"))
 
 
@@ -150,9 +165,10 @@ def _compact(broker: Broker) -> Iterator[Effect]:
         logs = [partition.log for partition in broker.replicas]
         memory_bytes = broker.config.number("log.cleaner.dedupe.buffer.size")
         if not cleaner.begin(logs, broker.now_ms, memory_bytes):
-            for partition in broker.replicas:
+            for partition in _partitions(broker):
                 if partition.config.is_compacted:
                     yield from _delete_old(broker, partition)
+                yield _PAUSE
             backoff_ms = broker.config.number("log.cleaner.backoff.ms")
             yield SetTimer(_CLEANER, max(backoff_ms, _NEXT_SLICE_MS))
             return

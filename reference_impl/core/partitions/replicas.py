@@ -49,6 +49,10 @@ class Replicas:
     def __iter__(self) -> Iterator[Partition]:
         return iter(list(self._by_name.values()))
 
+    def holds(self, partition: Partition) -> bool:
+        """Return whether this is still one of the open partitions."""
+        return self._by_name.get((partition.topic, partition.index)) is partition
+
     def config_of(self, topic: TopicImage) -> LogConfig:
         """Return the topic's own overrides over the broker's defaults."""
         return LogConfig.from_configs({**self.topic_defaults, **topic.configs})

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reference_impl.core.node import never
 from reference_impl.core.tests.group_client import Client, committed, new_world
 from reference_impl.core.tests.world import START_MS, World
 from reference_impl.wire import ApiKey, ErrorCode, Record, RecordBatch, request_definition
@@ -155,3 +156,35 @@ def test_idle_producers_are_forgotten_by_a_timer_of_their_own() -> None:
     assert world.produce("t", "b", base_sequence=5, **ids).error_code == OUT_OF_ORDER
     world.wait(1400)
     assert world.produce("t", "b", base_sequence=5, **ids).base_offset == 1
+
+
+def test_a_round_over_many_partitions_lets_others_have_their_turn() -> None:
+    world = World(QUICK)
+    world.create_topic("t", 5, retention_ms="1000", internal_segment_bytes=ONE_BATCH)
+    for partition in range(5):
+        world.produce("t", "old", partition=partition)
+        world.produce("t", "young", partition=partition)
+    turns = 0
+
+    def must_give_way() -> bool:
+        nonlocal turns
+        turns += 1
+        return True
+
+    world.node.must_give_way = must_give_way
+    world.wait(2_000)
+    world.node.must_give_way = never
+    assert turns > 10
+    assert [world.fetch("t", 0, partition=index).error_code for index in range(5)] == [1] * 5
+
+
+def test_a_topic_deleted_in_mid_round_is_passed_over() -> None:
+    world = World(QUICK)
+    world.create_topic("t", 3, retention_ms="1000")
+    world.create_topic("u", 3, retention_ms="1000")
+    world.node.must_give_way = lambda: True
+    world.wait(100)
+    world.node.must_give_way = never
+    world.call(ApiKey.DELETE_TOPICS, 5, topic_names=["t", "u"], timeout_ms=1000)
+    world.wait(5_000)
+    assert world.reports == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reference_impl.core.log.directories.stray_directories import NAMED_MAX
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ErrorCode
 
@@ -48,3 +49,13 @@ def test_partitions_that_have_a_topic_stay() -> None:
         names = world.storage.list("data")
         assert directories <= set(names)
         assert not [name for name in names if name.endswith("-stray")]
+
+
+def test_thousands_of_them_are_set_aside_without_a_line_for_each() -> None:
+    world = World()
+    world.create_topic("t", NAMED_MAX + 5)
+    lose_metadata(world)
+    aside = [name for name in world.storage.list("data") if name.endswith("-stray")]
+    assert len(aside) == NAMED_MAX + 5
+    assert len(world.reports) == NAMED_MAX + 1
+    assert world.reports[-1].startswith("5 more directories in data belong to no topic")

@@ -32,7 +32,7 @@ from reference_impl.core.refused import Refused
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import StorageError
 from reference_impl.core.waiting.peers import Peers
-from reference_impl.core.waiting.waits import Answer, Applied, Later, Replicated, Unanswered
+from reference_impl.core.waiting.waits import Answer, Applied, Later, Pause, Replicated, Unanswered
 from reference_impl.wire import ErrorCode
 
 TIMER = "waiting"
@@ -151,9 +151,11 @@ class Waiting:
 
     def _waits(self, owner: Owner, handler: Handler, wait: Wait, effects: list[Effect]) -> bool:
         """Suspend a handler, and return whether that was needed."""
-        if isinstance(wait, GiveWay):
-            if not self._must_give_way():
-                return False
+        if isinstance(wait, GiveWay | Pause) and not self._must_give_way():
+            return False
+        if isinstance(wait, Pause):
+            wait = Later(0)
+        elif isinstance(wait, GiveWay):
             owner = wait.request.connection
             if owner in self._own:  # the host knows no such connection
                 wait = Later(0)

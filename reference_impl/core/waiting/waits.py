@@ -25,6 +25,12 @@ class Later(Wait):
 
 
 @dataclass(slots=True)
+class Pause(Wait):
+    """Go on when others have had their turn, if any has waited long enough: GiveWay for work that
+    no request began. The outcome is None."""
+
+
+@dataclass(slots=True)
 class Applied(Wait):
     """Go on when this broker has applied the metadata log up to this offset. The outcome is None,
     or REQUEST_TIMED_OUT after the time; with a time of None it waits on."""

@@ -13,7 +13,9 @@ Source: LogManager.java. Five files beside the partitions' directories:
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from contextlib import suppress
+from heapq import heappop, heappush
 
 from reference_impl.core.log.directories.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
@@ -33,8 +35,6 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.recovery.recovery import RecoverySteps
 from reference_impl.core.storage import Storage, StorageError
 
-DELETED_AT_ONCE = 20
-"""Directories of partitions; others have their turn before the next ones."""
 _OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
 
 
@@ -123,24 +123,21 @@ class LogDirectory:
             with suppress(StorageError):
                 log.close(clean=False)
 
-    def delete_due(self, now_ms: int) -> int | None:
-        """Delete the files of segments and partitions removed long enough ago, those of partitions
-        some at a time. Return when the next ones are due, or None. The delay counts from the first
-        call that sees them."""
-        self._doomed += [(now_ms + delay_ms, path) for path, delay_ms in self._moved_away]
+    def delete_due(self, now_ms: int) -> Iterator[int | None]:
+        """Delete the files of segments and partitions that were removed long enough ago. After each
+        partition yield when its next files are due, or None. The delay counts from the first call
+        that sees the files."""
+        for path, delay_ms in self._moved_away:
+            heappush(self._doomed, (now_ms + delay_ms, path))
         self._moved_away.clear()
-        self._doomed.sort()
-        for _ in range(DELETED_AT_ONCE):
-            if not self._doomed or self._doomed[0][0] > now_ms:
-                break
-            _, path = self._doomed.pop(0)
+        while self._doomed and self._doomed[0][0] <= now_ms:
+            _, path = heappop(self._doomed)
             self._storage.delete_tree(path)
-        dues = [due_ms for due_ms, _ in self._doomed]
-        for log in self.logs.values():
-            next_due_ms = log.delete_retired_segments(now_ms)
-            if next_due_ms is not None:
-                dues.append(next_due_ms)
-        return min(dues, default=None)
+            yield None
+        if self._doomed:
+            yield self._doomed[0][0]
+        for log in list(self.logs.values()):
+            yield log.delete_retired_segments(now_ms)
 
     def cleaned_to(self, key: TopicPartition) -> int:
         """Return up to where a partition was cleaned, 0 if unknown."""

@@ -17,6 +17,8 @@ from reference_impl.core.quorum.metadata_log import TOPIC as METADATA_TOPIC
 from reference_impl.core.storage import Storage
 
 STRAY_SUFFIX = "-stray"
+NAMED_MAX = 10
+"""A deletion of thousands of partitions that a crash cut short must not fill the log."""
 
 
 def set_aside(
@@ -25,15 +27,24 @@ def set_aside(
     topics: Mapping[str, TopicImage],
     random_uuid: Callable[[], UUID],
 ) -> Iterator[str]:
-    """Rename every stray directory, and yield a sentence for each."""
-    for name in storage.list(directory):
-        if is_stray(storage, directory, name, topics):
-            aside = f"{name}.{random_uuid().hex}{STRAY_SUFFIX}"
-            storage.rename(f"{directory}/{name}", f"{directory}/{aside}")
+    """Rename every stray directory. Yield a sentence for each of the first ones, then one for all
+    others."""
+    strays = [
+        name for name in storage.list(directory) if is_stray(storage, directory, name, topics)
+    ]
+    for number, name in enumerate(strays):
+        aside = f"{name}.{random_uuid().hex}{STRAY_SUFFIX}"
+        storage.rename(f"{directory}/{name}", f"{directory}/{aside}")
+        if number < NAMED_MAX:
             yield (
                 f"{directory}/{name} belongs to no topic of this cluster and was renamed to"
                 f" {aside}; delete it if it is not needed"
             )
+    if len(strays) > NAMED_MAX:
+        yield (
+            f"{len(strays) - NAMED_MAX:,} more directories in {directory} belong to no topic of"
+            f" this cluster and were renamed to …{STRAY_SUFFIX}; delete what is not needed"
+        )
 
 
 def is_stray(storage: Storage, directory: str, name: str, topics: Mapping[str, TopicImage]) -> bool:

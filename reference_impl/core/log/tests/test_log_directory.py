@@ -80,9 +80,9 @@ def test_a_deleted_partition_leaves_no_file_and_no_line(storage: MemoryStorage) 
     assert not any("orders-0/" in path for path in storage.paths())
     directory.checkpoint()
     assert storage.read_file("data/recovery-point-offset-checkpoint") == b"0\n0\n"
-    assert directory.delete_due(1000) == 1000 + LogConfig().file_delete_delay_ms
+    assert next(directory.delete_due(1000)) == 1000 + LogConfig().file_delete_delay_ms
     assert any("orders" in path for path in storage.paths())
-    assert directory.delete_due(1000 + LogConfig().file_delete_delay_ms) is None
+    assert list(directory.delete_due(1000 + LogConfig().file_delete_delay_ms)) == [None]
     assert not any("orders" in path for path in storage.paths())
 
 
