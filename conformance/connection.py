@@ -38,31 +38,37 @@ class NoAnswer(TimeoutError):
 
 class Patience:
     """Chooses how long to wait for a response of each API: less, once the target left one request
-    unanswered.
+    unanswered, and less for all APIs while it has answered nothing since.
 
-    Without it, a target that never answers one API would cost ANSWER_TIMEOUT_S in every case. A
-    response restores the normal time-out of its API.
+    Without it, a target that never answers one API would cost ANSWER_TIMEOUT_S in every case, and
+    one that falls silent ANSWER_TIMEOUT_S for each API of a case. A response restores the normal
+    time-out of its API.
     """
 
     def __init__(self) -> None:
         self._unanswered: set[str] = set()
+        self._is_silent = False
         self.answered: set[str] = set()
         """The APIs that were answered since somebody last emptied this set."""
 
     def timeout_s(self, api: str, usual_s: float) -> float:
-        return min(usual_s, IMPATIENT_TIMEOUT_S) if api in self._unanswered else usual_s
+        is_impatient = self._is_silent or api in self._unanswered
+        return min(usual_s, IMPATIENT_TIMEOUT_S) if is_impatient else usual_s
 
     def note_answer(self, api: str) -> None:
         self.answered.add(api)
         self._unanswered.discard(api)
+        self._is_silent = False
 
     def note_silence(self, api: str) -> None:
         self._unanswered.add(api)
+        self._is_silent = True
 
     def forget(self) -> None:
         """Restore all time-outs, for another target."""
         self._unanswered.clear()
         self.answered.clear()
+        self._is_silent = False
 
 
 PATIENCE = Patience()
