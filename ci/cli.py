@@ -21,6 +21,7 @@ from ci.commands.examples import epilog
 from ci.commands.judging import check, report, ui
 from ci.commands.nights import findings, nightly, scenarios
 from ci.commands.project import bench, demo, doctor, setup
+from ci.commands.simulating import sim
 from ci.errors import explain
 from ci.plugins import load_and_tell
 
@@ -55,6 +56,7 @@ COMMANDS = (
     bench,
     fuzz,
     kills,
+    sim,
     bugs,
 )
 """In the order of `touchstone --help`."""

@@ -25,6 +25,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "bench": ("touchstone bench judges",),
     "fuzz": ("touchstone fuzz --seconds 60 --seed 1",),
     "kills": ("touchstone kills --kills 200 --seed 1",),
+    "sim": (
+        "touchstone sim --seeds 200 --jobs 2",
+        "touchstone sim --first-seed 4711 --seeds 1 --bug reuse-producer-ids --json",
+    ),
     "bugs": (
         "touchstone bugs --list --json",
         "touchstone bugs --only acknowledge-before-append --seconds 20",

@@ -82,6 +82,7 @@ def response_definition(api_key: int, kafka_version: str = LATEST) -> Definition
     return _of_api("response", api_key, kafka_version)
 
 
+@lru_cache(None)
 def api_keys(kafka_version: str = LATEST) -> tuple[int, ...]:
     """Return the API keys of this Kafka version."""
     kinds = _by_api_key(kafka_version)

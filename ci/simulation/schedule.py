@@ -1,0 +1,166 @@
+"""Perform and judge one schedule, in whichever process; keep its files only if they are of use."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from chaos.record.memory import HISTORY
+from chaos.record.run_directory import Scenario
+from chaos.run.runner import run
+from ci.attack import judge
+from ci.simulation.plans import LONGEST_S
+from linearizability.history import F
+from linearizability.verdict import Validity
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one schedule."""
+
+    seed: int
+    workload: str
+    nemesis: str
+    validity: Validity
+    reason: str
+    """Why it is not valid, in one line."""
+    accusers: tuple[str, ...]
+    command: str
+    """Repeats this schedule."""
+    seconds: float
+    """The real time that it took, with judging."""
+    kept: str = ""
+    """The run directory, if it was kept."""
+    struck: Mapping[str, int] = field(default_factory=dict)
+    """Fault -> how often it struck."""
+    shown: Mapping[str, int] = field(default_factory=dict)
+    """What happened in the history (chaos.record.shown), and how often."""
+    settings: tuple[str, ...] = ()
+    """The names of the settings that were drawn."""
+    acknowledged: int = 0
+    decided: int = 0
+    """Transactions that were committed or aborted."""
+    lacks: bool = False
+    """It is UNKNOWN since it did not show what it is for, and might if it lasted longer."""
+    memory_mib: float = 0.0
+    """The most memory that this process has ever used."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"validity": self.validity.value}
+
+
+def perform(scenario: Scenario, runs: Path, keep: bool = False) -> Outcome:
+    """Run a scenario and judge it. keep: keep its run directory even if it is valid.
+
+    Whatever ends a run early, such as an exception in a step of a node, is a finding: INVALID. A
+    schedule that does not show what its workload is for is made again, longer.
+    """
+    began = time.monotonic()
+    outcome = _attempt(scenario, runs, keep)
+    while outcome.lacks and scenario.seconds < LONGEST_S:
+        shutil.rmtree(outcome.kept, ignore_errors=True)
+        scenario = replace(scenario, seconds=2 * scenario.seconds)
+        outcome = _attempt(scenario, runs, keep)
+    took_s = round(time.monotonic() - began, 2)
+    memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return replace(outcome, seconds=took_s, memory_mib=round(memory_mib, 1))
+
+
+def _attempt(scenario: Scenario, runs: Path, keep: bool) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="touchstone-sim-") as scratch:
+        try:
+            result = run(scenario, Path(scratch), progress=False)
+            if result.interrupted:
+                raise KeyboardInterrupt
+            outcome, failure = _judged(scenario, result.directory), None
+        except Exception as error:
+            outcome, failure = _failed(scenario, error), traceback.format_exc()
+        if keep or outcome.validity is not Validity.VALID:
+            outcome = _kept(outcome, Path(scratch), runs, failure)
+    return outcome
+
+
+def _judged(scenario: Scenario, directory: Path) -> Outcome:
+    judged = judge(directory, engine="local")
+    validity, opinions = judged.verdict.validity, judged.verdict.checkers
+    invalid = {n: one for n, one in opinions.items() if one.validity is Validity.INVALID}
+    reason = "; ".join(
+        one.reason for one in opinions.values() if one.validity is Validity.UNKNOWN and one.reason
+    )
+    if invalid:
+        first = next((o.anomalies[0].message for o in invalid.values() if o.anomalies), "")
+        reason = f"{', '.join(invalid)}: {first}"
+    rows = pl.read_parquet(directory / HISTORY)
+    return Outcome(
+        scenario.seed,
+        scenario.workload,
+        scenario.nemesis,
+        validity,
+        reason or judged.verdict.reason or "",
+        tuple(invalid),
+        scenario.command(),
+        0.0,
+        struck=_struck(rows),
+        shown=dict(judged.run.get("shown", {})),
+        settings=tuple(scenario.config),
+        acknowledged=int(judged.run["counts"]["records_acknowledged"]),
+        decided=_decided(rows),
+        lacks=validity is Validity.UNKNOWN and bool(judged.run.get("not_shown")),
+    )
+
+
+def _struck(rows: pl.DataFrame) -> dict[str, int]:
+    """Return how often each fault struck a node."""
+    performed = rows.filter((pl.col("f") == F.NEMESIS.value) & (pl.col("type") == "ok"))
+    names = [json.loads(detail)["fault"] for detail in performed["detail"].to_list()]
+    return dict(Counter(names))
+
+
+def _decided(rows: pl.DataFrame) -> int:
+    ends = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]) & (pl.col("type") == "ok")
+    return rows.filter(ends)["op_id"].n_unique()
+
+
+def _failed(scenario: Scenario, error: Exception) -> Outcome:
+    sentence = f"the schedule ended early: {type(error).__name__}: {error}"
+    return Outcome(
+        scenario.seed,
+        scenario.workload,
+        scenario.nemesis,
+        Validity.INVALID,
+        sentence,
+        ("simulator",),
+        scenario.command(),
+        0.0,
+        settings=tuple(scenario.config),
+    )
+
+
+def _kept(outcome: Outcome, scratch: Path, runs: Path, failure: str | None) -> Outcome:
+    """Move the run directory to the others, with the traceback of what ended it."""
+    runs.mkdir(parents=True, exist_ok=True)
+    found = sorted(scratch.iterdir())
+    name = found[0].name if found else f"sim-{outcome.seed}"
+    target = runs / name
+    number = 1
+    while target.exists():
+        number += 1
+        target = runs / f"{name}.{number}"
+    if found:
+        shutil.move(found[0], target)
+    else:
+        target.mkdir()
+    if failure is not None:
+        (target / "failure.txt").write_text(failure)
+    return replace(outcome, kept=str(target))

@@ -1,0 +1,111 @@
+"""Perform many schedules over several processes, and gather what they show."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import wait as wait_for_any
+from pathlib import Path
+
+from chaos.record.run_directory import Scenario
+from chaos.values.protocols import TargetError
+from ci.simulation.plans import plan_of
+from ci.simulation.schedule import Outcome, perform
+from linearizability.verdict import Validity
+
+AHEAD = 3
+"""Schedules handed to the pool for each process: enough that none is ever idle."""
+GARBAGE_THRESHOLD = 50_000
+
+
+@dataclass
+class Search:
+    """The seeds to try, and the outcomes so far, by seed."""
+
+    first_seed: int
+    seeds: int
+    runs: Path
+    jobs: int = 1
+    limit_s: float | None = None
+    """The time after which no schedule begins."""
+    bug: str | None = None
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    took_s: float = 0.0
+
+    def perform(self, tell: Callable[[Outcome], None]) -> None:
+        """Try the seeds until all are tried or the time is up. tell: called with each outcome as it
+        comes, in any order.
+
+        After KeyboardInterrupt, what is under way is dropped and the outcomes so far stay.
+        """
+        began = time.monotonic()
+        seeds = self._seeds(began)
+        # Fresh processes: a forked one would inherit locks of threads that it does not have.
+        pool = ProcessPoolExecutor(
+            self.jobs, multiprocessing.get_context("spawn"), initializer=prepare
+        )
+        try:
+            under_way = self._more(pool, seeds, set())
+            while under_way:
+                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                for future in done:
+                    outcome = future.result()
+                    self.outcomes[outcome.seed] = outcome
+                    tell(outcome)
+                under_way = self._more(pool, seeds, under_way)
+        except BrokenProcessPool as error:
+            raise TargetError(
+                "a process of the simulation was ended from outside (memory?); give fewer --jobs"
+            ) from error
+        finally:
+            self.took_s = time.monotonic() - began
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _more(
+        self, pool: ProcessPoolExecutor, seeds: Iterator[int], under_way: set[Future[Outcome]]
+    ) -> set[Future[Outcome]]:
+        while len(under_way) < AHEAD * self.jobs and (seed := next(seeds, None)) is not None:
+            under_way.add(pool.submit(perform, self.planned(seed), self.runs))
+        return under_way
+
+    def planned(self, seed: int) -> Scenario:
+        """Return the plan of a seed, with the bug, if one is planted."""
+        return replace(plan_of(seed), bug=self.bug)
+
+    def _seeds(self, began: float) -> Iterator[int]:
+        for seed in range(self.first_seed, self.first_seed + self.seeds):
+            if self.limit_s is not None and time.monotonic() - began > self.limit_s:
+                return
+            yield seed
+
+
+def prepare() -> None:
+    """Prepare a process of the pool: Ctrl-C reaches the parent alone, whose death is ours; and the
+    garbage of a schedule is looked for seldom, never among the modules."""
+    os.setsid()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait_for_any([sentinel])
+    os._exit(1)
+
+
+def exit_status(outcomes: dict[int, Outcome]) -> int:
+    """Return 1 with an invalid schedule, 3 with more than 1 % unknown or none at all, else 0."""
+    endings = [one.validity for one in outcomes.values()]
+    if Validity.INVALID in endings:
+        return 1
+    unknown = sum(ending is not Validity.VALID for ending in endings)
+    return 3 if not endings or unknown > len(endings) / 100 else 0

@@ -1,0 +1,113 @@
+"""`touchstone sim`: plans are data of their seeds, failures are found and kept, gaps are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from chaos.clients.factories import REFERENCE
+from chaos.record.run_directory import Scenario
+from ci.cli import app
+from ci.simulation import run_simulations
+from ci.simulation.pages import coverage, summary
+from ci.simulation.plans import nemeses, plan_of, workloads
+from ci.simulation.schedule import Outcome, perform
+from ci.simulation.search import Search, exit_status
+from linearizability.verdict import Validity
+
+
+def outcome(seed: int, validity: Validity) -> Outcome:
+    return Outcome(seed, "appends", "kill", validity, "", (), "", 1.0)
+
+
+def test_the_plan_of_a_seed_does_not_depend_on_what_was_drawn_before() -> None:
+    forwards = [plan_of(seed) for seed in range(50)]
+    backwards = [plan_of(seed) for seed in reversed(range(50))]
+    assert forwards == backwards[::-1]
+    assert len({plan.command() for plan in forwards}) == 50
+
+
+def test_every_workload_and_nemesis_of_the_simulator_is_drawn() -> None:
+    plans = [plan_of(seed) for seed in range(6_000)]
+    assert {plan.workload for plan in plans} == {one.name for one in workloads()}
+    drawn = {(plan.workload, plan.nemesis) for plan in plans}
+    assert drawn == {(w.name, n.name) for w in workloads() for n in nemeses(w)}
+
+
+def test_a_schedule_that_loses_records_is_found_kept_and_repeated(tmp_path: Path) -> None:
+    scenario = Scenario(
+        "sim", "appends", "kill", 1, 10.0, 1, bug="acknowledge-before-append", rate=60.0
+    )
+    first, again = perform(scenario, tmp_path), perform(scenario, tmp_path)
+    assert first.validity is Validity.INVALID
+    assert {"lost_writes", "inconsistent_offsets"} & {*first.accusers}
+    assert first.struck["Kill"] and first.command == scenario.command()
+    histories = [(Path(one.kept) / "verdict.json").exists() for one in (first, again)]
+    assert histories == [True, True] and first.kept != again.kept
+    assert (first.reason, first.struck) == (again.reason, again.struck)
+
+
+def test_a_valid_schedule_leaves_nothing(tmp_path: Path) -> None:
+    done = perform(Scenario("sim", "appends", "kill", 1, 10.0, 1, rate=60.0), tmp_path)
+    assert (done.validity, done.kept) == (Validity.VALID, "")
+    assert done.acknowledged > 50 and done.shown and list(tmp_path.iterdir()) == []
+
+
+def test_an_exception_in_a_schedule_is_a_finding(tmp_path: Path) -> None:
+    done = perform(
+        Scenario("sim", "appends", "kill", 3, 10.0, 1, rate=60.0, client=REFERENCE), tmp_path
+    )
+    assert done.validity is Validity.INVALID and "1 node for now" in done.reason
+    assert "Traceback" in (Path(done.kept) / "failure.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("valid", "unknown", "invalid", "expected"),
+    [(100, 1, 0, 0), (98, 2, 0, 3), (99, 0, 1, 1), (0, 0, 0, 3)],
+)
+def test_the_exit_status(valid: int, unknown: int, invalid: int, expected: int) -> None:
+    endings = [Validity.VALID] * valid + [Validity.UNKNOWN] * unknown + [Validity.INVALID] * invalid
+    assert exit_status({n: outcome(n, each) for n, each in enumerate(endings)}) == expected
+
+
+def test_the_coverage_names_what_never_occurred() -> None:
+    found = coverage([outcome(1, Validity.VALID)])
+    assert found["workload"]["appends"] == 1 and found["workload"]["zombies"] == 0
+    search = Search(1, 2, Path("runs"), outcomes={1: outcome(1, Validity.VALID)})
+    text = summary(search)
+    assert "go on with --first-seed 2" in text
+    assert "never: " in text and "zombies" in text
+
+
+def test_several_processes_find_what_one_finds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for jobs in (1, 2):
+        search = Search(3, 2, tmp_path, jobs, bug="reuse-producer-ids")
+        status = run_simulations(search, in_json=True)
+        page = json.loads(capsys.readouterr().out)
+        schedules = [
+            {k: v for k, v in one.items() if k not in ("seconds", "memory_mib", "kept")}
+            for one in page["schedules"]
+        ]
+        told.append((status, schedules))
+    assert told[0] == told[1] and len(told[0][1]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--seeds", "0"], "--seeds 0: say a number above zero"),
+        (["--first-seed", "-1"], "must not be negative"),
+        (["--bug", "nonsense"], "there is no such bug"),
+        (["--minutes", "0"], "--minutes 0: say a number above zero"),
+        (["--runs", __file__], "a file is there"),
+    ],
+)
+def test_bad_input_gets_one_sentence(words: list[str], sentence: str) -> None:
+    done = CliRunner().invoke(app, ["sim", *words])
+    assert done.exit_code == 2 and sentence in done.output.replace("\n", " ")
