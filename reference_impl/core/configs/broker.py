@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reference_impl.core.configs.cluster import OF_CLUSTER, Membership, membership_of
 from reference_impl.core.configs.idle import WITHOUT_EFFECT
 from reference_impl.core.configs.keys import (
     INT_MAX,
@@ -45,7 +46,6 @@ _OBEYED = (
     ConfigKey("authorizer.class.name", _S, "", one_of=("", STANDARD_AUTHORIZER)),
     ConfigKey("auto.create.topics.enable", _B, "true"),
     ConfigKey("broker.rack", _S, None),
-    ConfigKey("controller.listener.names", _LIST, "CONTROLLER"),
     ConfigKey("connections.max.idle.ms", _L, "600000"),
     ConfigKey("default.replication.factor", _I, "1"),
     ConfigKey("delegation.token.expiry.check.interval.ms", _L, "3600000", 1),
@@ -93,7 +93,6 @@ _OBEYED = (
     ConfigKey("log.initial.task.delay.ms", _L, "30000", 0),
     ConfigKey("log.retention.check.interval.ms", _L, "300000", 1),
     ConfigKey("max.incremental.fetch.session.cache.slots", _I, "1000", 0),
-    ConfigKey("node.id", _I, "1", 0),
     ConfigKey("num.partitions", _I, "1", 1),
     ConfigKey("offset.metadata.max.bytes", _I, "4096"),
     ConfigKey("offsets.commit.timeout.ms", _I, "5000", 1),
@@ -159,22 +158,18 @@ IGNORED = (
     ConfigKey("group.coordinator.threads", _I, "4", 1),
     ConfigKey("background.threads", _I, "10", 1),
     ConfigKey("compression.gzip.level", _I, "-1", -1, 9),
-    ConfigKey("controlled.shutdown.enable", _B, "true"),
-    ConfigKey("controller.quorum.voters", _LIST, ""),
-    ConfigKey("inter.broker.listener.name", _S, "PLAINTEXT"),
     ConfigKey("log.cleaner.threads", _I, "1", 0),
     ConfigKey("log.dir", _LIST, None),
     ConfigKey("num.io.threads", _I, "8", 1),
     ConfigKey("num.network.threads", _I, "3", 1),
     ConfigKey("num.recovery.threads.per.data.dir", _I, "2", 1),
-    ConfigKey("num.replica.fetchers", _I, "1"),
-    ConfigKey("process.roles", _LIST, "broker,controller"),
     ConfigKey("queued.max.requests", _I, "500", 1),
-    ConfigKey("replica.lag.time.max.ms", _L, "30000"),
     ConfigKey("transaction.state.log.replication.factor", _SHORT, "1", 1),
 )
 
-BROKER_CONFIGS = table(*IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED, *OF_LISTENERS.values())
+BROKER_CONFIGS = table(
+    *IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED, *OF_CLUSTER, *OF_LISTENERS.values()
+)
 KNOWN_CONFIGS = table(*BROKER_CONFIGS.values(), *WITHOUT_EFFECT.values())
 """The keys that DescribeConfigs shows and AlterConfigs knows, including those without effect
 here."""
@@ -197,7 +192,7 @@ class BrokerConfig:
             )
         check_all(BROKER_CONFIGS, for_all, "broker")
         config = cls(dict(given))
-        config.listeners()
+        config.membership()
         config.check_super_users()
         config.check_consumer_groups()
         config.check_request_sizes()
@@ -277,5 +272,17 @@ class BrokerConfig:
             raise BadConfig(f"{interval} must be less than {timeout}")
 
     def listeners(self) -> tuple[Listener, ...]:
-        """Return where to listen, and what each listener demands. Raise BadConfig."""
-        return listeners_of(self.given, {name: self.text(name) for name in BROKER_CONFIGS})
+        """Return where the broker listens, and what each listener demands. Raise BadConfig."""
+        return listeners_of(self.given, self._in_full())[0]
+
+    def controller_listeners(self) -> tuple[Listener, ...]:
+        """Return where the controller listens. Raise BadConfig."""
+        return listeners_of(self.given, self._in_full())[1]
+
+    def membership(self) -> Membership:
+        """Return what this node is in its cluster. Raise BadConfig."""
+        return membership_of(self._in_full(), self.given, self.listeners())
+
+    def _in_full(self) -> dict[str, str]:
+        """Return what was given, with the defaults of all else."""
+        return {name: self.text(name) for name in BROKER_CONFIGS}

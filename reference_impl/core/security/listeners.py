@@ -11,7 +11,7 @@ key), KIP-651 (keys in PEM); SocketServerConfigs, SslConfigs, SaslConfigs, Broke
     listener.name.outside.ssl.keystore.location=/etc/kafka/broker.pem
 
 A listener's own key (listener.name.NAME.KEY) is stronger than KEY itself. Listeners named in
-`controller.listener.names` are left alone: this broker is its own controller.
+`controller.listener.names` are the controller's, which other nodes ask there.
 """
 
 from __future__ import annotations
@@ -93,28 +93,31 @@ class Listener:
     tls: Tls | None = None
 
 
-def listeners_of(given: Mapping[str, str], config: Mapping[str, str]) -> tuple[Listener, ...]:
-    """Return every listener in the order of `listeners`, or raise BadConfig. config: the broker's
-    keys with their defaults. given: what was set, `listener.name.…` included."""
+def listeners_of(
+    given: Mapping[str, str], config: Mapping[str, str]
+) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
+    """Return the listeners of the broker and those of the controller, each in the order of
+    `listeners`, or raise BadConfig. config: the broker's keys with their defaults. given: what was
+    set, `listener.name.…` included."""
     controllers = split_list(config["controller.listener.names"])
-    bound = {
-        name: where
-        for name, where in _endpoints("listeners", config["listeners"]).items()
-        if name not in controllers
-    }
-    told = _endpoints("advertised.listeners", config["advertised.listeners"])
+    bound = names_and_endpoints("listeners", config["listeners"])
+    told = names_and_endpoints("advertised.listeners", config["advertised.listeners"])
     protocols = _protocols(config["listener.security.protocol.map"])
-    if not bound:
-        raise BadConfig(f"listeners={config['listeners']}: there is none for clients; add one")
+    if "listener.security.protocol.map" not in given:
+        protocols |= {name: "PLAINTEXT" for name in controllers if name not in protocols}
     for name in told:
         if name not in bound and name not in controllers:
             raise BadConfig(
                 f"advertised.listeners: {name} is not among the listeners {', '.join(bound)}"
             )
-    _check_own_keys(given, [*bound, *controllers])
-    return tuple(
+    _check_own_keys(given, [*bound, *(name for name in controllers if name not in bound)])
+    found = [
         _listener(name, where, told.get(name), protocols, _Settings(name, given, config))
         for name, where in bound.items()
+    ]
+    return (
+        tuple(listener for listener in found if listener.name not in controllers),
+        tuple(listener for listener in found if listener.name in controllers),
     )
 
 
@@ -239,7 +242,7 @@ def _protocols(text: str) -> dict[str, str]:
     return found
 
 
-def _endpoints(key: str, text: str) -> dict[str, Endpoint]:
+def names_and_endpoints(key: str, text: str) -> dict[str, Endpoint]:
     """Parse NAME://host:port,… into name -> endpoint; an empty host means all interfaces. Raise
     BadConfig if a name stands twice."""
     found: dict[str, Endpoint] = {}

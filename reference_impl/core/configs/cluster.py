@@ -1,0 +1,245 @@
+"""The place of a node in its cluster: roles, voters of the quorum, listeners between nodes.
+
+Source: KafkaConfig.scala (validateValues), QuorumConfig.java (parseVoterConnections),
+ReplicationConfigs.java, KRaftConfigs.java, Kafka 4.3; KIP-595, KIP-631, KIP-853 (bootstrap
+servers).
+
+    process.roles=broker,controller
+    node.id=1
+    controller.quorum.voters=1@b1:9093,2@b2:9093,3@b3:9093
+    listeners=PLAINTEXT://b1:9092,CONTROLLER://b1:9093
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list
+from reference_impl.core.security.listeners import Endpoint, Listener, names_and_endpoints
+
+_B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
+_LIST = ConfigType.LIST
+
+BROKER, CONTROLLER = "broker", "controller"
+VOTERS, BOOTSTRAP = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
+CONTROLLER_LISTENERS, ROLES = "controller.listener.names", "process.roles"
+BETWEEN_BROKERS = "inter.broker.listener.name"
+
+OF_CLUSTER = (
+    ConfigKey("auto.leader.rebalance.enable", _B, "true"),
+    ConfigKey("broker.heartbeat.interval.ms", _I, "2000", 1),
+    ConfigKey("broker.session.timeout.ms", _I, "9000", 1),
+    ConfigKey("controlled.shutdown.enable", _B, "true"),
+    ConfigKey(CONTROLLER_LISTENERS, _LIST, "CONTROLLER"),
+    ConfigKey("controller.quorum.append.linger.ms", _I, "25", 0),
+    ConfigKey("controller.quorum.auto.join.enable", _B, "false"),
+    ConfigKey(BOOTSTRAP, _LIST, ""),
+    ConfigKey("controller.quorum.election.backoff.max.ms", _I, "1000", 1),
+    ConfigKey("controller.quorum.election.timeout.ms", _I, "1000", 1),
+    ConfigKey("controller.quorum.fetch.max.bytes", _I, "1048576", 1),
+    ConfigKey("controller.quorum.fetch.snapshot.max.bytes", _I, "1048576", 1),
+    ConfigKey("controller.quorum.fetch.timeout.ms", _I, "2000", 1),
+    ConfigKey("controller.quorum.request.timeout.ms", _I, "2000", 1),
+    ConfigKey("controller.quorum.retry.backoff.ms", _I, "20", 1),
+    ConfigKey(VOTERS, _LIST, ""),
+    ConfigKey("controller.socket.timeout.ms", _I, "30000", 1),
+    ConfigKey("initial.broker.registration.timeout.ms", _I, "60000", 1),
+    ConfigKey(BETWEEN_BROKERS, _S, "PLAINTEXT"),
+    ConfigKey("leader.imbalance.check.interval.seconds", _L, "300", 1),
+    ConfigKey("metadata.log.max.record.bytes.between.snapshots", _L, "20971520", 1),
+    ConfigKey("metadata.log.max.snapshot.interval.ms", _L, "3600000", 0),
+    ConfigKey("metadata.max.idle.interval.ms", _I, "500", 0),
+    ConfigKey("node.id", _I, "1", 0),
+    ConfigKey("num.replica.fetchers", _I, "1"),
+    ConfigKey(ROLES, _LIST, "broker,controller", one_of=(BROKER, CONTROLLER)),
+    ConfigKey("replica.fetch.backoff.ms", _I, "1000", 0),
+    ConfigKey("replica.fetch.max.bytes", _I, "1048576", 0),
+    ConfigKey("replica.fetch.min.bytes", _I, "1"),
+    ConfigKey("replica.fetch.response.max.bytes", _I, "10485760", 0),
+    ConfigKey("replica.fetch.wait.max.ms", _I, "500"),
+    ConfigKey("replica.high.watermark.checkpoint.interval.ms", _L, "5000", 1),
+    ConfigKey("replica.lag.time.max.ms", _L, "30000"),
+    ConfigKey("replica.socket.timeout.ms", _I, "30000", 1),
+)
+"""The keys by which nodes are one cluster, and by which they notice that one is gone."""
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The place of one node in its cluster. A node without settings is a cluster of one voter."""
+
+    node_id: int
+    is_broker: bool
+    is_controller: bool
+    voters: Mapping[int, Endpoint]
+    """The voters that the configuration names (kraft.version 0); empty where it names none."""
+    bootstrap: tuple[Endpoint, ...]
+    """Controllers that know the quorum (KIP-853), for a node whose configuration has no voters."""
+    controller_listener: str | None
+    """The listener on which controllers are asked: the first of `controller.listener.names`."""
+    between_brokers: str | None
+    """The listener on which brokers ask each other, None for a node that is no broker."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether the configuration names no other node."""
+        return not self.bootstrap and not self.voters.keys() - {self.node_id}
+
+
+def membership_of(
+    config: Mapping[str, str], given: Mapping[str, str], of_clients: tuple[Listener, ...]
+) -> Membership:
+    """Return what the node is, or raise BadConfig for settings that contradict each other.
+
+    config: the broker's keys with their defaults. given: what was set. of_clients: the listeners
+    other than the controllers'.
+    """
+    roles = split_list(config[ROLES])
+    if not roles:
+        raise BadConfig(f"{ROLES} is empty; write broker, controller, or both")
+    if len(set(roles)) < len(roles):
+        raise BadConfig(f"{ROLES}={config[ROLES]}: a role stands twice; name each once")
+    names = split_list(config[CONTROLLER_LISTENERS])
+    found = Membership(
+        int(config["node.id"]),
+        BROKER in roles,
+        CONTROLLER in roles,
+        voters_of(config[VOTERS]),
+        tuple(_endpoint(BOOTSTRAP, item) for item in split_list(config[BOOTSTRAP])),
+        names[0] if names else None,
+        _between_brokers(config, given, of_clients) if BROKER in roles else None,
+    )
+    _check_quorum(found, config, given)
+    _check_controller_listener(found, config, of_clients)
+    _check_between_nodes(found, of_clients)
+    _check_periods(config)
+    return found
+
+
+def voters_of(text: str) -> dict[int, Endpoint]:
+    """Parse ID@host:port,… into id -> endpoint. Raise BadConfig."""
+    found: dict[int, Endpoint] = {}
+    for item in split_list(text):
+        node, separator, address = item.partition("@")
+        if not separator or not node.isascii() or not node.isdigit():
+            raise BadConfig(f"{VOTERS}={text}: {item} is no voter; write each as ID@host:port")
+        if int(node) in found:
+            raise BadConfig(f"{VOTERS}={text}: node {int(node)} stands twice; name each voter once")
+        endpoint = _endpoint(VOTERS, address)
+        if endpoint in found.values():
+            raise BadConfig(
+                f"{VOTERS}={text}: {address} stands twice; each voter has an address of its own"
+            )
+        found[int(node)] = endpoint
+    return found
+
+
+def _endpoint(key: str, text: str) -> Endpoint:
+    match = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:@\[\]]+):([0-9]{1,5})", text)
+    if match is None or not 0 < int(match[2]) <= 65535:
+        raise BadConfig(
+            f"{key}: {text} is no address; write host:port, with a port from 1 to 65535"
+        )
+    return Endpoint(match[1].strip("[]"), int(match[2]))
+
+
+def _between_brokers(
+    config: Mapping[str, str], given: Mapping[str, str], of_clients: tuple[Listener, ...]
+) -> str:
+    """Return the listener between brokers: the one configured, else PLAINTEXT, else the first."""
+    names = [listener.name for listener in of_clients]
+    wanted = config[BETWEEN_BROKERS]
+    if wanted in names:
+        return wanted
+    if not names:
+        raise BadConfig(f"listeners={config['listeners']}: there is none for clients; add one")
+    if BETWEEN_BROKERS in given:
+        raise BadConfig(
+            f"{BETWEEN_BROKERS}={wanted}: there is no such listener for brokers; there are"
+            f" {', '.join(names)}"
+        )
+    return names[0]
+
+
+def _check_quorum(found: Membership, config: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Raise BadConfig unless roles, id and voters agree."""
+    voters = ", ".join(map(str, sorted(found.voters)))
+    if not found.is_alone and "node.id" not in given:
+        raise BadConfig("node.id is not given: give each node of the cluster its own")
+    if found.voters and found.bootstrap:
+        raise BadConfig(
+            f"{VOTERS} and {BOOTSTRAP} are both given: name the voters by the first, or where to"
+            " find them by the second"
+        )
+    if found.is_alone and not found.voters:
+        if not (found.is_broker and found.is_controller):
+            raise BadConfig(
+                f"{ROLES}={config[ROLES]}: a node that is not both broker and controller needs"
+                f" others; name the controllers by {VOTERS}=ID@host:port,…"
+            )
+        return
+    if not found.voters:
+        return
+    if found.is_controller and found.node_id not in found.voters:
+        raise BadConfig(
+            f"node.id={found.node_id} is a controller and not among the voters {voters} of"
+            f" {VOTERS}; add it there, or take controller out of {ROLES}"
+        )
+    if not found.is_controller and found.node_id in found.voters:
+        raise BadConfig(
+            f"node.id={found.node_id} is no controller and among the voters {voters} of {VOTERS};"
+            f" give it another node.id, or add controller to {ROLES}"
+        )
+
+
+def _check_controller_listener(
+    found: Membership, config: Mapping[str, str], of_clients: tuple[Listener, ...]
+) -> None:
+    """Raise BadConfig unless controllers, and they alone, listen where controllers are asked."""
+    names = split_list(config[CONTROLLER_LISTENERS])
+    bound = names_and_endpoints("listeners", config["listeners"])
+    if found.controller_listener is None and not found.is_alone:
+        raise BadConfig(f"{CONTROLLER_LISTENERS} is empty; name the listener of the controllers")
+    missing = found.is_controller and found.controller_listener not in bound
+    if missing and not found.is_alone:
+        raise BadConfig(
+            f"listeners={config['listeners']}: a controller listens on"
+            f" {found.controller_listener}; add {found.controller_listener}://host:port"
+        )
+    if of_clients and not found.is_broker:
+        raise BadConfig(
+            f"listeners={config['listeners']}: {of_clients[0].name} is for clients, and {ROLES} has"
+            " no broker; remove it"
+        )
+    for name in names:
+        if name in bound and not found.is_controller:
+            raise BadConfig(
+                f"listeners: {name} is a listener of controllers, and {ROLES} has no controller;"
+                " remove it"
+            )
+
+
+def _check_between_nodes(found: Membership, of_clients: tuple[Listener, ...]) -> None:
+    """Raise BadConfig where nodes would have to authenticate, or to encrypt."""
+    if found.is_alone:
+        return
+    for listener in of_clients:
+        is_between = listener.name == found.between_brokers
+        if is_between and (listener.sasl is not None or listener.tls is not None):
+            raise BadConfig(
+                f"{BETWEEN_BROKERS}={listener.name}: nodes talk PLAINTEXT to each other; choose a"
+                " listener of this protocol for them, others may be secured"
+            )
+
+
+def _check_periods(config: Mapping[str, str]) -> None:
+    """Raise BadConfig for periods that cannot work together (KafkaConfig.scala)."""
+    for less, more in (
+        ("broker.heartbeat.interval.ms", "broker.session.timeout.ms"),
+        ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
+        ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
+    ):
+        if int(config[less]) > int(config[more]):
+            raise BadConfig(f"{less}={config[less]}: it must be at most {more}={config[more]}")
