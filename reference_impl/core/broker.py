@@ -289,5 +289,7 @@ LOOKED_UP: dict[Part, str] = {
     Part.SCRAM_USERS: "each authentication",
     Part.FEATURES: "each request whose meaning they change",
     Part.PRODUCER_IDS: "the controller, which allocates the next block",
+    Part.BROKERS: "each request that tells of brokers, and each question to one",
+    Part.CONTROLLERS: "each question to the controller",
 }
 """The parts that are looked up in the image at each question, and by whom."""

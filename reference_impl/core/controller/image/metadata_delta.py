@@ -28,6 +28,8 @@ class Part(Enum):
     DELEGATION_TOKENS = auto()
     PRODUCER_IDS = auto()
     FEATURES = auto()
+    BROKERS = auto()
+    CONTROLLERS = auto()
 
 
 class MetadataDelta:
@@ -62,6 +64,12 @@ class MetadataDelta:
     def _partition(self, record: Struct) -> None:
         self.partitions.setdefault(record.topic_id, {})[record.partition_id] = None
 
+    def _cleared_elr(self, record: Struct) -> None:
+        names = [record.topic_name] if record.topic_name else list(self.image.topics)
+        for name in names:
+            topic = self.image.topics[name]
+            self.partitions.setdefault(topic.topic_id, {}).update(dict.fromkeys(topic.partitions))
+
     def _removed_topic(self, record: Struct) -> None:
         self.partitions.pop(record.topic_id, None)
         if record.topic_id in self.new_topics:
@@ -92,5 +100,12 @@ _NOTES: dict[str, tuple[Part, _Note]] = {
     "ClientQuotaRecord": (Part.CLIENT_QUOTAS, None),
     "FeatureLevelRecord": (Part.FEATURES, None),
     "ProducerIdsRecord": (Part.PRODUCER_IDS, None),
+    "ClearElrRecord": (Part.PARTITIONS, MetadataDelta._cleared_elr),
+    "RegisterBrokerRecord": (Part.BROKERS, None),
+    "UnregisterBrokerRecord": (Part.BROKERS, None),
+    "BrokerRegistrationChangeRecord": (Part.BROKERS, None),
+    "FenceBrokerRecord": (Part.BROKERS, None),
+    "UnfenceBrokerRecord": (Part.BROKERS, None),
+    "RegisterControllerRecord": (Part.CONTROLLERS, None),
 }
 """Each record that the image applies: the part that it changes, and what the delta notes."""

@@ -10,10 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import UUID
 
 from reference_impl.core.controller.image.client_quotas import ClientQuotas
 from reference_impl.core.controller.image.delegation_tokens import DelegationTokens
+from reference_impl.core.controller.image.registrations import (
+    BrokerImage,
+    ControllerImage,
+    Registrations,
+)
 from reference_impl.core.controller.image.scram_users import ScramUsers
 from reference_impl.core.controller.image.topic_names import collision_key
 from reference_impl.core.security.authorization.acls import Acl, Acls
@@ -22,6 +28,8 @@ from reference_impl.wire import Malformed, Struct
 TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
 """ConfigResource.Type, as ConfigRecord has it."""
 NO_LEADER_CHANGE = -2
+NO_RECOVERY_CHANGE, RECOVERED, RECOVERING = -1, 0, 1
+"""LeaderRecoveryState, as PartitionChangeRecord has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,18 @@ class PartitionImage:
     leader: int
     leader_epoch: int
     partition_epoch: int
+    adding: tuple[int, ...] = ()
+    """The replicas that a reassignment adds (KIP-455)."""
+    removing: tuple[int, ...] = ()
+    """The replicas that go when the reassignment is complete."""
+    directories: tuple[UUID, ...] = ()
+    """The log directory of each replica (KIP-858)."""
+    elr: tuple[int, ...] = ()
+    """The eligible leader replicas: out of the ISR, yet complete (KIP-966)."""
+    last_known_elr: tuple[int, ...] = ()
+    """The last leader, while the partition has none and no replica is eligible (KIP-966)."""
+    is_recovering: bool = False
+    """Whether the leader was elected uncleanly and has not said that it has recovered (KIP-704)."""
 
 
 @dataclass(slots=True)
@@ -48,7 +68,7 @@ class TopicImage:
 
 
 class MetadataImage:
-    """All topics, the next free producer id, and who may do what."""
+    """All topics and nodes, the next free producer id, and who may do what."""
 
     def __init__(self) -> None:
         self.end_offset = 0
@@ -71,6 +91,17 @@ class MetadataImage:
         self.scram_users = ScramUsers()
         self.delegation_tokens = DelegationTokens()
         self.client_quotas = ClientQuotas()
+        self.registrations = Registrations()
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerImage]:
+        """The registered brokers by their ids, those that are fenced included."""
+        return self.registrations.brokers
+
+    @property
+    def controllers(self) -> Mapping[int, ControllerImage]:
+        """The registered controllers by their ids."""
+        return self.registrations.controllers
 
     def apply(self, record: Struct) -> None:
         """Take one record of the metadata log into account. Raise Malformed for a record that must
@@ -103,20 +134,37 @@ class MetadataImage:
             record.leader,
             record.leader_epoch,
             record.partition_epoch,
+            tuple(record.adding_replicas),
+            tuple(record.removing_replicas),
+            tuple(record.directories),
+            tuple(record.eligible_leader_replicas or ()),
+            tuple(record.last_known_elr or ()),
+            record.leader_recovery_state == RECOVERING,
         )
 
     def _partition_change(self, record: Struct) -> None:
         partitions = self.topics_by_id[record.topic_id].partitions
         old = partitions[record.partition_id]
         new = replace(old, partition_epoch=old.partition_epoch + 1)
-        if record.isr is not None:
-            new = replace(new, isr=tuple(record.isr))
-        if record.replicas is not None:
-            new = replace(new, replicas=tuple(record.replicas))
+        given: dict[str, Any] = {
+            name: tuple(value)
+            for name, of_record in _CHANGED.items()
+            if (value := getattr(record, of_record)) is not None
+        }
+        new = replace(new, **given)
+        if record.leader_recovery_state != NO_RECOVERY_CHANGE:
+            new = replace(new, is_recovering=record.leader_recovery_state == RECOVERING)
         if record.leader != NO_LEADER_CHANGE:
             # Also when the leader stays the same node: each leadership has an epoch of its own.
             new = replace(new, leader=record.leader, leader_epoch=old.leader_epoch + 1)
         partitions[record.partition_id] = new
+
+    def _clear_elr(self, record: Struct) -> None:
+        """Forget the eligible replicas of a topic, or of all topics where none is named."""
+        topics = [self.topics[record.topic_name]] if record.topic_name else self.topics.values()
+        for topic in topics:
+            for index, state in topic.partitions.items():
+                topic.partitions[index] = replace(state, elr=(), last_known_elr=())
 
     def _config(self, record: Struct) -> None:
         if record.resource_type == TOPIC_RESOURCE:
@@ -156,6 +204,17 @@ class MetadataImage:
         self.next_producer_id = record.next_producer_id
 
 
+_CHANGED = {
+    "isr": "isr",
+    "replicas": "replicas",
+    "adding": "adding_replicas",
+    "removing": "removing_replicas",
+    "directories": "directories",
+    "elr": "eligible_leader_replicas",
+    "last_known_elr": "last_known_elr",
+}
+"""The fields of PartitionImage, and those of PartitionChangeRecord that replace them."""
+
 _ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
     "TopicRecord": MetadataImage._topic,
     "PartitionRecord": MetadataImage._partition,
@@ -171,21 +230,24 @@ _ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
     "DelegationTokenRecord": lambda image, record: image.delegation_tokens.set(record),
     "RemoveDelegationTokenRecord": lambda image, record: image.delegation_tokens.remove(record),
     "ClientQuotaRecord": lambda image, record: image.client_quotas.apply(record),
+    "ClearElrRecord": MetadataImage._clear_elr,
+    "RegisterBrokerRecord": lambda image, record: image.registrations.register_broker(record),
+    "UnregisterBrokerRecord": lambda image, record: image.registrations.unregister_broker(record),
+    "BrokerRegistrationChangeRecord": (
+        lambda image, record: image.registrations.change_broker(record)
+    ),
+    "FenceBrokerRecord": lambda image, record: image.registrations.fence_broker(record),
+    "UnfenceBrokerRecord": lambda image, record: image.registrations.unfence_broker(record),
+    "RegisterControllerRecord": (
+        lambda image, record: image.registrations.register_controller(record)
+    ),
 }
 
-_REGISTRATION = "a node serves whoever reaches it, and knows no other node"
 _TRANSACTION = "the metadata log hands out what its transactions have decided on"
 WITHOUT_EFFECT: dict[str, str] = {
     "BeginTransactionRecord": _TRANSACTION,
     "EndTransactionRecord": _TRANSACTION,
     "AbortTransactionRecord": _TRANSACTION,
-    "RegisterBrokerRecord": _REGISTRATION,
-    "UnregisterBrokerRecord": _REGISTRATION,
-    "BrokerRegistrationChangeRecord": _REGISTRATION,
-    "FenceBrokerRecord": _REGISTRATION,
-    "UnfenceBrokerRecord": _REGISTRATION,
-    "RegisterControllerRecord": _REGISTRATION,
-    "ClearElrRecord": "a partition with one replica has no eligible replica beside its ISR",
     "NoOpRecord": "it moves the high watermark, and says nothing (KIP-835)",
     "ZkMigrationStateRecord": "clusters that still use ZooKeeper end with Kafka 3.9",
 }

@@ -1,0 +1,149 @@
+"""The nodes of a cluster as the metadata log describes them: brokers and controllers.
+
+Source: KIP-631 (broker epoch, fencing), KIP-841 (controlled shutdown), KIP-858 (directories),
+KIP-919 (controllers), KIP-1066 (cordoned directories); ClusterImage.java, ClusterDelta.java,
+BrokerRegistration.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from reference_impl.core.security.listeners import Endpoint
+from reference_impl.wire import Malformed, Struct
+
+NO_CHANGE = 0
+"""BrokerRegistrationFencingChange.NONE, BrokerRegistrationInControlledShutdownChange.NONE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The lowest and the highest level of a feature at which a node can work."""
+
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerImage:
+    """One broker. `broker_epoch` is the offset of the record that registered it."""
+
+    node_id: int
+    broker_epoch: int
+    incarnation_id: UUID
+    """The process: each start of a broker has another."""
+    listeners: Mapping[str, Endpoint]
+    features: Mapping[str, Features]
+    rack: str | None
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    log_dirs: tuple[UUID, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] = ()
+    """The directories that get no new partitions."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the broker may become a leader and join an ISR."""
+        return not self.fenced and not self.in_controlled_shutdown
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether no directory of the broker takes new partitions."""
+        return bool(self.log_dirs) and set(self.log_dirs) <= set(self.cordoned_log_dirs)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerImage:
+    """One controller, with the listeners at which other nodes find it."""
+
+    node_id: int
+    incarnation_id: UUID
+    listeners: Mapping[str, Endpoint]
+    features: Mapping[str, Features]
+
+
+class Registrations:
+    """The nodes that have registered, by their ids."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[int, BrokerImage] = {}
+        self.controllers: dict[int, ControllerImage] = {}
+
+    def register_broker(self, record: Struct) -> None:
+        """Take a new incarnation of a broker into account."""
+        self.brokers[record.broker_id] = BrokerImage(
+            record.broker_id,
+            record.broker_epoch,
+            record.incarnation_id,
+            endpoints_of(record.end_points),
+            features_of(record.features),
+            record.rack or None,
+            record.fenced,
+            record.in_controlled_shutdown,
+            tuple(record.log_dirs),
+            tuple(record.cordoned_log_dirs or ()),
+        )
+
+    def unregister_broker(self, record: Struct) -> None:
+        """Forget a broker."""
+        self._expected(record, record.broker_id, record.broker_epoch)
+        del self.brokers[record.broker_id]
+
+    def change_broker(self, record: Struct) -> None:
+        """Take a change of a registered broker into account."""
+        old = self._expected(record, record.broker_id, record.broker_epoch)
+        new = old
+        if record.fenced != NO_CHANGE:
+            new = replace(new, fenced=record.fenced > 0)
+        if record.in_controlled_shutdown != NO_CHANGE:
+            new = replace(new, in_controlled_shutdown=True)
+        if record.log_dirs:
+            new = replace(new, log_dirs=tuple(record.log_dirs))
+        if record.cordoned_log_dirs is not None:
+            new = replace(new, cordoned_log_dirs=tuple(record.cordoned_log_dirs))
+        self.brokers[old.node_id] = new
+
+    def fence_broker(self, record: Struct) -> None:
+        """Take into account that a broker is fenced. Earlier versions of Kafka write this."""
+        broker = self._expected(record, record.id, record.epoch)
+        self.brokers[broker.node_id] = replace(broker, fenced=True)
+
+    def unfence_broker(self, record: Struct) -> None:
+        """Take into account that a broker is fenced no more. Earlier versions of Kafka write
+        this."""
+        broker = self._expected(record, record.id, record.epoch)
+        self.brokers[broker.node_id] = replace(broker, fenced=False)
+
+    def register_controller(self, record: Struct) -> None:
+        """Take a new incarnation of a controller into account."""
+        self.controllers[record.controller_id] = ControllerImage(
+            record.controller_id,
+            record.incarnation_id,
+            endpoints_of(record.end_points),
+            features_of(record.features),
+        )
+
+    def _expected(self, record: Struct, node_id: int, broker_epoch: int) -> BrokerImage:
+        """Return the broker that a record is about. Raise Malformed for another incarnation: the
+        controller writes about brokers that it knows (ClusterControlManager.replay)."""
+        broker = self.brokers.get(node_id)
+        if broker is None or broker.broker_epoch != broker_epoch:
+            raise Malformed(
+                f"no broker {node_id} is registered with epoch {broker_epoch}",
+                message=type(record).__name__,
+            )
+        return broker
+
+
+def endpoints_of(rows: list[Struct]) -> dict[str, Endpoint]:
+    """Return the addresses that the rows of a record or request name, by listener."""
+    return {row.name: Endpoint(row.host, row.port) for row in rows}
+
+
+def features_of(rows: list[Struct]) -> dict[str, Features]:
+    """Return the levels that the rows of a record or request name, by feature."""
+    return {
+        row.name: Features(row.min_supported_version, row.max_supported_version) for row in rows
+    }
