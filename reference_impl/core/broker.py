@@ -197,6 +197,11 @@ class Broker:
         """The id that the cluster got with its first data directory (KIP-78)."""
         return self.data_directory.cluster_id
 
+    @property
+    def controller_id(self) -> int | None:
+        """The node whose controller is active, as far as this broker knows: it leads the quorum."""
+        return self.node_id
+
     def _take_committed(self, committed: Committed) -> None:
         """Take metadata records into account, and put them in force once the broker is built."""
         self._delta.apply(committed.records, committed.end_offset)
