@@ -38,8 +38,9 @@ class Agenda:
         return entry
 
     def after(self, seconds: float, action: Callable[[], None]) -> Entry:
-        """Perform the action after some time."""
-        return self.at(self.now_us + max(0, round(seconds * US)), action)
+        """Perform the action after some time, which is a microsecond at least if there is any: who
+        waits for the rest of a time would wait for ever, while the clock stood still."""
+        return self.at(self.now_us + max(int(seconds > 0), round(seconds * US)), action)
 
     def soon(self, action: Callable[[], None]) -> Entry:
         """Perform the action now, after all else that is due now."""

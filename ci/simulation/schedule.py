@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import resource
 import shutil
+import signal
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 import polars as pl
 
@@ -23,6 +26,36 @@ from ci.attack import judge
 from ci.simulation.plans import LONGEST_S
 from linearizability.history import F
 from linearizability.verdict import Validity
+
+CPU_LIMIT_S = 120.0
+"""Many times what a schedule takes; of the processor, since a busy machine is no defect."""
+
+
+class StandsStill(Exception):
+    """A schedule does not come to its end."""
+
+
+class Watch:
+    """A context that interrupts a schedule which goes round in circles."""
+
+    def __init__(self) -> None:
+        self.has_struck = False
+        self._previous: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # others get no signals
+            self._previous = signal.signal(signal.SIGPROF, self._strike)
+            signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT_S, CPU_LIMIT_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous is not None:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, self._previous)
+
+    def _strike(self, _number: int, _frame: FrameType | None) -> None:
+        self.has_struck = True
+        raise KeyboardInterrupt
 
 
 @dataclass(frozen=True)
@@ -60,34 +93,38 @@ class Outcome:
         return asdict(self) | {"validity": self.validity.value}
 
 
-def perform(scenario: Scenario, runs: Path, keep: bool = False) -> Outcome:
-    """Run a scenario and judge it. keep: keep its run directory even if it is valid.
+def perform(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
+    """Run a scenario and judge it. runs: where its run directory is kept if it is not valid;
+    scratch: where it is until then.
 
     Whatever ends a run early, such as an exception in a step of a node, is a finding: INVALID. A
     schedule that does not show what its workload is for is made again, longer.
     """
     began = time.monotonic()
-    outcome = _attempt(scenario, runs, keep)
+    outcome = _attempt(scenario, runs, scratch)
     while outcome.lacks and scenario.seconds < LONGEST_S:
         shutil.rmtree(outcome.kept, ignore_errors=True)
         scenario = replace(scenario, seconds=2 * scenario.seconds)
-        outcome = _attempt(scenario, runs, keep)
+        outcome = _attempt(scenario, runs, scratch)
     took_s = round(time.monotonic() - began, 2)
     memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return replace(outcome, seconds=took_s, memory_mib=round(memory_mib, 1))
 
 
-def _attempt(scenario: Scenario, runs: Path, keep: bool) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="touchstone-sim-") as scratch:
+def _attempt(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
+    with tempfile.TemporaryDirectory(dir=scratch) as own, Watch() as watch:
+        failure = None
         try:
-            result = run(scenario, Path(scratch), progress=False)
+            result = run(scenario, Path(own), progress=False)
+            if watch.has_struck:
+                raise StandsStill(f"it took more than {CPU_LIMIT_S:g} seconds of this processor")
             if result.interrupted:
                 raise KeyboardInterrupt
-            outcome, failure = _judged(scenario, result.directory), None
+            outcome = _judged(scenario, result.directory)
         except Exception as error:
             outcome, failure = _failed(scenario, error), traceback.format_exc()
-        if keep or outcome.validity is not Validity.VALID:
-            outcome = _kept(outcome, Path(scratch), runs, failure)
+        if outcome.validity is not Validity.VALID:
+            outcome = _kept(outcome, Path(own), runs, failure)
     return outcome
 
 

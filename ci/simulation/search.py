@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from multiprocessing.connection import wait as wait_for_any
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from linearizability.verdict import Validity
 AHEAD = 3
 """Schedules handed to the pool for each process: enough that none is ever idle."""
 GARBAGE_THRESHOLD = 50_000
+END_TIMEOUT_S = 3.0
 
 
 @dataclass
@@ -52,28 +55,33 @@ class Search:
             self.jobs, multiprocessing.get_context("spawn"), initializer=prepare
         )
         try:
-            under_way = self._more(pool, seeds, set())
-            while under_way:
-                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for future in done:
-                    outcome = future.result()
+            with tempfile.TemporaryDirectory(prefix="touchstone-sim-") as scratch:
+                for outcome in self._outcomes(pool, seeds, Path(scratch)):
                     self.outcomes[outcome.seed] = outcome
                     tell(outcome)
-                under_way = self._more(pool, seeds, under_way)
         except BrokenProcessPool as error:
             raise TargetError(
                 "a process of the simulation was ended from outside (memory?); give fewer --jobs"
             ) from error
+        except BaseException:
+            end_processes()
+            raise
         finally:
             self.took_s = time.monotonic() - began
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _more(
-        self, pool: ProcessPoolExecutor, seeds: Iterator[int], under_way: set[Future[Outcome]]
-    ) -> set[Future[Outcome]]:
-        while len(under_way) < AHEAD * self.jobs and (seed := next(seeds, None)) is not None:
-            under_way.add(pool.submit(perform, self.planned(seed), self.runs))
-        return under_way
+    def _outcomes(
+        self, pool: ProcessPoolExecutor, seeds: Iterator[int], scratch: Path
+    ) -> Iterator[Outcome]:
+        """Yield outcomes as they come; hand over so many seeds that no process is idle."""
+        under_way = set[Future[Outcome]]()
+        while True:
+            for seed in islice(seeds, AHEAD * self.jobs - len(under_way)):
+                under_way.add(pool.submit(perform, self.planned(seed), self.runs, scratch))
+            if not under_way:
+                return
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
 
     def planned(self, seed: int) -> Scenario:
         """Return the plan of a seed, with the bug, if one is planted."""
@@ -95,6 +103,17 @@ def prepare() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def end_processes() -> None:
+    """End the processes of the pool: at first they may clean up."""
+    children = multiprocessing.active_children()
+    for child in children:
+        child.terminate()
+    for child in children:
+        child.join(END_TIMEOUT_S)
+        if child.is_alive():
+            child.kill()
 
 
 def _end_with(sentinel: int) -> None:

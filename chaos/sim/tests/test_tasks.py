@@ -74,6 +74,20 @@ def test_an_error_of_a_task_is_raised_where_it_is_joined() -> None:
         world.run(work())
 
 
+def test_the_clock_moves_while_somebody_waits_for_the_rest_of_a_time() -> None:
+    world, turns = VirtualWorld(1), 0
+
+    async def work() -> None:
+        nonlocal turns
+        deadline_s = world.monotonic() + 0.000_000_4
+        while world.monotonic() < deadline_s and turns < 10:
+            await world.sleep(deadline_s - world.monotonic())
+            turns += 1
+
+    world.run(work())
+    assert turns == 1
+
+
 def test_a_world_in_which_nothing_will_happen_says_so() -> None:
     world = VirtualWorld(1)
 

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from chaos.clients.factories import REFERENCE
 from chaos.record.run_directory import Scenario
+from chaos.sim.agenda import Agenda
 from ci.cli import app
-from ci.simulation import run_simulations
+from ci.simulation import run_simulations, schedule
 from ci.simulation.pages import coverage, summary
 from ci.simulation.plans import nemeses, plan_of, workloads
 from ci.simulation.schedule import Outcome, perform
@@ -41,7 +42,8 @@ def test_a_schedule_that_loses_records_is_found_kept_and_repeated(tmp_path: Path
     scenario = Scenario(
         "sim", "appends", "kill", 1, 10.0, 1, bug="acknowledge-before-append", rate=60.0
     )
-    first, again = perform(scenario, tmp_path), perform(scenario, tmp_path)
+    runs = tmp_path / "runs"
+    first, again = perform(scenario, runs, tmp_path), perform(scenario, runs, tmp_path)
     assert first.validity is Validity.INVALID
     assert {"lost_writes", "inconsistent_offsets"} & {*first.accusers}
     assert first.struck["Kill"] and first.command == scenario.command()
@@ -51,17 +53,27 @@ def test_a_schedule_that_loses_records_is_found_kept_and_repeated(tmp_path: Path
 
 
 def test_a_valid_schedule_leaves_nothing(tmp_path: Path) -> None:
-    done = perform(Scenario("sim", "appends", "kill", 1, 10.0, 1, rate=60.0), tmp_path)
+    scenario = Scenario("sim", "appends", "kill", 1, 10.0, 1, rate=60.0)
+    done = perform(scenario, tmp_path / "runs", tmp_path)
     assert (done.validity, done.kept) == (Validity.VALID, "")
     assert done.acknowledged > 50 and done.shown and list(tmp_path.iterdir()) == []
 
 
 def test_an_exception_in_a_schedule_is_a_finding(tmp_path: Path) -> None:
-    done = perform(
-        Scenario("sim", "appends", "kill", 3, 10.0, 1, rate=60.0, client=REFERENCE), tmp_path
-    )
+    scenario = Scenario("sim", "appends", "kill", 3, 10.0, 1, rate=60.0, client=REFERENCE)
+    done = perform(scenario, tmp_path / "runs", tmp_path)
     assert done.validity is Validity.INVALID and "1 node for now" in done.reason
     assert "Traceback" in (Path(done.kept) / "failure.txt").read_text()
+
+
+def test_a_schedule_that_goes_round_in_circles_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "CPU_LIMIT_S", 0.3)
+    monkeypatch.setattr(Agenda, "after", lambda self, _, action: self.soon(action))
+    scenario = Scenario("sim", "appends", "kill", 1, 10.0, 1, rate=60.0)
+    done = perform(scenario, tmp_path / "runs", tmp_path)
+    assert done.validity is Validity.INVALID and "seconds of this processor" in done.reason
 
 
 @pytest.mark.parametrize(
