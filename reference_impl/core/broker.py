@@ -44,7 +44,7 @@ from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quotas.throttling import Throttles
-from reference_impl.core.requests.api import Served
+from reference_impl.core.requests.api import Api, Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.authorization.access import Access
 from reference_impl.core.security.connection_listeners import ConnectionListeners
@@ -60,6 +60,7 @@ from reference_impl.core.transactions.producer_ids import ProducerIds
 from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
 from reference_impl.core.transactions.transaction_log import TransactionLog
 from reference_impl.core.waiting.waits import Outbox
+from reference_impl.wire import ApiKey
 
 
 class Broker:
@@ -79,12 +80,19 @@ class Broker:
         self.started_with = self.config = config
         self.node_id = config.node_id
         self.connection_listeners = ConnectionListeners(
-            config.listeners(), also_advertised or {}, advertised
+            config.listeners(), config.controller_listeners(), also_advertised or {}, advertised
         )
         self.rules = rules
         self.apis = apis.broker
+        self.membership = config.membership()
+        self._controllers_apis = {
+            **apis.controller,
+            ApiKey.API_VERSIONS: apis.broker[ApiKey.API_VERSIONS],
+        }
         self.moment = Moment(moment)
-        self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
+        self.data_directory = DataDirectory.open(
+            storage, directory, self.node_id, self.random_uuid, may_format=self.membership.is_alone
+        )
         self.logs = LogDirectory(storage, directory, rules)
         self.sends_from_files = storage.sends_from_files
         self.cleaner = Cleaner(storage, self.logs, rules)
@@ -189,6 +197,11 @@ class Broker:
         """Return this broker's address for the sender of the request: that of the listener it
         connected to (KIP-103)."""
         return self.connection_listeners.advertised_to(request.connection)
+
+    def apis_for(self, connection: int) -> Mapping[int, Api]:
+        """Return the APIs that are served to a connection, which its listener decides."""
+        is_for_controllers = self.connection_listeners.is_for_controllers(connection)
+        return self._controllers_apis if is_for_controllers else self.apis
 
     # --- metadata -----------------------------------------------------------------------------
 

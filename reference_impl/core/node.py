@@ -30,6 +30,7 @@ from reference_impl.core.events import (
 from reference_impl.core.groups import service
 from reference_impl.core.groups.classic import timers
 from reference_impl.core.handlers import SERVED
+from reference_impl.core.handlers.forwarding import forward
 from reference_impl.core.partitions import purgatory
 from reference_impl.core.requests.api import Served
 from reference_impl.core.rules import Rules
@@ -174,7 +175,7 @@ class Node:
             objection = outsider.objection_to(request.api_key)
             if objection is not None:
                 return iter((CloseConnection(request.connection, objection),))
-        api = self.apis.broker.get(request.api_key)
+        api = broker.apis_for(request.connection).get(request.api_key)
         # An ApiVersions of any version is answered, so that the client can choose another (KIP-35).
         if api is None or not (
             api.serves(request.api_version) or request.api_key == ApiKey.API_VERSIONS
@@ -182,6 +183,8 @@ class Node:
             name = API_NAMES.get(request.api_key, str(request.api_key))
             reason = f"{name} version {request.api_version} is not served"
             return iter((CloseConnection(request.connection, reason),))
+        if self.apis.controller.get(request.api_key) is api:
+            return forward(broker, request)
         handler = api.handle(broker, request)
         return handler if api.refuse is None else held(broker, handler)
 

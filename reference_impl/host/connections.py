@@ -4,7 +4,7 @@ bytes, and answers become events."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from reference_impl.access import PLAINTEXT, Access, LoginRefused, login
@@ -41,6 +41,7 @@ class Outgoing(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         try:
             host, port = self._destination.host, self._destination.port
+            host = self._connections.resolve.get(host, host)
             access = self._connections.access
             tls = access.context if access.uses_tls else None
             await loop.create_connection(lambda: self, host, port, ssl=tls)
@@ -132,10 +133,13 @@ class Connections:
         answered: Callable[[int, Struct | None], None],
         on_lost: Callable[[Destination, str], None],
         access: Access = PLAINTEXT,
+        resolve: Mapping[str, str] | None = None,
     ) -> None:
         """Open none yet. answered gets the body of each answer, or None where none is expected and
-        the request is written. on_lost gets each connection that could not be made, or broke."""
+        the request is written. on_lost gets each connection that could not be made, or broke.
+        resolve: addresses of hosts, before the system is asked for them."""
         self.access = access
+        self.resolve = resolve or {}
         self.answered = answered
         self._on_lost = on_lost
         self._open: dict[Destination, Outgoing] = {}

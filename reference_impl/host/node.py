@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from struct import Struct
 from typing import Any, Protocol
@@ -98,7 +98,10 @@ class Answerable(Protocol):
 class NodeHost:
     """Runs one node: it owns the node's timers and knows its connections."""
 
-    def __init__(self, node: Node, on_fatal: Callable[[str], None]) -> None:
+    def __init__(
+        self, node: Node, on_fatal: Callable[[str], None], resolve: Mapping[str, str] | None = None
+    ) -> None:
+        """Run the node. on_fatal gets the reason why it must end. resolve: addresses of hosts."""
         self.node = node
         self.connections: dict[int, Answerable] = {}
         self.turn_is_over: Callable[[], bool] = never
@@ -107,7 +110,7 @@ class NodeHost:
         self._step_ends_s = 0.0
         self._on_fatal = on_fatal
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
-        self._outgoing = Connections(self._answered, self._lost)
+        self._outgoing = Connections(self._answered, self._lost, resolve=resolve)
         """Connections to other nodes."""
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
             Respond: self._respond,

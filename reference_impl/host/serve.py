@@ -15,9 +15,10 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
+from uuid import UUID, uuid4
 
 from reference_impl.bugs import BUGS
 from reference_impl.core.configs.broker import BrokerConfig
@@ -25,12 +26,17 @@ from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.controller.features import UnsupportedLevel
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.directories.checkpoints import BadCheckpoint
-from reference_impl.core.log.directories.data_directory import WrongDirectory
+from reference_impl.core.log.directories.data_directory import (
+    DataDirectory,
+    WrongDirectory,
+    uuid_of,
+    uuid_text,
+)
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint, Listener
 from reference_impl.core.storage import StorageError
-from reference_impl.host import properties
+from reference_impl.host import properties, resolver
 from reference_impl.host.disk import Disk
 from reference_impl.host.lock import DirectoryLock, DirectoryLocked
 from reference_impl.host.node import NodeHost
@@ -61,6 +67,16 @@ ADVICE: dict[type[Exception], str] = {
 
 
 @dataclass(frozen=True)
+class Surroundings:
+    """The options that a node needs only beside others."""
+
+    cluster_id: str | None = None
+    """The cluster for which a directory without owner is formatted."""
+    resolve: Mapping[str, str] = field(default_factory=dict)
+    """The addresses of the other nodes' hosts, before the system is asked."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """The validated settings from the command line."""
 
@@ -68,6 +84,7 @@ class Plan:
     listeners: tuple[Listener, ...]
     directory: Path
     bug: str | None
+    surroundings: Surroundings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,6 +111,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="settings in Java's properties format, as server.properties is; --config goes before",
     )
+    parser.add_argument(
+        "--cluster-id",
+        metavar="ID",
+        help="format a new data directory for this cluster; refuse one of another cluster",
+    )
+    parser.add_argument(
+        "--resolver",
+        type=Path,
+        metavar="FILE",
+        help="where other nodes' hosts are, ADDRESS NAME on each line, before the system is asked",
+    )
     parser.add_argument("--bug", metavar="NAME", help=f"plant a bug: {', '.join(sorted(BUGS))}")
 
 
@@ -110,9 +138,17 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         config = properties.read(arguments.config_file) if arguments.config_file else {}
         config |= parse_pairs(arguments.config)
+        resolve = resolver.read(arguments.resolver) if arguments.resolver else {}
     except BadConfig as error:
         return _refuse(str(error))
-    return serve(arguments.nodes, arguments.port, arguments.data, config, arguments.bug)
+    return serve(
+        arguments.nodes,
+        arguments.port,
+        arguments.data,
+        config,
+        arguments.bug,
+        Surroundings(arguments.cluster_id, resolve),
+    )
 
 
 def serve(
@@ -121,6 +157,7 @@ def serve(
     data: str | None = None,
     config: Mapping[str, str] | None = None,
     bug: str | None = None,
+    surroundings: Surroundings | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit status."""
     keep_freed_memory()
@@ -129,6 +166,9 @@ def serve(
     )
     try:
         plan = make_plan(nodes, port, data, config or {}, bug)
+        if surroundings is not None:
+            check_cluster_id(surroundings.cluster_id)
+            plan = replace(plan, surroundings=surroundings)
         with asyncio.Runner(loop_factory=event_loop()) as runner:
             return runner.run(_serve(plan))
     except CANNOT_START as error:
@@ -180,7 +220,13 @@ def make_plan(
         raise BadConfig(f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BUGS))}")
     if port is not None and not 0 <= port <= 65535:
         raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
-    first = BrokerConfig.of(config).listeners()[0]
+    asked = BrokerConfig.of(config)
+    if not asked.membership().is_alone:
+        raise BadConfig(
+            "the configuration names other nodes: a cluster of several is not served yet; remove"
+            " controller.quorum.voters and controller.quorum.bootstrap.servers"
+        )
+    first = asked.listeners()[0]
     if "listeners" in config and port is not None and port != first.endpoint.port:
         raise BadConfig(
             f"--port {port} contradicts listeners={config['listeners']}: give only one of them"
@@ -192,7 +238,20 @@ def make_plan(
     if not config.get("log.dir"):
         given["log.dirs"] = str(directory)
     broker = BrokerConfig.of(given)
-    return Plan(broker, broker.listeners(), directory, bug)
+    return Plan(
+        broker, broker.listeners() + broker.controller_listeners(), directory, bug, Surroundings()
+    )
+
+
+def check_cluster_id(cluster_id: str | None) -> None:
+    """Raise BadConfig for an id that is none."""
+    try:
+        uuid_of(cluster_id or uuid_text(UUID(int=0)))
+    except ValueError:
+        raise BadConfig(
+            f"--cluster-id {cluster_id}: an id has 22 letters, digits, dashes and underscores, for"
+            " example MkU3OEVBNTcwNTJENDM2Qk"
+        ) from None
 
 
 def _directory(data: str | None, config: Mapping[str, str]) -> Path:
@@ -222,7 +281,7 @@ async def _serve(plan: Plan) -> int:
     try:
         # The ports come first, since the node advertises them; nobody is let in before it is up.
         ports = [await _listen(server, listener) for listener in plan.listeners]
-        host = NodeHost(make_node(plan, ports), end)
+        host = NodeHost(make_node(plan, ports), end, plan.surroundings.resolve)
         host.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, None)
@@ -264,6 +323,9 @@ def make_node(plan: Plan, ports: Sequence[int]) -> Node:
         for listener, port in zip(plan.listeners, ports, strict=True)
     }
     first = advertised.pop(plan.listeners[0].name)
+    cluster_id = plan.surroundings.cluster_id
+    if cluster_id is not None:
+        DataDirectory.format(Disk(), str(plan.directory), plan.config.node_id, uuid4, cluster_id)
     node_class, rules = (Node, Rules()) if plan.bug is None else BUGS[plan.bug].parts()
     return node_class(
         plan.config, Disk(), str(plan.directory), first, rules, also_advertised=advertised

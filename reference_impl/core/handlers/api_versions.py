@@ -21,7 +21,8 @@ LOWEST_LEVEL_0_SINCE = 4
 def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
     """Say which APIs are served."""
     # VALIDATE
-    own = broker.apis[ApiKey.API_VERSIONS]
+    apis = broker.apis_for(request.connection)
+    own = apis[ApiKey.API_VERSIONS]
     if not own.serves(request.api_version):
         # Version 0 is the one which every client can read (KIP-511).
         body = RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION)
@@ -43,7 +44,7 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
         )
     # RESPOND
     body = RESPONSE.new(finalized_features_epoch=broker.image.end_offset - 1)
-    for key, api in sorted(broker.apis.items()):
+    for key, api in sorted(apis.items()):
         least = api.min_version
         if api.advertised_min_version is not None:
             least = api.advertised_min_version

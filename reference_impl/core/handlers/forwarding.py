@@ -21,8 +21,9 @@ def forward(broker: Broker, request: Request) -> Iterator[Effect]:
     """Let the controller handle the request, and answer when all that it knew is committed: what
     an answer tells may rest on a decision that was made for somebody else."""
     controller = broker.controller
-    for effect in controller.apis[request.api_key].handle(controller, request):
-        if isinstance(effect, Respond):
+    api = controller.apis[request.api_key]
+    for effect in api.handle(controller, request):
+        if isinstance(effect, Respond) and not api.tells_of_no_decision:
             yield Applied(controller.image.end_offset)
         yield effect
 

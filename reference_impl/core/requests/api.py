@@ -27,6 +27,8 @@ class Api:
     """Where Kafka advertises more than it serves (Produce, for librdkafka: KAFKA-18659)."""
     refuse: Refuse | None = None
     """Set where answers are held until what they tell of is replicated (core/waiting/held.py)."""
+    tells_of_no_decision: bool = False
+    """Set where a controller may answer before what it has decided is committed."""
 
     def serves(self, version: int) -> bool:
         """Return whether this version gets an answer."""

@@ -1,8 +1,8 @@
-"""The listener of each connection, and the address under which clients know it. KIP-103."""
+"""The listener of each connection, and the address under which others know it. KIP-103."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from reference_impl.core.security.listeners import Endpoint, Listener
 
@@ -11,9 +11,14 @@ class ConnectionListeners:
     """The listener of each connection; one that is not known here came in by the first."""
 
     def __init__(
-        self, listeners: tuple[Listener, ...], advertised: Mapping[str, Endpoint], first: Endpoint
+        self,
+        of_broker: Iterable[Listener],
+        of_controller: Iterable[Listener],
+        advertised: Mapping[str, Endpoint],
+        first: Endpoint,
     ) -> None:
-        self._by_name = {listener.name: listener for listener in listeners}
+        self._of_controller = {listener.name: listener for listener in of_controller}
+        self._by_name = {listener.name: listener for listener in of_broker} | self._of_controller
         self._advertised = advertised
         self._first = first
         self._of_connection: dict[int, str] = {}
@@ -28,7 +33,16 @@ class ConnectionListeners:
         """Forget a closed connection."""
         self._of_connection.pop(connection, None)
 
+    def is_for_controllers(self, connection: int) -> bool:
+        """Return whether a connection asks the controller of this node, not the broker."""
+        return self._of_connection.get(connection) in self._of_controller
+
+    @property
+    def endpoints(self) -> dict[str, Endpoint]:
+        """The address that others are given of each listener, by its name."""
+        return {name: self._advertised.get(name, self._first) for name in self._by_name}
+
     def advertised_to(self, connection: int) -> Endpoint:
-        """Return where a client of this connection finds this broker again."""
+        """Return where a client of this connection finds this node again."""
         name = self._of_connection.get(connection)
         return self._first if name is None else self._advertised[name]

@@ -54,6 +54,9 @@ def refused(*options: str) -> str:
         (("--config-file", "no.such.file"), "no.such.file: No such file or directory; name a file"),
         (("--bug", "none"), "acknowledge-before-append"),
         (("--port", "70000"), "65535"),
+        (("--cluster-id", "mine"), "--cluster-id mine: an id has 22 letters"),
+        (("--resolver", "no.such.file"), "no.such.file: No such file or directory; name a file"),
+        (("--config", "controller.quorum.voters=1@a:1,2@b:1"), "node.id is not given"),
     ],
     ids=str,
 )

@@ -7,6 +7,7 @@ Source: MetaProperties.java, MetaPropertiesVersion.java (version 1); KIP-631; KI
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
@@ -27,12 +28,21 @@ def uuid_text(uuid: UUID) -> str:
     return base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
 
 
+def uuid_of(text: str) -> UUID:
+    """Return the UUID that `uuid_text` has written. Raise ValueError."""
+    if not re.fullmatch("[A-Za-z0-9_-]{22}", text):
+        raise ValueError("it is not 22 characters of URL-safe base64")
+    return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
+
+
 @dataclass
 class DataDirectory:
     """An opened data directory."""
 
     path: str
     cluster_id: str
+    directory_id: UUID
+    """The id of the directory itself, by which the cluster tells it from its successors."""
     storage: Storage
 
     def space(self) -> Space | None:
@@ -44,36 +54,91 @@ class DataDirectory:
 
     @classmethod
     def open(
-        cls, storage: Storage, path: str, node_id: int, random_uuid: Callable[[], UUID]
+        cls,
+        storage: Storage,
+        path: str,
+        node_id: int,
+        random_uuid: Callable[[], UUID],
+        *,
+        may_format: bool = True,
     ) -> DataDirectory:
-        """Read who it belongs to, or format it for this node."""
-        storage.make_directory(path)
-        meta = f"{path}/{META_PROPERTIES}"
-        if storage.exists(meta):
-            properties = _parse(storage.read_file(meta).decode("utf-8", "replace"))
-            owner = properties.get("node.id")
-            if properties.get("version") != "1" or "cluster.id" not in properties:
-                raise WrongDirectory(f"{meta} is not of version 1; is {path} a data directory?")
-            if owner != str(node_id):
-                raise WrongDirectory(
-                    f"{path} belongs to node {owner}, not to node {node_id}: give another directory"
-                    f" or node.id={owner}"
-                )
-        else:
-            if storage.exists(f"{path}/{METADATA_DIRECTORY}"):
-                raise WrongDirectory(
-                    f"{path} holds partitions, but no {META_PROPERTIES} that says whose they are:"
-                    " bring it back from a copy, or give another directory"
-                )
-            properties = {
-                "version": "1",
-                "cluster.id": uuid_text(random_uuid()),
-                "node.id": str(node_id),
-                "directory.id": uuid_text(random_uuid()),
-            }
-            text = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
-            storage.write_atomically(meta, text.encode())
-        return cls(path, properties["cluster.id"], storage)
+        """Read who it belongs to, or format it for this node, which then is a cluster of its own.
+        Raise WrongDirectory."""
+        properties = _read(storage, path, node_id)
+        if properties is None and not may_format:
+            raise WrongDirectory(
+                f"{path} is not formatted: all nodes of a cluster have one cluster id; give it to"
+                " each by --cluster-id"
+            )
+        if properties is None or "directory.id" not in properties:
+            properties = _written(storage, path, node_id, random_uuid, properties or {})
+        try:
+            directory_id = uuid_of(properties["directory.id"])
+        except ValueError:
+            raise WrongDirectory(
+                f"{path}/{META_PROPERTIES}: directory.id={properties['directory.id']} is no id of"
+                " 22 letters and digits; bring the file back from a copy"
+            ) from None
+        return cls(path, properties["cluster.id"], directory_id, storage)
+
+    @staticmethod
+    def format(
+        storage: Storage, path: str, node_id: int, random_uuid: Callable[[], UUID], cluster_id: str
+    ) -> None:
+        """Make the directory one of a node of this cluster, unless it is that. Raise
+        WrongDirectory."""
+        properties = _read(storage, path, node_id)
+        if properties is None:
+            _written(storage, path, node_id, random_uuid, {"cluster.id": cluster_id})
+        elif properties["cluster.id"] != cluster_id:
+            raise WrongDirectory(
+                f"{path} belongs to cluster {properties['cluster.id']}, not to {cluster_id}: give"
+                " another directory or that id"
+            )
+
+
+def _read(storage: Storage, path: str, node_id: int) -> dict[str, str] | None:
+    """Return what the file says, None where a node has never started. Raise WrongDirectory for a
+    directory of another node, or one that has lost its file."""
+    storage.make_directory(path)
+    meta = f"{path}/{META_PROPERTIES}"
+    if not storage.exists(meta):
+        if storage.exists(f"{path}/{METADATA_DIRECTORY}"):
+            raise WrongDirectory(
+                f"{path} holds partitions, but no {META_PROPERTIES} that says whose they are:"
+                " bring it back from a copy, or give another directory"
+            )
+        return None
+    properties = _parse(storage.read_file(meta).decode("utf-8", "replace"))
+    owner = properties.get("node.id")
+    if properties.get("version") != "1" or "cluster.id" not in properties:
+        raise WrongDirectory(f"{meta} is not of version 1; is {path} a data directory?")
+    if owner != str(node_id):
+        raise WrongDirectory(
+            f"{path} belongs to node {owner}, not to node {node_id}: give another directory or"
+            f" node.id={owner}"
+        )
+    return properties
+
+
+def _written(
+    storage: Storage,
+    path: str,
+    node_id: int,
+    random_uuid: Callable[[], UUID],
+    known: dict[str, str],
+) -> dict[str, str]:
+    """Write the file with what is known and with new ids for the rest, and return what it says."""
+    properties = {
+        "version": "1",
+        "cluster.id": uuid_text(random_uuid()),
+        "node.id": str(node_id),
+        "directory.id": uuid_text(random_uuid()),
+        **known,
+    }
+    text = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
+    storage.write_atomically(f"{path}/{META_PROPERTIES}", text.encode())
+    return properties
 
 
 def _parse(text: str) -> dict[str, str]:
