@@ -1,16 +1,20 @@
-"""Generate the pictures, claims and tables of docs/guarantees.md; its prose is written by hand.
+"""Generate the pictures and pages of the guarantees from their folders.
 
 Each picture draws a hand-written history in which the checker finds its anomaly, so it shows a real
 anomaly that every generation finds again. `python -m ci.checks --draw` generates all of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 
+from linearizability import checkers, guarantees
 from linearizability.checkers import CHECKERS
-from linearizability.explain.around import WITH_ARROWS, arrows_of
-from linearizability.explain.drawing import ATTRIBUTES, Around, picture
+from linearizability.explain.around import arrows_of
+from linearizability.explain.drawing import Around, picture
 from linearizability.explain.words import operations_of
+from linearizability.guarantees import abouts
 from linearizability.hand_written import INVALID
 from linearizability.hand_written.rows import judged
 from linearizability.history import frame
@@ -21,6 +25,8 @@ FOLDER = "docs/guarantees"
 BEGIN, END = "<!-- guarantee: {} (python -m ci.checks --draw) -->", "<!-- end of guarantee -->"
 TABLE = "table of checkers"
 CLAUSES_TABLE = "table of clauses"
+SECTIONS = "sections"
+README = "linearizability/README.md"
 
 CLAIMS = {
     "LOG-1": "A partition is append-only: offsets are dense, grow, and are not used again. "
@@ -61,61 +67,37 @@ CLAIMS = {
 }
 """What the documents of Kafka claim; in brackets what Apache Kafka 4.3.1 does instead."""
 
-SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "lost_writes": ("passed over", ("REP-4", "DUR-2")),
-    "unseen_writes": ("the tail", ("REP-1", "SEM-2")),
-    "duplicates": ("read twice", ("IDM-1",)),
-    "inconsistent_offsets": ("two readers", ("LOG-1", "ORD-1")),
-    "phantom_records": ("wrong partition", ("REC-1",)),
-    "append_order": ("later stands lower", ("LOG-1", "ORD-1")),
-    "producer_order": ("by sequence", ("IDM-3",)),
-    "poll_order": ("back", ("ORD-1",)),
-    "poll_skips": ("an acknowledged record", ("ORD-1", "FET-2")),
-    "aborted_reads": ("by its marker", ("FET-2",)),
-    "dirty_reads": ("before a commit", ("FET-2", "TXN-5")),
-    "own_uncommitted_reads": ("then committed", ("FET-2",)),
-    "group_delivery": ("hidden by a final read", ("OFF-1", "SEM-2")),
-    "exactly_once": ("two transactions", ("EOS-1",)),
-    "leader_epochs": ("within a read", ("EPO-1",)),
-    "torn_transactions": ("of unknown outcome", ("ORD-3",)),
-    "ends_honoured": ("committed, but its marker aborts", ("TXN-2", "ORD-3")),
-    "write_cycles": ("they read each other", ("ORD-3", "FET-2")),
-    "offset_gaps": ("in a raw read", ("LOG-1",)),
-    "fencing": ("a fenced producer writes", ("TXN-1",)),
-    "idempotence": ("one is missing", ("IDM-2",)),
-    "late_markers": ("in the middle", ("TXN-2",)),
-    "high_watermark": ("it goes back", ("REP-1",)),
-    "hanging_transactions": ("ended", ("TXN-2", "TXN-5")),
-    "committed_offsets": ("replaced", ("OFF-1", "GRP-2")),
-    "replica_agreement": ("another record", ("REP-3", "EPO-1")),
-    "compaction": ("the last value", ("CMP-1", "CMP-3")),
-    "retention": ("too early", ("RET-1", "RET-2")),
-    "timestamp_types": ("not stamped by the broker", ("REC-3",)),
-    "stale_reads": ("nothing returned for an hour", ("FET-1", "REP-1")),
-    "group_liveness": ("no member takes over from one that crashed", ("GRP-2",)),
-    "delivery_semantics": ("exactly once, twice", ("SEM-1", "SEM-2", "SEM-3")),
-}
-"""Checker -> the title of the hand-written history that its picture shows, its claims."""
 
-
-def drawn(name: str) -> tuple[str, str]:
-    """Return the picture of a broken guarantee as SVG, and the Markdown that shows it."""
-    title, claims = SHOWN[name]
+def section(name: str) -> tuple[str, str]:
+    """Return the picture of a broken guarantee as SVG, and its section: the text of its folder, the
+    picture, the claims."""
+    about = abouts()[name]
+    title = about.picture
     rows, _ = INVALID[name][title]
     anomaly = judged(name, rows).anomalies[0]
     operations = operations_of(frame(rows))
-    around = Around(arrows=tuple(arrows_of(operations)) if name in WITH_ARROWS else ())
+    around = Around(arrows=tuple(arrows_of(operations)) if about.arrows else ())
     heading = f"{anomaly.kind}: {title}"
-    proof, attributes = anomaly.operations, ATTRIBUTES.get(name, ())
-    image = picture(operations, heading, proof, attributes, around)
+    image = picture(operations, heading, anomaly.operations, about.columns, around)
+    summary, _, prose = about_text(name).partition("\n\n")
     lines = [
+        f"## {name}",
+        "",
+        f"**{summary}**",
+        prose,
+        "",
         f"![{anomaly.kind}, {title}](guarantees/{name}.svg)",
         "",
         f"`{anomaly.kind}`: {anomaly.message}.",
         "",
-        *(f"- **{claim}** {CLAIMS[claim]}" for claim in claims),
+        *(f"- **{claim}** {CLAIMS[claim]}" for claim in about.claims),
     ]
     return image, "\n".join(lines)
+
+
+def about_text(name: str) -> str:
+    """Return what the folder of a guarantee says to the reader."""
+    return getdoc(import_module(f"{guarantees.__name__}.{name}")) or ""
 
 
 def table() -> str:
@@ -124,56 +106,55 @@ def table() -> str:
     for name, checker in CHECKERS.items():
         link = f"[`{name}`](#{name})"
         scope = checker.scope.name.lower()
-        lines.append(f"| {link} | {checker.title} | {scope} | {', '.join(SHOWN[name][1])} |")
+        lines.append(f"| {link} | {checker.title} | {scope} | {', '.join(abouts()[name].claims)} |")
     return "\n".join(lines)
 
 
-def made() -> Iterator[tuple[str, str, str]]:
-    """Yield (name of the block, its text, its picture) for everything that is generated."""
-    yield TABLE, table(), ""
-    yield CLAUSES_TABLE, markdown_table(), ""
+def made(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield (file, its text) for everything that is generated from the folders:
+    the pictures, and the two pages with their blocks renewed."""
+    sections = []
     for name in CHECKERS:
-        image, lines = drawn(name)
-        yield name, lines, image
+        image, lines = section(name)
+        sections.append(lines)
+        yield f"{FOLDER}/{name}.svg", image
+    blocks = {TABLE: table(), CLAUSES_TABLE: markdown_table(), SECTIONS: "\n\n".join(sections)}
+    yield PAGE, with_blocks(root, PAGE, blocks)
+    yield README, with_blocks(root, README, {TABLE: checkers.markdown_table()})
 
 
-def with_block(text: str, name: str, block: str) -> str:
-    """Return the page with this block between its marks. Raise ValueError if the marks are
+def with_blocks(root: Path, page: str, blocks: Mapping[str, str]) -> str:
+    """Return the page with these blocks between their marks. Raise ValueError if marks are
     missing."""
-    before, begin, rest = text.partition(BEGIN.format(name))
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"it has no lines {BEGIN.format(name)!r} and {END!r}; add them")
-    return f"{before}{begin}\n{block}\n{end}{after}"
+    text = (root / page).read_text(encoding="utf-8")
+    for name, block in blocks.items():
+        before, begin, rest = text.partition(BEGIN.format(name))
+        _, end, after = rest.partition(END)
+        if not (begin and end):
+            marks = f"{BEGIN.format(name)!r} and {END!r}"
+            raise ValueError(f"{page}: it has no lines {marks}; add them")
+        text = f"{before}{begin}\n{block}\n{end}{after}"
+    return text
 
 
 def guarantee_violations(root: Path) -> list[str]:
-    """Return a sentence for everything on the page or in its pictures that differs from the
-    checkers and histories."""
-    page = root / PAGE
-    if not page.is_file():
+    """Return a sentence for every generated file that differs from the guarantees' folders."""
+    if not (root / PAGE).is_file():
         return []
-    text, old, empty = page.read_text(encoding="utf-8"), set(), empty_rows(list(CHECKERS))
-    for name, block, image in made():
-        try:
-            if with_block(text, name, block) != text:
-                old.add(PAGE)
-        except ValueError as error:
-            return [f"{PAGE}: {error}"]
-        file = root / FOLDER / f"{name}.svg"
-        if image and not (file.is_file() and file.read_text(encoding="utf-8") == image):
-            old.add(f"{FOLDER}/{name}.svg")
+    try:
+        old = {name for name, text in made(root) if not is_current(root / name, text)}
+    except ValueError as error:
+        return [str(error)]
     stale = [f"{name} is old or absent; run `python -m ci.checks --draw`" for name in sorted(old)]
-    return empty + stale
+    return empty_rows(list(CHECKERS)) + stale
+
+
+def is_current(file: Path, text: str) -> bool:
+    return file.is_file() and file.read_text(encoding="utf-8") == text
 
 
 def draw_guarantees(root: Path) -> None:
-    """Generate all generated parts of the page."""
-    page = root / PAGE
-    text = page.read_text(encoding="utf-8")
+    """Write all generated files."""
     (root / FOLDER).mkdir(exist_ok=True)
-    for name, block, image in made():
-        text = with_block(text, name, block)
-        if image:
-            (root / FOLDER / f"{name}.svg").write_text(image, encoding="utf-8")
-    page.write_text(text, encoding="utf-8")
+    for name, text in made(root):
+        (root / name).write_text(text, encoding="utf-8")

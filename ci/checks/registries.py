@@ -15,7 +15,6 @@ REGISTRIES: dict[str, frozenset[str]] = {
         {"asking", "reading", "removed", "sending", "transacting", "values"}
     ),
     "chaos/targets": frozenset(),
-    "linearizability/checkers": frozenset({"base"}),
     "reference_impl/bugs": frozenset({"bug", "recompression"}),
     "reference_impl/core/handlers": frozenset({"altering_configs", "forwarding"}),
 }

@@ -9,14 +9,17 @@ from xml.etree import ElementTree
 import pytest
 
 from ci import places
-from ci.checks.guarantees import CLAIMS, FOLDER, PAGE, SHOWN, draw_guarantees, guarantee_violations
+from ci.checks.guarantees import CLAIMS, FOLDER, PAGE, README, draw_guarantees, guarantee_violations
 from linearizability.checkers import CHECKERS
+from linearizability.guarantees import GUARANTEES, abouts
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     (tmp_path / "docs").mkdir()
-    shutil.copy(places.ROOT / PAGE, tmp_path / PAGE)
+    (tmp_path / README).parent.mkdir()
+    for page in (PAGE, README):
+        shutil.copy(places.ROOT / page, tmp_path / page)
     shutil.copytree(places.ROOT / FOLDER, tmp_path / FOLDER)
     return tmp_path
 
@@ -36,8 +39,7 @@ def test_what_was_changed_is_named_and_drawn_anew(tree: Path) -> None:
 
 def test_every_checker_has_its_section_picture_and_claims() -> None:
     text = (places.ROOT / PAGE).read_text()
-    assert set(SHOWN) == set(CHECKERS)
-    assert {claim for _, claims in SHOWN.values() for claim in claims} == set(CLAIMS)
+    assert {claim for about in abouts().values() for claim in about.claims} == set(CLAIMS)
     pictures = {file.stem for file in (places.ROOT / FOLDER).iterdir()}
     assert pictures == set(CHECKERS)
     for name, checker in CHECKERS.items():
@@ -45,7 +47,7 @@ def test_every_checker_has_its_section_picture_and_claims() -> None:
         assert section.strip().startswith(f"**{checker.title[0].upper()}{checker.title[1:]}.**")
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", GUARANTEES)
 def test_a_picture_names_operations_that_prove_it(name: str) -> None:
     drawn = ElementTree.parse(places.ROOT / FOLDER / f"{name}.svg").getroot()
     bold = drawn.findall(".//{*}g/{*}text[@class='words bold']")

@@ -1,43 +1,12 @@
-"""The properties, one file each. `CHECKERS` is the whole registry."""
+"""The checkers: those of our guarantees, and those that plugins add."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 
-from linearizability.checkers.aborted_reads import AbortedReads
-from linearizability.checkers.append_order import AppendOrder
 from linearizability.checkers.base import Checker, Cut, Needs, Scope
-from linearizability.checkers.committed_offsets import CommittedOffsets
-from linearizability.checkers.compaction import Compaction
-from linearizability.checkers.delivery_semantics import DeliverySemantics
-from linearizability.checkers.dirty_reads import DirtyReads
-from linearizability.checkers.duplicates import Duplicates
-from linearizability.checkers.ends_honoured import EndsHonoured
-from linearizability.checkers.exactly_once import ExactlyOnce
-from linearizability.checkers.fencing import Fencing
-from linearizability.checkers.group_delivery import GroupDelivery
-from linearizability.checkers.group_liveness import GroupLiveness
-from linearizability.checkers.hanging_transactions import HangingTransactions
-from linearizability.checkers.high_watermark import HighWatermark
-from linearizability.checkers.idempotence import Idempotence
-from linearizability.checkers.inconsistent_offsets import InconsistentOffsets
-from linearizability.checkers.late_markers import LateMarkers
-from linearizability.checkers.leader_epochs import LeaderEpochs
-from linearizability.checkers.lost_writes import LostWrites
-from linearizability.checkers.offset_gaps import OffsetGaps
-from linearizability.checkers.own_uncommitted_reads import OwnUncommittedReads
-from linearizability.checkers.phantom_records import PhantomRecords
-from linearizability.checkers.poll_order import PollOrder
-from linearizability.checkers.poll_skips import PollSkips
-from linearizability.checkers.producer_order import ProducerOrder
-from linearizability.checkers.replica_agreement import ReplicaAgreement
-from linearizability.checkers.retention import Retention
-from linearizability.checkers.stale_reads import StaleReads
-from linearizability.checkers.timestamp_types import TimestampTypes
-from linearizability.checkers.torn_transactions import TornTransactions
-from linearizability.checkers.unseen_writes import UnseenWrites
-from linearizability.checkers.write_cycles import WriteCycles
+from linearizability.guarantees import GUARANTEES, part
 
 __all__ = ["CHECKERS", "Checker", "Cut", "Needs", "Scope", "markdown_table"]
 
@@ -57,43 +26,13 @@ class Table(dict[str, Checker]):
         raise KeyError(name)
 
 
-OURS: Mapping[str, Checker] = {
-    checker.name: checker
-    for checker in (
-        LostWrites(),
-        UnseenWrites(),
-        Duplicates(),
-        InconsistentOffsets(),
-        PhantomRecords(),
-        AppendOrder(),
-        ProducerOrder(),
-        PollOrder(),
-        PollSkips(),
-        AbortedReads(),
-        DirtyReads(),
-        OwnUncommittedReads(),
-        GroupDelivery(),
-        ExactlyOnce(),
-        LeaderEpochs(),
-        TornTransactions(),
-        EndsHonoured(),
-        WriteCycles(),
-        OffsetGaps(),
-        Fencing(),
-        Idempotence(),
-        LateMarkers(),
-        HighWatermark(),
-        HangingTransactions(),
-        CommittedOffsets(),
-        ReplicaAgreement(),
-        Compaction(),
-        Retention(),
-        TimestampTypes(),
-        StaleReads(),
-        GroupLiveness(),
-        DeliverySemantics(),
-    )
-}
+def checker_of(name: str) -> Checker:
+    """Return the checker of a guarantee: the class in its `rule` that is named like it."""
+    made: Checker = getattr(part(name, "rule"), name.title().replace("_", ""))()
+    return made
+
+
+OURS: Mapping[str, Checker] = {name: checker_of(name) for name in GUARANTEES}
 
 CHECKERS = Table(OURS)
 """Ours, and those that plugins add."""

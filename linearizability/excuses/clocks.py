@@ -17,6 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from linearizability.excuses.faults import is_heal
+from linearizability.guarantees import abouts
 from linearizability.history import F
 from linearizability.plans import collect
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
@@ -24,24 +25,10 @@ from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 NS_PER_MS = 1_000_000
 RIGHTED_NS = 10_000_000_000
 """Longer than it takes to put all clocks right, from when a heal is asked for."""
-HOUR_MS = 60 * 60 * 1000
-DAY_MS = 24 * HOUR_MS
 EXCUSED_FROM_MS: Mapping[tuple[str, str], int] = {
-    ("retention", "deleted-too-early"): 1,
-    ("retention", "deleted-hours-too-early"): HOUR_MS,
-    ("compaction", "tombstone-lost-early"): 1,
-    ("compaction", "tombstone-lost-hours-early"): HOUR_MS,
-    ("compaction", "key-resurrected"): 1,
-    ("hanging_transactions", "open-for-too-long"): 1,
-    # Their producer expired (producer.id.expiration.ms): its leader knows it no more.
-    ("duplicates", "duplicate"): DAY_MS,
-    ("delivery_semantics", "delivered-twice"): DAY_MS,
-    ("producer_order", "sends-reordered"): DAY_MS,
-    ("producer_order", "sequence-goes-back"): DAY_MS,
-    ("idempotence", "sequence-does-not-follow"): DAY_MS,
-    ("fencing", "fenced-epoch-writes"): DAY_MS,
-    # The group's positions expired (offsets.retention.minutes).
-    ("committed_offsets", "forgotten-offset"): 7 * DAY_MS,
+    (name, kind): moved_ms
+    for name, about in abouts().items()
+    for kind, moved_ms in about.clocks_ms.items()
 }
 """(checker, kind) -> how far clocks must have been moved that a broker's own may explain it."""
 

@@ -15,12 +15,11 @@ import polars as pl
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.explain.drawing import NOTHING, Around, Arrow
 from linearizability.explain.words import Row, decider, operations_of
+from linearizability.guarantees import abouts
 from linearizability.history import F, Type
 from linearizability.stories.scene import VALUE, Record, Scene
 
-WITH_ARROWS = frozenset(
-    {"write_cycles", "aborted_reads", "dirty_reads", "own_uncommitted_reads", "torn_transactions"}
-)
+WITH_ARROWS = frozenset(name for name, about in abouts().items() if about.arrows)
 """Checkers whose anomalies are about who was given whose records."""
 ARROWS_MAX = 24
 

@@ -26,6 +26,7 @@ from linearizability.explain.plots import (
 )
 from linearizability.explain.style import ALONE
 from linearizability.explain.words import POSITIONS, Row, held, in_words, outcome
+from linearizability.guarantees import abouts
 from linearizability.history import F
 
 ROW, CHARACTER, COLUMN_MIN = 22.0, 7.3, 28.0
@@ -33,14 +34,7 @@ MARGIN, PLOT, WORDS_MAX = 10.0, 620.0, 72
 NOTHING, IN_THE_END = "nothing", "in the end"
 LINES_MAX = 60
 """As many operations are drawn."""
-ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "producer_order": ("sequence",),
-    "idempotence": ("producer_epoch", "sequence"),
-    "fencing": ("producer_epoch",),
-    "leader_epochs": ("leader_epoch",),
-    "replica_agreement": ("leader_epoch",),
-    "compaction": ("key",),
-}
+ATTRIBUTES = {name: about.columns for name, about in abouts().items()}
 """Checker -> the columns that a log view must show beside the values, to be understood."""
 KINDS = {
     F.SEND.value: "send",

@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from linearizability.hand_written import (
-    ends,
-    groups,
-    kept_logs,
-    logs,
-    readers,
-    records,
-    services,
-    transactions,
-)
-from linearizability.hand_written.rows import Row
+from linearizability.guarantees import GUARANTEES, part
+from linearizability.hand_written.rows import Invalid, Valid
 
-_FILES = (records, readers, transactions, ends, logs, kept_logs, services, groups)
-VALID: dict[str, dict[str, list[Row]]] = {}
-INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {}
-for _file in _FILES:
-    VALID |= _file.VALID
-    INVALID |= _file.INVALID
+VALID: dict[str, Valid] = {name: part(name, "histories").VALID for name in GUARANTEES}
+INVALID: dict[str, Invalid] = {name: part(name, "histories").INVALID for name in GUARANTEES}

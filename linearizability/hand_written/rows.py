@@ -12,6 +12,10 @@ from linearizability.history import F, frame
 from linearizability.verdict import CheckerVerdict
 
 Row = dict[str, Any]
+Valid = dict[str, list[Row]]
+"""Title -> a history in which the checker finds nothing."""
+Invalid = dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]
+"""Title -> a broken history, and the kinds and operations that the checker finds in it."""
 PLACE: Row = {"topic": "t", "partition": 0}
 
 
@@ -118,3 +122,40 @@ def found(name: str, rows: list[Row]) -> list[tuple[str, tuple[int, ...]]]:
     """Return (kind, operations) of every anomaly; operations are row numbers if op_id is not
     given."""
     return [(a.kind, a.operations) for a in judged(name, rows).anomalies]
+
+
+RC, RU = {"isolation": "read_committed"}, {"isolation": "read_uncommitted"}
+TXN = {"txn": 1}
+COMMIT, ABORT, UNKNOWN = END("commit", 1), END("abort", 1), END("commit", 1, type="info")
+"""The ends of transaction 1."""
+MEMBER = {"group": "g", "member_id": "m"}
+K: Row = {"key": "k"}
+NIL: Row = {"key": "k", "tombstone": True}
+HOUR_NS = 3_600_000_000_000
+SECOND_NS = 1_000_000_000
+LATE: Row = {"t_invoke_ns": HOUR_NS, "t_complete_ns": HOUR_NS}
+NEWER = {"producer_epoch": 1}
+LED = {"leader_epoch": 0}
+MARKER = LED | {"control": "abort", "sequence": -1}
+MUCH_LATER = {"t_invoke_ns": 61 * 10**9, "t_complete_ns": 61 * 10**9}
+
+
+def SEEK(offset: int) -> Row:
+    """Return the position row of a member that seeks there."""
+    return BEGINS(offset, **MEMBER)
+
+
+AT_5: Row = {"timestamp_ms": 5, "timestamp_type": "create"}
+BY_BROKER: Row = {"timestamp_ms": 9, "timestamp_type": "append"}
+
+
+def at(second: int) -> Row:
+    """Return the times of an operation invoked and answered in this second."""
+    return {"t_invoke_ns": second * 1_000_000_000, "t_complete_ns": second * 1_000_000_000 + 1}
+
+
+def FAULT(name: str, **more: object) -> Row:
+    return {"f": "nemesis", "process": -1, "detail": f'{{"fault": "{name}"}}'} | more
+
+
+THERE = {"partition": 1}

@@ -17,9 +17,8 @@ those of one process (`nonmonotonic_sends.py`).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,81 +27,23 @@ import polars as pl
 from linearizability import history
 from linearizability.checkers import CHECKERS
 from linearizability.cycles.writes import write_cycles
-from linearizability.history import F, HistoryError, Type
+from linearizability.guarantees import abouts
+from linearizability.history import F, HistoryError
 from linearizability.opinions.confirm import NAME as PORCUPINE
+from linearizability.opinions.jepsen_rules import Facts, Rule, never
 from linearizability.opinions.nonmonotonic_sends import nonmonotonic_sends
-from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
+from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 PROFILES = ("touchstone", "jepsen")
 
 
-@dataclass(frozen=True)
-class Facts:
-    """The facts about the history that the rules need.
-
-    polls: op_id -> (process, type) of the polls that anomalies name. seeks: the operations that set
-    positions. subscribes: some consumer subscribed, so that partitions move between operations.
-    """
-
-    polls: Mapping[int, tuple[int, str]]
-    subscribes: bool
-    seeks: frozenset[int] = frozenset()
-
-    def spans_operations(self, anomaly: Anomaly) -> bool:
-        """Return whether the anomaly needs several polls of one process, rather than one."""
-        by_process = Counter(self.polls[op][0] for op in anomaly.operations if op in self.polls)
-        return any(operations > 1 for operations in by_process.values())
-
-    def is_seen_by_ok_poll(self, anomaly: Anomaly) -> bool:
-        return any(
-            self.polls[op][1] == Type.OK.value for op in anomaly.operations if op in self.polls
-        )
-
-
-Rule = Callable[[Anomaly, Facts], bool]
-"""Whether an anomaly is an error."""
-
-
-def _always(_anomaly: Anomaly, _facts: Facts) -> bool:
-    return True
-
-
-def _never(_anomaly: Anomaly, _facts: Facts) -> bool:
-    return False
-
-
-def _unless_rebalanced(anomaly: Anomaly, facts: Facts) -> bool:
-    return not (facts.subscribes and facts.spans_operations(anomaly))
-
-
-def _between_polls(anomaly: Anomaly, facts: Facts) -> bool:
-    """Return whether the anomaly is an error for Jepsen, which compares polls only with each other,
-    not with the position that a seek set."""
-    return facts.seeks.isdisjoint(anomaly.operations) and _unless_rebalanced(anomaly, facts)
-
-
-def _to_an_ok_reader(anomaly: Anomaly, facts: Facts) -> bool:
-    return facts.is_seen_by_ok_poll(anomaly)
-
-
 JEPSEN: Mapping[str, tuple[str, Rule]] = {
-    "lost_writes": ("lost-write", _always),
-    "unseen_writes": ("unseen", _always),
-    "duplicates": ("duplicate", _always),
-    "inconsistent_offsets": ("inconsistent-offsets", _always),
-    "phantom_records": ("no-writer-of-value, which ends its analysis", _always),
-    "append_order": ("G0-realtime, allowed", _never),
-    PORCUPINE: ("G0-realtime, allowed", _never),
-    "producer_order": ("nonmonotonic-send, int-nonmonotonic-send", _always),
-    "poll_order": ("nonmonotonic-poll, allowed where consumers subscribe", _unless_rebalanced),
-    "poll_skips": ("poll-skip, allowed where consumers subscribe", _between_polls),
-    "aborted_reads": ("G1a, only if the reading transaction ended ok", _to_an_ok_reader),
-    "own_uncommitted_reads": ("precommitted-read", _always),
-    "write_cycles": ("G1c, G1c-realtime", _always),
+    **{name: about.jepsen for name, about in abouts().items() if about.jepsen},
+    PORCUPINE: ("G0-realtime, allowed", never),
 }
 """Our checker -> Jepsen's name for it, and when it is an error there. Jepsen does not look for what
 is not in the table."""
-NOT_LOOKED_FOR = ("Jepsen does not look for it", _never)
+NOT_LOOKED_FOR = ("Jepsen does not look for it", never)
 NAMED_POLLS = ("poll_order", "poll_skips", "aborted_reads")
 
 
@@ -135,9 +76,9 @@ def _by_jepsen(opinion: CheckerVerdict, facts: Facts) -> CheckerVerdict:
     if opinion.validity is not Validity.INVALID:
         return opinion
     name, is_error = JEPSEN.get(opinion.name, NOT_LOOKED_FOR)
-    if any(is_error(anomaly, facts) for anomaly in opinion.anomalies):
+    if any(is_error(anomaly.operations, facts) for anomaly in opinion.anomalies):
         return replace(opinion, reason=f"Jepsen: {name}")
-    if is_error is not _never and opinion.anomaly_count > len(opinion.anomalies):
+    if is_error is not never and opinion.anomaly_count > len(opinion.anomalies):
         known = f"the first {len(opinion.anomalies)} of {opinion.anomaly_count} are allowed"
         return replace(opinion, validity=Validity.UNKNOWN, reason=f"Jepsen: {name}; {known}")
     return replace(opinion, validity=Validity.VALID, reason=f"reported only (Jepsen: {name})")

@@ -165,3 +165,111 @@ def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
     ids = {row["producer_id"] for row in raw if row["value"] in values}
     lowest = min(first["offset"], second["offset"])
     return not ids or any(row["offset"] < lowest and row["producer_id"] in ids for row in raw)
+
+
+KNOWN = ("plain", "committed")
+
+
+SECOND_NS = 1_000_000_000
+
+
+PAST_ITS_TIME_NS = 80 * SECOND_NS
+"""Later than the model's transaction.timeout.ms (a minute), the sweep and some patience."""
+
+
+def only_committed(rows: list[Row]) -> dict[int, int]:
+    """Return transaction -> when its commit was first asked for, of those that were told to be
+    committed, and nothing else."""
+    commits = [row for row in rows if row["f"] == F.COMMIT.value]
+    aborted = {row["txn"] for row in rows if row["f"] == F.ABORT.value}
+    told = {row["txn"] for row in commits if row["type"] == "ok"} - aborted
+    return {
+        txn: min(row["t_invoke_ns"] for row in commits if row["txn"] == txn) for txn in sorted(told)
+    }
+
+
+def raw_records(rows: list[Row]) -> list[Row]:
+    """Return the records that leaders showed raw, in the order of reading."""
+    return [
+        row
+        for row in rows
+        if row["f"] == F.POLL.value
+        and row.get("producer_id") is not None
+        and row.get("offset") is not None
+        and row.get("replica") is None
+    ]
+
+
+def neighbours(records: list[Row]) -> list[tuple[Row, Row]]:
+    """Return each record with the one before it in the same partition and read."""
+    return [
+        (a, b)
+        for a, b in pairwise(records)
+        if (a["op_id"], a["partition"]) == (b["op_id"], b["partition"])
+    ]
+
+
+def neighbours_of_producers(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Return each record and marker with the one before it of the same producer id in the same
+    read."""
+    records = [row for row in raw_records(rows) if row["producer_id"] >= 0]
+    records.sort(key=lambda r: (r["op_id"], r["partition"], r["producer_id"]))
+    return [(a, b) for a, b in neighbours(records) if a["producer_id"] == b["producer_id"]]
+
+
+TEN_MINUTES_MS = 600_000
+"""Longer than any history of the model."""
+
+
+def is_whole(row: Row) -> bool:
+    """Return whether the row ends a raw reading of a leader's whole log."""
+    return (
+        row["f"] == F.READ_ALL.value
+        and row["type"] == "ok"
+        and row.get("client") == "raw"
+        and row.get("replica") is None
+        and row.get("isolation") == "read_uncommitted"
+    )
+
+
+def leaders_answer(rows: list[Row], place: Row, log_start: int, number: int = 0) -> Row:
+    """Return what the leader of the place's epoch answers when all else is over."""
+    at_ns = over_ns(rows) + 1 + 2 * number
+    return {
+        "f": F.POLL.value,
+        "type": "ok",
+        "op_id": NOT_OURS - 1 + number,
+        "process": NOT_OURS,
+        "session": 0,
+        "record_index": 0,
+        "topic": place["topic"],
+        "topic_id": place["topic_id"],
+        "partition": place["partition"],
+        "leader_epoch": place["leader_epoch"],
+        "final": True,
+        "log_start": log_start,
+        "high_watermark": NOT_OURS,
+        "t_invoke_ns": at_ns,
+        "t_complete_ns": at_ns,
+    }
+
+
+def over_ns(rows: list[Row]) -> int:
+    """Return when all operations were over."""
+    times: list[int] = [row["t_complete_ns"] or row["t_invoke_ns"] for row in rows]
+    return max(times)
+
+
+def with_contents(rows: list[Row]) -> list[Row]:
+    return [row for row in data_rows(rows) if row.get("checksum") is not None]
+
+
+def nothing_of(row: Row) -> Row:
+    """Return the row of a poll that was answered with nothing, in place of one that received a
+    record, whatever became of that one."""
+    told = ("topic", "topic_id", "partition", "offset", "value")
+    kept = {column: value for column, value in row.items() if column not in told}
+    return kept | {"type": "ok", "t_complete_ns": row["t_complete_ns"] or row["t_invoke_ns"]}
+
+
+COMMITTED = "read_committed"

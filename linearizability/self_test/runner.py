@@ -28,7 +28,8 @@ from linearizability.checkers import CHECKERS, Scope
 from linearizability.engine import local
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import resolved
-from linearizability.self_test.clauses import MUTATORS, Mutator
+from linearizability.self_test.clause import Mutator
+from linearizability.self_test.clauses import MUTATORS
 from linearizability.self_test.model import NUMBERS_APART, joined, rows_with_truth
 from linearizability.self_test.truth import stripped
 from linearizability.self_test.world import Row

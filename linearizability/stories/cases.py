@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from linearizability.excuses.fault_spans import Fault
-from linearizability.stories.families import Family, family_of
+from linearizability.guarantees.about import Family
+from linearizability.stories.families import family_of
 from linearizability.stories.scene import Place, Record, Row, Scene
 from linearizability.verdict import Anomaly, CheckerVerdict
 

@@ -13,8 +13,9 @@ from dataclasses import replace
 
 import polars as pl
 
+from linearizability.guarantees.about import Family
 from linearizability.stories.cases import Case, cases_of, faults_of
-from linearizability.stories.families import Family, base_of, precedence
+from linearizability.stories.families import base_of, precedence
 from linearizability.stories.model import Group
 from linearizability.stories.scene import Record, Scene, scene_of
 from linearizability.stories.telling import context, headline, story

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linearizability.bounds import NOTHING_STATED, Bounds
-from linearizability.hand_written.rows import END, P, Row, S
-from linearizability.hand_written.services import FAULT, NOTHING, at
+from linearizability.guarantees.stale_reads.histories import NOTHING
+from linearizability.hand_written.rows import END, FAULT, P, Row, S, at
 from linearizability.history import frame
 from linearizability.measures.availability import Availability, measured, opinion
 from linearizability.self_test.model import valid_rows

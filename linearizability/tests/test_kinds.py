@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from linearizability import checkers
+from linearizability.guarantees import GUARANTEES
 from linearizability.hand_written import INVALID
 from linearizability.self_test.clauses import MUTATORS
 
@@ -21,6 +22,7 @@ NOT_KINDS = {"in-memory", "porcupine-check"}
 def modules_of_the_checkers() -> Iterator[Path]:
     """Yield the modules that the checkers are made of: all of ours that they import."""
     waiting = ["linearizability.checkers"]
+    waiting += [f"linearizability.guarantees.{name}.rule" for name in GUARANTEES]
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()

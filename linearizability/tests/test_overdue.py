@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from linearizability.hand_written.kept_logs import BRIEF, BY_SIZE, SECOND_NS, TIMED
-from linearizability.hand_written.rows import LOG, SAYS, TOPIC, WHOLE, Row, S
+from linearizability.guarantees.compaction.histories import BRIEF
+from linearizability.guarantees.retention.histories import BY_SIZE, TIMED
+from linearizability.hand_written.rows import LOG, SAYS, SECOND_NS, TOPIC, WHOLE, Row, S
 from linearizability.history import F, frame
 from linearizability.judging import check_frame
 from linearizability.verdict import CheckerVerdict, Validity

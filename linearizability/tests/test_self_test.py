@@ -10,11 +10,12 @@ import pytest
 
 from linearizability.checkers import CHECKERS
 from linearizability.checkers.base import describe
-from linearizability.checkers.lost_writes import LostWrites
+from linearizability.guarantees.lost_writes.rule import LostWrites
 from linearizability.ingest import IS_SEND, KEY
 from linearizability.judging import check_frame
 from linearizability.self_test import clauses, runner
-from linearizability.self_test.clauses import MUTATORS, Clause, Mutator
+from linearizability.self_test.clause import Clause, Mutator
+from linearizability.self_test.clauses import MUTATORS
 from linearizability.self_test.model import joined, rows_with_truth, valid_rows
 from linearizability.self_test.runner import found_by, run_self_test
 from linearizability.self_test.truth import stripped, with_outcomes
@@ -143,6 +144,6 @@ def test_no_clause_is_without_a_mutator(monkeypatch: pytest.MonkeyPatch) -> None
     nothing = {"lost_writes": {"it is gone": Clause(frozenset({"lost-write"}), ())}}
     monkeypatch.setattr(clauses, "CLAUSES", nothing)
     assert clauses.empty_rows(["lost_writes", "duplicates"]) == [
-        "duplicates has no clause in self_test/clauses.py",
+        "duplicates has no clause in its mutators.py",
         "lost_writes: no mutator plants 'it is gone'",
     ]

@@ -1,0 +1,63 @@
+"""The guarantees, a folder each, in the order in which they are listed: `GUARANTEES` is the whole
+registry.
+
+A folder holds everything of its guarantee: in `__init__` what the documents and reports say of it
+(`about.About`), in `rule` its checker, in `twin` the same rule in plain loops, in `histories` what
+is written by hand, in `mutators` the ways to break it. What others list of guarantees they derive
+from the folders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from linearizability.guarantees.about import About
+
+GUARANTEES = (
+    "lost_writes",
+    "unseen_writes",
+    "duplicates",
+    "inconsistent_offsets",
+    "phantom_records",
+    "append_order",
+    "producer_order",
+    "poll_order",
+    "poll_skips",
+    "aborted_reads",
+    "dirty_reads",
+    "own_uncommitted_reads",
+    "group_delivery",
+    "exactly_once",
+    "leader_epochs",
+    "torn_transactions",
+    "ends_honoured",
+    "write_cycles",
+    "offset_gaps",
+    "fencing",
+    "idempotence",
+    "late_markers",
+    "high_watermark",
+    "hanging_transactions",
+    "committed_offsets",
+    "replica_agreement",
+    "compaction",
+    "retention",
+    "timestamp_types",
+    "stale_reads",
+    "group_liveness",
+    "delivery_semantics",
+)
+
+
+def part(name: str, file: str) -> Any:
+    """Return a module of a guarantee's folder."""
+    return import_module(f"{__name__}.{name}.{file}")
+
+
+@cache
+def abouts() -> Mapping[str, About]:
+    """Return guarantee -> what is said of it beside its rule."""
+    return {name: import_module(f"{__name__}.{name}").ABOUT for name in GUARANTEES}

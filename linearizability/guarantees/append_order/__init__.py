@@ -1,0 +1,22 @@
+"""A record sent after another was acknowledged gets a higher offset.
+
+A partition is one log, so appends have one order, and it agrees with real time: who sends after
+another was acknowledged stands behind it. This is linearizability; porcupine gives a second
+opinion and draws the window.
+"""
+
+from linearizability.guarantees.about import About, Family
+from linearizability.opinions.jepsen_rules import never
+
+ABOUT = About(
+    family=Family.ORDER,
+    place=0,
+    meaning="stored in another order than clients saw",
+    picture="later stands lower",
+    claims=("LOG-1", "ORD-1"),
+    kinds={
+        "read-before-append": (Family.ORDER, "their offset was read before they were sent"),
+        "same-offset": (Family.ORDER, "two records were acknowledged at one offset"),
+    },
+    jepsen=("G0-realtime, allowed", never),
+)

@@ -1,0 +1,149 @@
+"""Ways to break `committed_offsets`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    PAST_ITS_TIME_NS,
+    changed_row,
+    only_committed,
+    over_ns,
+)
+from linearizability.self_test.world import Row
+
+
+def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a group gets a position that was never committed, or at the end none
+    although one was acknowledged."""
+    asked = [r for r in rows if r["f"] == F.FETCH_OFFSETS.value and r["type"] == "ok"]
+    victims: list[tuple[Row, int | None]] = [(row, NOT_OURS) for row in asked]
+    victims += [(row, None) for row in asked if row["final"] and _before(rows, row)]
+    if not victims:
+        return None
+    victim, offset = rng.choice(victims)
+    return [changed_row(row, victim, {"offset": offset}) for row in rows]
+
+
+def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a commit is accepted of a generation that was over when it was asked
+    for."""
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    pairs = [(before, row) for row in commits for before in _before(rows, row)]
+    if not pairs:
+        return None
+    before, victim = rng.choice(pairs)
+    older = {"generation": before["generation"] - 1}
+    return [changed_row(row, victim, older) for row in rows]
+
+
+def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a commit is accepted of a generation that its member, of a classic group,
+    had left behind."""
+    broken = commit_for_a_past_generation(rows, rng)
+    if broken is None:
+        return None
+    own = {"member_id": "own"}
+    settings = {"settings": json.dumps({"group.protocol": "classic"})}
+    commits = [row for row in broken if row["f"] == F.COMMIT_OFFSETS.value]
+    places = {row["partition"]: row for row in commits}
+    owned = [
+        row | own | settings | {"f": F.OWNED.value, "op_id": NOT_OURS - n, "offset": None}
+        for n, row in enumerate(places.values())
+    ]
+    return [*(row | own if row in commits else row for row in broken), *owned]
+
+
+def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: of one generation, two members commit for a partition, and the first does
+    once more."""
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    pairs = [(before, row) for row in commits for before in _before(rows, row)]
+    chains = [(first, *pair) for pair in pairs for first in _before(rows, pair[0])[:1]]
+    if not chains:
+        return None
+    generation = max(row["generation"] for row in commits) + 1
+    for victim, member in zip(rng.choice(chains), ("first", "second", "first"), strict=True):
+        change = {"generation": generation, "member_id": member}
+        rows = [changed_row(row, victim, change) for row in rows]
+    return rows
+
+
+def _before(rows: list[Row], row: Row) -> list[Row]:
+    """Return the commits for the partition that were accepted before this one was sent."""
+    return [
+        r
+        for r in rows
+        if r["f"] == F.COMMIT_OFFSETS.value
+        and r["type"] == "ok"
+        and (r["group"], r["partition"]) == (row["group"], row["partition"])
+        and r["t_complete_ns"] < row["t_invoke_ns"]
+    ]
+
+
+def tell_while_undecided(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a group is told an offset that a transaction has sent and not decided."""
+    asked = only_committed(rows)
+    victims = [
+        row
+        for row in rows
+        if row["f"] == F.SEND_OFFSETS.value
+        and row["type"] == "ok"
+        and asked.get(row["txn"], 0) > row["t_complete_ns"] + 2
+    ]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    told = {column: victim[column] for column in ("topic", "partition", "group", "offset")}
+    times = {"t_invoke_ns": victim["t_complete_ns"] + 1, "t_complete_ns": asked[victim["txn"]] - 1}
+    return [*rows, _of_nobody(F.FETCH_OFFSETS) | told | times]
+
+
+def stay_undecided_for_ever(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a group is told that an offset is not stable, minutes after the ends of all
+    transactions that sent one there had been acknowledged."""
+    ends = [row for row in rows if row["f"] in (F.COMMIT.value, F.ABORT.value)]
+    ended = {row["txn"] for row in ends if row["type"] == "ok"}
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    undecided = {_place(row) for row in sent if row["txn"] not in ended}
+    victims = [row for row in sent if row["type"] == "ok" and _place(row) not in undecided]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    told = {column: victim[column] for column in ("topic", "partition", "group")}
+    asked_ns = over_ns(rows) + PAST_ITS_TIME_NS
+    late = {"t_invoke_ns": asked_ns, "t_complete_ns": asked_ns + 1}
+    refused = {"type": "fail", "error": "UNSTABLE_OFFSET_COMMIT", "final": True}
+    return [*rows, _of_nobody(F.FETCH_OFFSETS) | told | refused | late]
+
+
+def _place(row: Row) -> tuple[str, int, str]:
+    return row["topic"], row["partition"], row["group"]
+
+
+def _of_nobody(f: F) -> Row:
+    own = {"op_id": NOT_OURS, "process": NOT_OURS, "session": 0, "record_index": 0, "final": False}
+    return own | {"f": f.value, "type": "ok"}
+
+
+CLAUSES: Clauses = {
+    "a group gets an offset that no commit explains, or none after a commit": by(
+        "unexplained-offset forgotten-offset", forget_a_commit
+    ),
+    "a commit in an older generation is accepted": by(
+        "old-generation-commits", commit_for_a_past_generation, commit_for_its_own_past
+    ),
+    "a member commits after its successor within a generation": by(
+        "two-owners", commit_after_a_successor
+    ),
+    "a group gets an offset while the transaction that sent it is undecided": by(
+        "told-while-undecided", tell_while_undecided
+    ),
+    "a group is told that an offset is not stable although all transactions have ended": by(
+        "undecided-for-ever", stay_undecided_for_ever
+    ),
+}

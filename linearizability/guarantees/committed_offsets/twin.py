@@ -1,0 +1,170 @@
+"""Judge `committed_offsets` again, in plain loops over plain rows."""
+
+from __future__ import annotations
+
+import json
+
+from linearizability.twins.facts import Found, Row, operations
+
+
+def _told_while_undecided(rows: list[Row]) -> Found:
+    found: Found = set()
+    for fetch in rows:
+        known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
+        if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
+            continue
+        sent = [
+            r
+            for r in rows
+            if r["f"] == "send_offsets"
+            and r["type"] == "ok"
+            and r["told"] == "commit"
+            and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
+            and r["t_complete_ns"] is not None
+            and r["t_complete_ns"] < fetch["t_invoke_ns"]
+        ]
+        longest = max((r["commit_asked_ns"] for r in sent), default=-1)
+        if fetch["t_complete_ns"] < longest:
+            whose = [r for r in sent if r["commit_asked_ns"] == longest]
+            first = min(whose, key=lambda r: (r["t_complete_ns"], r["op_id"]))
+            found.add(("told-while-undecided", operations(fetch, first), fetch["place"]))
+    return found
+
+
+def _undecided_for_ever(rows: list[Row]) -> Found:
+    found: Found = set()
+    for fetch in rows:
+        known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
+        is_unstable = fetch["error"] == "UNSTABLE_OFFSET_COMMIT"
+        if fetch["f"] != "fetch_offsets" or not is_unstable or not known:
+            continue
+        sent = [
+            (_over_ns(r), -r["t_invoke_ns"], -r["op_id"], r)
+            for r in rows
+            if r["f"] == "send_offsets"
+            and r["type"] != "fail"
+            and r["txn"] is not None
+            and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
+            and r["t_invoke_ns"] <= fetch["t_complete_ns"]
+        ]
+        last = max(sent, key=lambda each: each[:3], default=None)
+        if last is not None and fetch["t_invoke_ns"] > last[0]:
+            found.add(("undecided-for-ever", operations(fetch, last[3]), fetch["place"]))
+    return found
+
+
+def _over_ns(send: Row) -> int:
+    """Return when a transaction's offsets are decided at the latest."""
+    seconds = 10**9
+    if send["told"] in ("commit", "abort") and send["end_ns"] is not None:
+        return int(send["end_ns"]) + 10 * seconds
+    if send["longest_ns"] is None:
+        return 2**61 + 10 * seconds
+    sent_ns = send["t_invoke_ns"] if send["t_complete_ns"] is None else send["t_complete_ns"]
+    return int(sent_ns + send["longest_ns"]) + 20 * seconds
+
+
+def committed_offsets(rows: list[Row]) -> Found:
+    found = _told_while_undecided(rows) | _undecided_for_ever(rows)
+    for fetch in rows:
+        known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
+        if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
+            continue
+        commits = [
+            r
+            for r in rows
+            if r["f"] in ("commit_offsets", "send_offsets")
+            and r["type"] != "fail"
+            and (r["offset"] is not None or r["f"] == "commit_offsets")
+            and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
+            and r["txn_outcome"] != "aborted"
+        ]
+        in_force = [
+            r
+            for r in commits
+            if r["type"] == "ok" and r["txn"] is None and r["t_complete_ns"] is not None
+        ]
+        as_of_ns = fetch["t_invoke_ns"] - (0 if fetch["final"] else 60 * 10**9)
+        before = [r for r in in_force if r["t_complete_ns"] < as_of_ns]
+        latest = max((r["t_invoke_ns"] for r in before), default=None)
+        last = (
+            [min((r for r in before if r["t_invoke_ns"] == latest), key=_by_answer)]
+            if before
+            else []
+        )
+        explained = any(
+            r["offset"] == fetch["offset"]
+            and r["t_invoke_ns"] <= fetch["t_complete_ns"]
+            and (r["type"] != "ok" or r["detail"] in (None, fetch["detail"] or ""))
+            and (r not in in_force or latest is None or r["t_complete_ns"] >= latest)
+            for r in commits
+        )
+        if not explained and (fetch["offset"] is not None or last):
+            kind = "forgotten-offset" if fetch["offset"] is None else "unexplained-offset"
+            found.add((kind, operations(fetch, *last), fetch["place"]))
+    return found | _old_generations(rows) | _two_owners(rows)
+
+
+def _commits_of_generations(rows: list[Row]) -> list[Row]:
+    return [
+        r
+        for r in rows
+        if r["f"] == "commit_offsets"
+        and r["type"] == "ok"
+        and r["txn"] is None
+        and None not in (r["offset"], r["group"], r["t_complete_ns"], r["generation"])
+        and r["generation"] >= 0
+    ]
+
+
+def _two_owners(rows: list[Row]) -> Found:
+    found: Found = set()
+    commits = [r for r in _commits_of_generations(rows) if r["member_id"] is not None]
+    for commit in commits:
+        same = [r for r in commits if all(r[c] == commit[c] for c in ("place", "group"))]
+        same = [r for r in same if r["generation"] == commit["generation"]]
+        own = [r for r in same if r["member_id"] == commit["member_id"]]
+        first_ns = min(r["t_complete_ns"] for r in own)
+        others = [r for r in same if r not in own and r["t_invoke_ns"] > first_ns]
+        other = min(others, key=_by_answer, default=None)
+        if other is not None and other["t_complete_ns"] < commit["t_invoke_ns"]:
+            found.add(("two-owners", operations(commit, other), commit["place"]))
+    return found
+
+
+def _old_generations(rows: list[Row]) -> Found:
+    found: Found = set()
+    commits = _commits_of_generations(rows)
+    for commit in commits:
+        before = [
+            r
+            for r in commits
+            if (r["place"], r["group"]) == (commit["place"], commit["group"])
+            and r["t_complete_ns"] < commit["t_invoke_ns"]
+            and (
+                r["member_id"] is None
+                or r["member_id"] != commit["member_id"]
+                or _is_classic(rows, commit)
+            )
+        ]
+        newest = max((r["generation"] for r in before), default=-1)
+        if newest > commit["generation"]:
+            first = min((r for r in before if r["generation"] == newest), key=_by_answer)
+            found.add(("old-generation-commits", operations(commit, first), commit["place"]))
+    return found
+
+
+def _is_classic(rows: list[Row], commit: Row) -> bool:
+    """Return whether the member is known to speak the classic protocol, and no other."""
+    same = ("place", "group", "member_id")
+    told = [
+        json.loads(row["settings"]).get("group.protocol")
+        for row in rows
+        if row["f"] == "owned" and row["settings"] is not None
+        if all(row[name] == commit[name] for name in same)
+    ]
+    return bool(told) and set(told) == {"classic"}
+
+
+def _by_answer(row: Row) -> tuple[int, int]:
+    return row["t_complete_ns"], row["op_id"]

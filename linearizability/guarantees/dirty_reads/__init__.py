@@ -1,0 +1,16 @@
+"""Read_committed readers see no record before its transaction commits.
+
+Nor are they given a record while its transaction is still open: a poll that ended before the
+commit was asked for has seen too much, even if the commit follows.
+"""
+
+from linearizability.guarantees.about import About, Family
+
+ABOUT = About(
+    family=Family.TRANSACTION,
+    place=3,
+    meaning="read under read_committed before they were committed",
+    picture="before a commit",
+    claims=("FET-2", "TXN-5"),
+    arrows=True,
+)

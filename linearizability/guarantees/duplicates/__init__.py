@@ -1,0 +1,19 @@
+"""A record that an idempotent producer sends once is stored once.
+
+A producer that hears no answer sends again; with idempotence the broker recognises the batch by
+producer id, epoch and sequence. The same three at two offsets are the broker's fault, different
+ones the client's.
+"""
+
+from linearizability.guarantees.about import DAY_MS, About, Family
+from linearizability.opinions.jepsen_rules import always
+
+ABOUT = About(
+    family=Family.DUPLICATE,
+    place=0,
+    meaning="sent once, stored more than once",
+    picture="read twice",
+    claims=("IDM-1",),
+    clocks_ms={"duplicate": DAY_MS},
+    jepsen=("duplicate", always),
+)

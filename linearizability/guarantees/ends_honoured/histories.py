@@ -1,0 +1,185 @@
+"""Histories written by hand for `ends_honoured`."""
+
+from __future__ import annotations
+
+from linearizability.hand_written.rows import (
+    ABORT,
+    ASKS,
+    COMMIT,
+    COMMITS,
+    END,
+    RAW,
+    RU,
+    SENDS_OFFSET,
+    TXN,
+    UNKNOWN,
+    WHOLE,
+    Invalid,
+    P,
+    Row,
+    S,
+    Valid,
+)
+
+INPUTS: Row = {"topic": "inputs"}
+
+
+LATE: Row = {"op_id": 1000, "t_invoke_ns": 5_000, "t_complete_ns": 5_010}
+"""When the raw read of operation 1000 took place."""
+
+
+def WHOLE_READ(*records: Row) -> list[Row]:
+    """Return a whole raw read of the partition, long after the other operations."""
+    rows = [*records, WHOLE(len(records))]
+    return [row | {"record_index": n} | LATE for n, row in enumerate(rows)]
+
+
+def MARKER(end: str, offset: int) -> Row:
+    return RAW(None, offset, control=end)
+
+
+OFFSET = SENDS_OFFSET(5, **INPUTS)
+
+
+SENT = [S(1, 0, **TXN), OFFSET]
+"""A record, and the position behind what it was made of."""
+
+
+TO_COMMIT = WHOLE_READ(RAW(1, 0), MARKER("commit", 1))
+
+
+TO_ABORT = WHOLE_READ(RAW(1, 0), MARKER("abort", 1))
+
+
+TOLD, TOLD_OTHER, TOLD_NONE = ASKS(5, **INPUTS), ASKS(3, **INPUTS), ASKS(None, **INPUTS)
+
+VALID: Valid = {
+    "committed": [*SENT, COMMIT, *TO_COMMIT, TOLD],
+    "aborted": [*SENT, ABORT, *TO_ABORT, TOLD_NONE],
+    "a client died, and time aborted": [S(1, 0, **TXN), *TO_ABORT],
+    "a commit that failed may have happened": [
+        *SENT,
+        END("commit", 1, type="fail"),
+        *TO_COMMIT,
+        TOLD,
+    ],
+    "an abort after a commit of unknown end": [*SENT, UNKNOWN, ABORT, *TO_COMMIT, TOLD],
+    "answered before its marker is written": [S(1, 0, **TXN), COMMIT, *WHOLE_READ(RAW(1, 0))],
+    "the last stable offset had not passed it yet": [
+        S(1, 0, **TXN),
+        COMMIT,
+        S(2, 2),
+        *WHOLE_READ(RAW(1, 0)),
+        P(2, 2, t_complete_ns=6_000),
+    ],
+    "another commit came later": [
+        OFFSET,
+        S(1, 0, **TXN),
+        COMMITS(3, **INPUTS),
+        COMMIT,
+        P(1, 0),
+        TOLD_OTHER,
+    ],
+    "another commit may have come later": [
+        *SENT,
+        COMMITS(3, type="info", **INPUTS),
+        COMMIT,
+        P(1, 0),
+        TOLD_OTHER,
+    ],
+    "a transaction that does not say what it sent": [
+        *SENT,
+        P(7, 4, txn=2, group="g", member_id="m", **INPUTS),
+        END("commit", 2, type="info"),
+        COMMIT,
+        P(1, 0),
+        ASKS(9, **INPUTS),
+    ],
+    "the next transaction sent the same again": [
+        *SENT,
+        ABORT,
+        SENDS_OFFSET(5, **INPUTS) | {"txn": 2},
+        S(2, 2, txn=2),
+        END("commit", 2),
+        P(2, 2),
+        TOLD,
+    ],
+    "an old coordinator may know an older one": [
+        *SENT,
+        COMMIT,
+        P(1, 0),
+        ASKS(None, **INPUTS) | {"final": False},
+    ],
+    "acknowledged before its end": [S(1, 0, **TXN), S(2, 1), COMMIT, P(1, 0), P(2, 1)],
+}
+
+INVALID: Invalid = {
+    "committed, but its marker aborts": (
+        [S(1, 0, **TXN), COMMIT, *TO_ABORT],
+        [("committed-but-not", (0, 1, 1000))],
+    ),
+    "committed, but its offsets are not": (
+        [*SENT, COMMIT, P(1, 0), TOLD_OTHER],
+        [("committed-but-not", (1, 2, 4))],
+    ),
+    "committed, but the group has no offset": (
+        [*SENT, COMMIT, P(1, 0), TOLD_NONE],
+        [("committed-but-not", (1, 2, 4))],
+    ),
+    "committed, but an older commit is in force": (
+        [COMMITS(3, **INPUTS), *SENT, COMMIT, P(1, 0), TOLD_OTHER],
+        [("committed-but-not", (2, 3, 5))],
+    ),
+    "aborted, but its marker commits": (
+        [S(1, 0, **TXN), ABORT, *TO_COMMIT],
+        [("aborted-but-committed", (0, 1, 1000))],
+    ),
+    "aborted, but its offsets are in force": (
+        [*SENT, ABORT, P(9, 4), TOLD],
+        [("aborted-but-committed", (1, 2, 4))],
+    ),
+    "nobody asked for its commit": (
+        [S(1, 0, **TXN), *TO_COMMIT],
+        [("committed-unasked", (0, 1000))],
+    ),
+    "nobody asked for its commit, and a reader was given it": (
+        [S(1, 0, **TXN), END("abort", 1, type="info"), P(1, 0)],
+        [("committed-unasked", (0, 2))],
+    ),
+    "it has no marker": (
+        [
+            S(1, 0, **TXN),
+            COMMIT,
+            S(2, 2),
+            P(2, 2),
+            *WHOLE_READ(RAW(1, 0), RAW(2, 2, producer_id=8)),
+        ],
+        [("no-marker", (0, 1, 3, 1000))],
+    ),
+    "the next transaction began before its marker": (
+        [
+            S(1, 0, **TXN),
+            COMMIT,
+            S(2, 1, txn=2),
+            END("commit", 2),
+            *WHOLE_READ(RAW(1, 0), RAW(2, 1), MARKER("commit", 2)),
+        ],
+        [("no-marker", (0, 1, 1000))],
+    ),
+    "it came after its end": (
+        [S(1, None, **TXN, t_complete_ns=None), ABORT, S(2, 0), P(2, 0), P(1, 1, **RU)],
+        [("joined-after-its-end", (0, 1, 2))],
+    ),
+    "it was sent after its end": (
+        [S(1, 0, **TXN), COMMIT, S(2, 2, **TXN), P(1, 0)],
+        [("joined-after-its-end", (1, 2))],
+    ),
+    "of unknown end, its offsets without its record": (
+        [*SENT, UNKNOWN, TOLD, *TO_ABORT],
+        [("torn-offsets", (1, 3))],
+    ),
+    "of unknown end, its record without its offsets": (
+        [*SENT, UNKNOWN, P(1, 0), TOLD_OTHER],
+        [("torn-offsets", (1, 4))],
+    ),
+}

@@ -1,0 +1,290 @@
+"""Ways to break `ends_honoured`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    changed_row,
+    is_acked,
+    is_compacted,
+    log_end_of,
+    log_starts,
+    sent_once,
+)
+from linearizability.self_test.truth import is_raw
+from linearizability.self_test.world import Row
+
+Place = tuple[int, int]
+"""Transaction, partition."""
+
+
+def abort_a_committed(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a commit was acknowledged, but a partition of the transaction has an ABORT
+    marker."""
+    committed = _answered(rows, F.COMMIT)
+    return _with_other_marker(rows, rng, lambda txn: txn in committed, "abort")
+
+
+def commit_an_aborted(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: an abort was acknowledged, but a partition of the transaction has a COMMIT
+    marker."""
+    aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
+    return _with_other_marker(rows, rng, lambda txn: txn in aborted, "commit")
+
+
+def commit_unasked(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: no commit was asked for, but a partition of the transaction has a COMMIT
+    marker."""
+    asked = _asked(rows, F.COMMIT) | _answered(rows, F.ABORT)
+    return _with_other_marker(rows, rng, lambda txn: txn not in asked, "commit")
+
+
+def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a raw read shows no marker after a record, though readers had passed it
+    before."""
+    if is_compacted(rows):
+        return None
+    whole = {
+        (row["op_id"], row["partition"]): row["t_invoke_ns"]
+        for row in rows
+        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
+    }
+    victims = []
+    for send, read, markers in _marked(rows):
+        began_ns = whole.get((read["op_id"], read["partition"]))
+        later = [
+            row
+            for row in rows
+            if (row["op_id"], row.get("partition")) == (read["op_id"], read["partition"])
+            and row.get("producer_id") == read["producer_id"]
+            and row.get("replica") is None
+            and row["offset"] > read["offset"]
+            and row not in markers
+        ]
+        # A marker there, of a transaction that wrote nothing here, would pass for the missing one.
+        behind = [row["_txn"] for row in later[:1] if not row.get("control")]
+        is_next_another = bool(behind) and behind[0] not in (None, send["txn"])
+        is_last = not any(row.get("control") for row in later)
+        if is_next_another or (
+            is_last and began_ns is not None and _was_beyond(rows, send, began_ns)
+        ):
+            victims.append(markers)
+    if not victims:
+        return None
+    gone = rng.choice(victims)
+    return [row for row in rows if row not in gone]
+
+
+def join_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a record is sent in a transaction whose end was acknowledged long before,
+    and accepted."""
+    ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
+    victims = [row for row in rows if is_acked(row) and row["txn"] in ended]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [*rows, _sent_at_last(rows, victim) | {"txn": victim["txn"]}]
+
+
+def arrive_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a send of unknown outcome arrives when the end was acknowledged and others
+    went on."""
+    ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
+    once = sent_once(rows)
+    seen = {row.get("value") for row in rows if row["f"] == F.POLL.value}
+    victims = [
+        row
+        for row in once.values()
+        if row["type"] == "info" and row["txn"] in ended and row["value"] not in seen
+    ]
+    acked = [row for row in once.values() if is_acked(row) and row["txn"] is None]
+    if not victims or not acked:
+        return None
+    victim = rng.choice(victims)
+    other = _sent_at_last(rows, rng.choice(acked) | {"partition": victim["partition"]})
+    given = other | {
+        "f": F.POLL.value,
+        "op_id": NOT_OURS - 1,
+        "process": NOT_OURS,
+        "value": victim["value"],
+        "offset": other["offset"] + 1,
+        "isolation": "read_uncommitted",
+        "client": "confluent",
+    }
+    return [*rows, other, given]
+
+
+def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: in the end a group gets another position than its last transaction
+    committed."""
+    return _told_otherwise(rows, rng, _answered(rows, F.COMMIT))
+
+
+def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a transaction of unknown end committed its records, but not its offsets.
+
+    Beside offsets of another transaction of unknown end, nobody can say whose are missing."""
+    unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
+    by_marker = {send["txn"] for send, _, _ in _marked(rows) if send["_end"] == "commit"}
+    ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    alone = {
+        row["txn"]
+        for row in sent
+        if all(other["txn"] in ended | {row["txn"]} for other in sent if _of_one_group(row, other))
+    }
+    return _told_otherwise(rows, rng, unknown & by_marker & alone)
+
+
+def keep_aborted_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: in the end a group gets the position that an aborted transaction sent."""
+    aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    victims = []
+    for answer in _final_answers(rows):
+        here = [row for row in sent if _of_one_group(row, answer)]
+        for row in here[-1:]:
+            alone = all(row["offset"] != other["offset"] for other in here[:-1])
+            if row["txn"] in aborted and alone and row["t_invoke_ns"] < answer["t_invoke_ns"]:
+                victims.append((answer, row["offset"]))
+    if not victims:
+        return None
+    victim, offset = rng.choice(victims)
+    return [changed_row(row, victim, {"offset": offset}) for row in rows]
+
+
+def _told_otherwise(rows: list[Row], rng: Random, txns: set[int]) -> list[Row] | None:
+    sent = {
+        (row["txn"], row["partition"])
+        for row in rows
+        if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
+    }
+    victims = [
+        row
+        for row in _final_answers(rows)
+        if row["_txn"] in txns and (row["_txn"], row["partition"]) in sent
+    ]
+    if not victims:
+        return None
+    other = rng.choice([None, NOT_OURS])
+    victim = rng.choice(victims)
+    return [changed_row(row, victim, {"offset": other}) for row in rows]
+
+
+def _final_answers(rows: list[Row]) -> list[Row]:
+    return [
+        row
+        for row in rows
+        if row["f"] == F.FETCH_OFFSETS.value
+        and row["type"] == "ok"
+        and row["final"]
+        and "_txn" in row
+    ]
+
+
+def _of_one_group(row: Row, other: Row) -> bool:
+    return bool((row["group"], row["partition"]) == (other["group"], other["partition"]))
+
+
+def _answered(rows: list[Row], end: F) -> set[int]:
+    """Return the transactions of which such an end was acknowledged."""
+    return {row["txn"] for row in rows if row["f"] == end.value and row["type"] == "ok"}
+
+
+def _asked(rows: list[Row], end: F) -> set[int]:
+    return {row["txn"] for row in rows if row["f"] == end.value}
+
+
+def _with_other_marker(
+    rows: list[Row], rng: Random, counts: Callable[[int], bool], end: str
+) -> list[Row] | None:
+    victims = [markers for send, _, markers in _marked(rows) if counts(send["txn"])]
+    if not victims:
+        return None
+    changed = rng.choice(victims)
+    return [row | {"control": end} if row in changed else row for row in rows]
+
+
+def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
+    """Yield each acknowledged record of a transaction, a raw read of it, and the markers that end
+    the transaction in its partition, in all raw reads; only where that read shows one."""
+    starts = log_starts(rows)
+    once = sent_once(rows)
+    shown: dict[Place, list[Row]] = {}
+    for row in rows:
+        if row["f"] == F.POLL.value and row.get("control") and is_raw(row):
+            shown.setdefault((row["_txn"], row["partition"]), []).append(row)
+    for row in rows:
+        if row["f"] != F.POLL.value or not is_raw(row) or row.get("replica") is not None:
+            continue
+        send = once.get(row["value"] or 0)
+        if send is None or send["txn"] is None or not is_acked(send):
+            continue
+        markers = shown.get((send["txn"], row["partition"]), [])
+        is_known = send["offset"] == row["offset"] >= starts[row["partition"]]
+        if is_known and any(
+            marker["op_id"] == row["op_id"] and marker.get("replica") is None for marker in markers
+        ):
+            yield send, row, markers
+
+
+def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
+    """Return whether an operation that ended before this time showed a last stable offset above the
+    record."""
+    for row in rows:
+        done_ns = row.get("t_complete_ns")
+        if row.get("partition") != send["partition"] or done_ns is None or done_ns >= began_ns:
+            continue
+        stable = row.get("last_stable_offset") or 0
+        if row["f"] == F.POLL.value and row.get("isolation") == "read_committed":
+            stable = max(stable, row.get("offset") or 0)
+        if stable > send["offset"]:
+            return True
+    return False
+
+
+def _sent_at_last(rows: list[Row], like: Row) -> Row:
+    """Return a record sent and acknowledged after everything else, at the end of the partition."""
+    later = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
+    return like | {
+        "op_id": NOT_OURS,
+        "value": NOT_OURS,
+        "offset": log_end_of(rows, like["partition"]),
+        "t_invoke_ns": later,
+        "t_complete_ns": later + 1,
+        "record_index": 0,
+        "type": "ok",
+    }
+
+
+CLAUSES: Clauses = {
+    "a commit was acknowledged, but a partition has an ABORT marker": by(
+        "committed-but-not", abort_a_committed
+    ),
+    "a commit was acknowledged, but the offsets are not in force": by(
+        "committed-but-not", forget_the_offsets
+    ),
+    "only an abort was asked for and acknowledged, but there is a COMMIT marker": by(
+        "aborted-but-committed", commit_an_aborted
+    ),
+    "only an abort was asked for and acknowledged, but the offsets are in force": by(
+        "aborted-but-committed", keep_aborted_offsets
+    ),
+    "the producer never asked to commit, but there is a COMMIT marker": by(
+        "committed-unasked", commit_unasked
+    ),
+    "the last stable offset passed a record without a marker": by(
+        "no-marker", leave_without_a_marker
+    ),
+    "a record joins a transaction after its end was acknowledged": by(
+        "joined-after-its-end", join_after_the_end, arrive_after_the_end
+    ),
+    "the end is unknown, and only one of records and offsets is committed": by(
+        "torn-offsets", tear_the_offsets
+    ),
+}

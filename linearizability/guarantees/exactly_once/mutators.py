@@ -1,0 +1,88 @@
+"""Ways to break `exactly_once`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    another_read,
+    data_rows,
+    is_compacted,
+    log_starts,
+)
+from linearizability.self_test.processing import GROUP as PROCESSORS
+from linearizability.self_test.truth import ends_told, outcome_of
+from linearizability.self_test.world import Row
+
+
+def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: two committed transactions of one group were given the same record."""
+    ends = [r["txn"] for r in rows if r["f"] == F.COMMIT.value and r["type"] == "ok"]
+    committed = [
+        txn
+        for txn in dict.fromkeys(ends)
+        if all(outcome_of(r) == "committed" for r in rows if r.get("txn") == txn and "acks" in r)
+    ]
+    reads = data_rows(rows)
+    if len(committed) < 2 or not reads:
+        return None
+    member = {"group": "inputs", "member_id": "m", "type": "ok", "isolation": "read_committed"}
+    victim = rng.choice(reads)
+    return [
+        *rows,
+        *(
+            another_read(victim, **member, txn=txn, op_id=NOT_OURS - n)
+            for n, txn in enumerate(rng.sample(committed, 2))
+        ),
+    ]
+
+
+def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: the transaction that consumed an input aborted, and the group goes on after
+    the input."""
+    if is_compacted(rows) or any(map(_may_have_been_given_anything, rows)):
+        return None
+    starts = log_starts(rows)
+    ends = ends_told(rows)
+    aborted = [txn for txn, end in ends.items() if end == "abort"]
+    polls: dict[tuple[int, int], list[Row]] = defaultdict(list)
+    for row in data_rows(rows):
+        if row.get("group") == PROCESSORS:
+            polls[row["partition"], row["offset"]].append(row)
+    answers = [
+        row
+        for row in rows
+        if row["f"] == F.FETCH_OFFSETS.value
+        and row["final"]
+        and row.get("offset") is not None
+        and row.get("group") == PROCESSORS
+    ]
+    victims = [
+        given
+        for (partition, offset), given in polls.items()
+        if offset >= starts[partition]
+        and any(row["type"] == "ok" for row in given)
+        and any(a["partition"] == partition and a["offset"] > offset for a in answers)
+    ]
+    if not victims or not aborted:
+        return None
+    victim, txn = rng.choice(victims), rng.choice(aborted)
+    return [row | {"txn": txn} if row in victim else row for row in rows]
+
+
+def _may_have_been_given_anything(row: Row) -> bool:
+    """Return whether the row is a member's poll of unknown result."""
+    is_lost = row["f"] == F.POLL.value and row["type"] == "info" and row.get("offset") is None
+    return is_lost and row.get("group") is not None
+
+
+CLAUSES: Clauses = {
+    "two committed transactions of a group consumed one input": by("consumed-twice", consume_twice),
+    "a group moves past an input that only aborted transactions consumed": by(
+        "consumed-never", lose_an_effect
+    ),
+}

@@ -1,0 +1,82 @@
+"""Judge `exactly_once` again, in plain loops over plain rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linearizability.twins.facts import Found, Row, is_data, may_be_gone, operations
+from linearizability.twins.readings import groups_of, polls_lost, seeks_of, standing
+
+
+def _set_back(rows: list[Row], place: Any, group: str) -> list[Row]:
+    """Return what set the group back: seeks, and lower offsets outside of transactions."""
+    found, most = seeks_of(rows, place, group), None
+    for row in sorted(rows, key=lambda r: (r["op_id"], r["offset"] or 0)):
+        if (row["place"], row["group"]) != (place, group) or row["offset"] is None:
+            continue
+        if row["f"] in ("commit_offsets", "send_offsets") and row["type"] != "fail":
+            if row["txn"] is None and (most is None or row["offset"] < most):
+                found.append(row)
+            most = max(row["offset"], most or 0)
+    return found
+
+
+def exactly_once(rows: list[Row]) -> Found:
+    found: Found = set()
+    for (place, group), reads in groups_of(rows).items():
+        inputs: dict[Any, list[Row]] = {}
+        for row in reads:
+            if row["txn_outcome"] == "committed":
+                back = [
+                    r
+                    for r in _set_back(rows, place, group)
+                    if r["op_id"] < row["op_id"] and r["offset"] <= row["offset"]
+                ]
+                inputs.setdefault((row["offset"], row["value"], len(back)), []).append(row)
+        for readers in inputs.values():
+            if len({r["txn"] for r in readers}) > 1:
+                found.add(("consumed-twice", operations(*readers), place))
+    return found | _consumed_never(rows)
+
+
+def _consumed_never(rows: list[Row]) -> Found:
+    found: Found = set()
+    for (place, group), reads in groups_of(rows).items():
+        here = [r for r in rows if (r["place"], r["group"]) == (place, group)]
+        effects = {
+            r["offset"]
+            for r in here
+            if is_data(r) and r["member_id"] is not None and r["txn_outcome"] != "aborted"
+        }
+        passing = [r for r in reads if r["txn_outcome"] == "committed"]
+        passing += [
+            r
+            for r in here
+            if r["type"] == "ok"
+            and r["offset"] is not None
+            and (
+                (r["f"] == "send_offsets" and r["txn_outcome"] == "committed")
+                or (r["f"] == "fetch_offsets" and r["final"])
+            )
+        ]
+        aborted: dict[Any, Row] = {}
+        for row in reads:
+            is_free = row["txn_outcome"] == "aborted" and row["offset"] not in effects
+            is_free = is_free and not may_be_gone(rows, place, row["offset"])
+            if is_free and _era(rows, row) is not None:
+                aborted.setdefault((row["offset"], row["value"]), row)
+        for (offset, _), row in aborted.items():
+            later = [
+                r for r in passing if r["op_id"] > row["op_id"] and _era(rows, r) == _era(rows, row)
+            ]
+            furthest = max(later, key=lambda r: (r["offset"], r["op_id"]), default=row)
+            if furthest["offset"] > offset:
+                found.add(("consumed-never", operations(row, furthest), place))
+    return found
+
+
+def _era(rows: list[Row], row: Row) -> tuple[str | None, ...] | None:
+    """Return the row's position to each lost poll of its group, or None if there is none."""
+    lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == row["group"]]
+    era = tuple(standing(rows, row, poll, ns) for poll, ns in lost)
+    return None if None in era else era

@@ -1,0 +1,25 @@
+"""No request of an older producer epoch succeeds once a newer one is known.
+
+A producer's new epoch fences the old one: no log holds a record of the old epoch behind one of the
+new. After InitProducerId has returned the new epoch, or a record of it has been acknowledged, the
+broker refuses the old epoch on every partition, in offset commits, and at the end of a
+transaction. InitProducerId never returns the same epoch twice.
+"""
+
+from linearizability.guarantees.about import DAY_MS, About, Family
+
+ABOUT = About(
+    family=Family.TRANSACTION,
+    place=6,
+    meaning="written by a producer that had been fenced",
+    picture="a fenced producer writes",
+    claims=("TXN-1",),
+    kinds={
+        "reused-epoch": (Family.TRANSACTION, "two producers were given the same epoch"),
+        "zombie-commits-offsets": (Family.TRANSACTION, "a fenced producer committed offsets"),
+        "zombie-ends": (Family.TRANSACTION, "a fenced producer ended a transaction"),
+        "zombie-rejoins": (Family.TRANSACTION, "a fenced producer was given another epoch"),
+    },
+    clocks_ms={"fenced-epoch-writes": DAY_MS},
+    columns=("producer_epoch",),
+)

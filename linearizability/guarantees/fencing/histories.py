@@ -1,0 +1,91 @@
+"""Histories written by hand for `fencing`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linearizability.hand_written.rows import (
+    COMMIT,
+    LED,
+    MARKER,
+    NEWER,
+    RAW,
+    SENDS_OFFSET,
+    TXN,
+    Invalid,
+    Row,
+    S,
+    Valid,
+)
+
+THERE = {"partition": 1}
+
+
+def GIVES(epoch: int, **more: Any) -> Row:
+    """Return an InitProducerId that is answered producer id 7 with this epoch."""
+    return {"f": "init_producer", "producer_id": 7, "producer_epoch": epoch} | more
+
+
+VALID: Valid = {
+    "who is the newest goes on": [GIVES(1), GIVES(2, asked="epoch", asked_offset=1), RAW(1, 0)],
+    "epochs grow": [RAW(1, 0, **LED), RAW(2, 1, **NEWER, **LED)],
+    "a marker of a newer epoch": [
+        RAW(1, 0, **LED),
+        RAW(None, 1, **NEWER, **MARKER),
+        RAW(2, 2, **NEWER, **LED),
+    ],
+    "another producer": [RAW(1, 0, **NEWER, **LED), RAW(2, 1, producer_id=8, **LED)],
+    "the next transaction's epoch": [
+        S(1, 0, **TXN),
+        COMMIT,
+        S(2, 0, txn=2, **THERE),
+        RAW(1, 0),
+        RAW(2, 0, **NEWER, **THERE),
+    ],
+    "asked for before": [S(1, 0, **TXN, t_complete_ns=99), GIVES(1), RAW(1, 0)],
+    "out to another": [GIVES(1, producer_id=8), S(1, 0, **TXN), RAW(1, 0), COMMIT],
+    "written in either epoch": [GIVES(1), S(1, 0, **TXN), RAW(1, 0), RAW(1, 1, **NEWER)],
+    "refused": [S(1, 0, **TXN), GIVES(1), COMMIT | {"type": "fail"}, RAW(1, 0)],
+    "the next epoch": [GIVES(1), GIVES(2), RAW(1, 0)],
+}
+
+INVALID: Invalid = {
+    "a fenced producer writes": (
+        [RAW(1, 0, **NEWER, **LED), RAW(2, 1, **LED)],
+        [("fenced-epoch-writes", (1000,))],
+    ),
+    "behind a newer marker": (
+        [RAW(1, 0, **LED), RAW(None, 1, **NEWER, **MARKER), RAW(2, 2, **LED)],
+        [("fenced-epoch-writes", (1000,))],
+    ),
+    "a late marker": (
+        [RAW(1, 0, **NEWER, **LED), RAW(None, 1, **MARKER)],
+        [("fenced-epoch-writes", (1000,))],
+    ),
+    "it writes when another was let in": (
+        [GIVES(1), S(1, 0, **TXN), RAW(1, 0)],
+        [("zombie-writes", (0, 1))],
+    ),
+    "what it writes is not acknowledged": (
+        [GIVES(1), S(1, None, **TXN), RAW(1, 0)],
+        [("zombie-writes", (0, 1))],
+    ),
+    "it writes when another wrote elsewhere": (
+        [S(1, 0, txn=2, **THERE), S(2, 0, **TXN), RAW(1, 0, **NEWER, **THERE), RAW(2, 0)],
+        [("zombie-writes", (0, 1))],
+    ),
+    "it commits an offset": (
+        [GIVES(1), SENDS_OFFSET(5, producer_id=7, producer_epoch=0)],
+        [("zombie-commits-offsets", (0, 1))],
+    ),
+    "it commits its transaction": (
+        [S(1, 0, **TXN), GIVES(1), COMMIT, RAW(1, 0)],
+        [("zombie-ends", (1, 2))],
+    ),
+    "it is given the next epoch": (
+        [GIVES(1), GIVES(2, asked="epoch", asked_offset=0), RAW(1, 0)],
+        [("zombie-rejoins", (0, 1))],
+    ),
+    "two are given one epoch": ([GIVES(1), GIVES(1), RAW(1, 0)], [("reused-epoch", (0, 1))]),
+    "an epoch is given back": ([GIVES(2), GIVES(1), RAW(1, 0)], [("reused-epoch", (0, 1))]),
+}

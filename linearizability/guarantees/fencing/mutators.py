@@ -1,0 +1,184 @@
+"""Ways to break `fencing`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    changed_row,
+    is_acked,
+    neighbours_of_producers,
+    sent_once,
+)
+from linearizability.self_test.truth import is_raw
+from linearizability.self_test.world import Row
+
+Epoch = tuple[int, int]
+"""Producer id, epoch."""
+
+
+def write_elsewhere_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a record is sent in an older epoch after another partition has one of a
+    newer epoch."""
+    sends = _transactional(rows)
+    epochs = {send["value"]: epoch for send, epoch in sends}
+    pairs = [
+        (newer, older)
+        for newer, (producer, _) in sends
+        for older, (other, _) in sends
+        if producer == other
+        and newer["partition"] != older["partition"]
+        and is_acked(newer)
+        and newer["t_complete_ns"] < older["t_invoke_ns"]
+    ]
+    if not pairs:
+        return None
+    newer, older = rng.choice(pairs)
+    raised = {"producer_epoch": epochs[older["value"]][1] + 1}
+    return [
+        row | raised if is_raw(row) and row.get("value") == newer["value"] else row for row in rows
+    ]
+
+
+def write_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a record is sent after InitProducerId has answered a newer epoch."""
+    return _with_successor(rows, rng, _transactional(rows))
+
+
+def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: an offset is sent in an older epoch than InitProducerId has answered."""
+    victims = [
+        (row, (row["producer_id"], row["producer_epoch"]))
+        for row in rows
+        if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
+    ]
+    return _with_successor(rows, rng, victims)
+
+
+def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a transaction ends after InitProducerId has answered a newer epoch than its
+    records'."""
+    epochs = {send["txn"]: epoch for send, epoch in _transactional(rows)}
+    victims = [
+        (row, epochs[row["txn"]])
+        for row in rows
+        if row["f"] in (F.COMMIT.value, F.ABORT.value)
+        and row["type"] == "ok"
+        and row["txn"] in epochs
+    ]
+    return _with_successor(rows, rng, victims)
+
+
+def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: InitProducerId answers two clients with one epoch."""
+    given = [row for row in rows if row["f"] == F.INIT_PRODUCER.value]
+    if not given:
+        return None
+    victim = rng.choice(given)
+    later_ns = max(row["t_complete_ns"] or row["t_invoke_ns"] for row in rows) + 1
+    again = {
+        "op_id": NOT_OURS,
+        "process": NOT_OURS,
+        "t_invoke_ns": later_ns,
+        "t_complete_ns": later_ns,
+    }
+    return [*rows, victim | again]
+
+
+def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: InitProducerId accepts an epoch after it has answered a newer one."""
+    epochs: dict[int, int] = {}
+    for row in rows:
+        if row.get("producer_id") is not None and row.get("producer_epoch") is not None:
+            producer_id = row["producer_id"]
+            epochs[producer_id] = max(epochs.get(producer_id, 0), row["producer_epoch"])
+    given = sorted(
+        {row["producer_id"] for row in rows if row["f"] == F.INIT_PRODUCER.value} & epochs.keys()
+    )
+    if not given:
+        return None
+    producer_id = rng.choice(given)
+    newest = epochs[producer_id]
+    later_ns = max(row["t_complete_ns"] or row["t_invoke_ns"] for row in rows) + 1
+    successor = _answered(producer_id, newest + 1, later_ns)
+    asked = {"asked": "epoch", "asked_offset": newest, "op_id": NOT_OURS - 1}
+    return [*rows, successor, _answered(producer_id, newest + 2, later_ns + 1) | asked]
+
+
+def _transactional(rows: list[Row]) -> list[tuple[Row, Epoch]]:
+    """Return the sends in transactions whose records a raw read shows, with their epochs."""
+    epochs: dict[int, set[Epoch]] = {}
+    for row in rows:
+        if is_raw(row) and row.get("value") is not None and row.get("replica") is None:
+            epoch = row["producer_id"], row["producer_epoch"]
+            epochs.setdefault(row["value"], set()).add(epoch)
+    return [
+        (send, min(epochs[value]))
+        for value, send in sent_once(rows).items()
+        if send["txn"] is not None and len(epochs.get(value, ())) == 1
+    ]
+
+
+def _with_successor(
+    rows: list[Row], rng: Random, victims: list[tuple[Row, Epoch]]
+) -> list[Row] | None:
+    """Return the rows with an InitProducerId that was answered just before one of the victims was
+    asked for."""
+    if not victims:
+        return None
+    victim, (producer_id, epoch) = rng.choice(victims)
+    return [*rows, _answered(producer_id, epoch + 1, victim["t_invoke_ns"] - 1)]
+
+
+def _answered(producer_id: int, epoch: int, at_ns: int) -> Row:
+    """Return an InitProducerId that another client was answered."""
+    return {
+        "f": F.INIT_PRODUCER.value,
+        "type": "ok",
+        "op_id": NOT_OURS,
+        "process": NOT_OURS,
+        "session": 0,
+        "record_index": 0,
+        "producer_id": producer_id,
+        "producer_epoch": epoch,
+        "t_invoke_ns": at_ns,
+        "t_complete_ns": at_ns,
+    }
+
+
+def write_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a newer epoch of its producer stands before a record."""
+    pairs = neighbours_of_producers(rows)
+    if not pairs:
+        return None
+    before, victim = rng.choice(pairs)
+    newer = {"producer_epoch": victim["producer_epoch"] + 1}
+    return [changed_row(row, before, newer) for row in rows]
+
+
+CLAUSES: Clauses = {
+    "a log holds an older epoch of a producer behind a newer one": by(
+        "fenced-epoch-writes", write_though_fenced
+    ),
+    "a record is sent in an older epoch than one acknowledged on another partition": by(
+        "zombie-writes", write_elsewhere_though_fenced
+    ),
+    "a record is sent in an older epoch than InitProducerId had returned": by(
+        "zombie-writes", write_after_a_successor
+    ),
+    "an offset is committed in an older epoch than InitProducerId had returned": by(
+        "zombie-commits-offsets", commit_offsets_though_fenced
+    ),
+    "a transaction is ended in an older epoch than InitProducerId had returned": by(
+        "zombie-ends", end_though_fenced
+    ),
+    "InitProducerId returns an epoch that was known before": by(
+        "reused-epoch", give_an_epoch_again
+    ),
+    "InitProducerId accepts an older epoch from a producer that wants to go on": by(
+        "zombie-rejoins", rejoin_though_fenced
+    ),
+}

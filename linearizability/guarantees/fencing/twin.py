@@ -1,0 +1,119 @@
+"""Judge `fencing` again, in plain loops over plain rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linearizability.twins.facts import Found, Row, is_acked, is_data, is_proof
+from linearizability.twins.logs import of_producers, raw_reads
+
+
+def fencing(rows: list[Row]) -> Found:
+    found: Found = set()
+    for read in raw_reads(rows):
+        for own in of_producers(read):
+            newest = -1
+            for row in own:
+                if row["producer_epoch"] is None or row["producer_epoch"] < 0:
+                    continue
+                if row["producer_epoch"] < newest:
+                    found.add(("fenced-epoch-writes", (row["op_id"],), row["place"]))
+                newest = max(newest, row["producer_epoch"])
+    used = _epochs_written(rows) + _epochs_answered(rows) + _epochs_accepted(rows)
+    for kind, producer, epoch, _, _, asked, place in used + _ends_of(rows, used):
+        out = [u for u in used if u[1] == producer and u[4] is not None and u[4][0] < asked[0]]
+        newest = max((u[2] for u in out), default=-1)
+        if epoch < newest or (kind == "reused-epoch" and epoch == newest):
+            first = min(u[4] for u in out if u[2] == newest)
+            found.add((kind, tuple(sorted({asked[1], first[1]})), place))
+    return found
+
+
+def _epochs_written(rows: list[Row]) -> list[Any]:
+    """kind, producer, epoch, transaction, (time, operation) by which its epoch was out, those of
+    the last that was asked for, place; of what each transaction wrote to each partition."""
+    written: dict[Any, list[Row]] = {}
+    for send in rows:
+        if send["f"] != "send" or send["txn"] is None or send["value"] is None:
+            continue
+        record = (send["place"], send["value"])
+        times = sum(r["f"] == "send" and (r["place"], r["value"]) == record for r in rows)
+        shown = {
+            (r["producer_id"], r["producer_epoch"])
+            for r in rows
+            if is_data(r)
+            and is_proof(r)
+            and (r["place"], r["value"]) == record
+            and (r["producer_id"] or -1) >= 0
+            and (r["producer_epoch"] or 0) >= 0
+            and r["producer_epoch"] is not None
+        }
+        if times == 1 and len(shown) == 1:
+            written.setdefault((send["place"], send["txn"], *shown.pop()), []).append(send)
+    found = []
+    for (place, txn, producer, epoch), sends in written.items():
+        acked = [
+            (r["t_complete_ns"], r["op_id"])
+            for r in sends
+            if is_acked(r) and r["t_complete_ns"] is not None
+        ]
+        asked = max((r["t_invoke_ns"], r["op_id"]) for r in sends)
+        out = min(acked, default=None)
+        found.append(("zombie-writes", producer, epoch, txn, out, asked, place))
+    return found
+
+
+def _epochs_answered(rows: list[Row]) -> list[Any]:
+    """Return the same of answers to InitProducerId and of offsets sent."""
+    kinds = {"init_producer": "reused-epoch", "send_offsets": "zombie-commits-offsets"}
+    return [
+        (
+            kinds[r["f"]],
+            r["producer_id"],
+            r["producer_epoch"],
+            r["txn"],
+            (r["t_complete_ns"], r["op_id"]),
+            (r["t_invoke_ns"], r["op_id"]),
+            r["place"],
+        )
+        for r in rows
+        if r["f"] in kinds
+        and r["type"] == "ok"
+        and r["t_complete_ns"] is not None
+        and (-1 if r["producer_id"] is None else r["producer_id"]) >= 0
+        and (-1 if r["producer_epoch"] is None else r["producer_epoch"]) >= 0
+    ]
+
+
+def _epochs_accepted(rows: list[Row]) -> list[Any]:
+    """Return the same of epochs with which producers wanted to go on."""
+    return [
+        (
+            "zombie-rejoins",
+            r["producer_id"],
+            r["asked_offset"],
+            None,
+            None,
+            (r["t_invoke_ns"], r["op_id"]),
+            r["place"],
+        )
+        for r in rows
+        if (r["f"], r["type"], r["asked"]) == ("init_producer", "ok", "epoch")
+        and r["t_complete_ns"] is not None
+        and (-1 if r["producer_id"] is None else r["producer_id"]) >= 0
+        and (-1 if r["asked_offset"] is None else r["asked_offset"]) >= 0
+    ]
+
+
+def _ends_of(rows: list[Row], used: list[Any]) -> list[Any]:
+    """Return the same of ends, which tell of no epoch."""
+    found = []
+    for end in rows:
+        if end["f"] not in ("commit", "abort") or end["type"] != "ok" or end["txn"] is None:
+            continue
+        own = [u for u in used if u[3] == end["txn"] and u[0] != "reused-epoch"]
+        if len({u[1] for u in own}) == 1 and end["t_complete_ns"] is not None:
+            asked = (end["t_invoke_ns"], end["op_id"])
+            epoch = max(u[2] for u in own)
+            found.append(("zombie-ends", own[0][1], epoch, end["txn"], None, asked, end["place"]))
+    return found

@@ -1,0 +1,226 @@
+"""Histories written by hand for `group_liveness`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linearizability.hand_written.rows import FAULT, PLACE, Invalid, P, Row, S, Valid, at
+
+SETTINGS = '{"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}'
+"""With polls every 2 s and the bound of 15 s: 26 s; where a member stops polling, 41 s."""
+
+
+def OF(process: int, f: str, second: int, **more: object) -> Row:
+    """Return a row of something that a member of group g does or reports."""
+    own = {"f": f, "process": process, "group": "g", "member_id": f"m{process}"}
+    return own | at(second) | more
+
+
+BY_KIP_848 = SETTINGS[:-1] + ', "group.protocol": "consumer"}'
+
+
+def JOINS(process: int, second: int, settings: str = SETTINGS) -> Row:
+    return OF(process, "subscribe", second, settings=settings)
+
+
+def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> list[Row]:
+    """Return the report of what a member owns, in one operation."""
+    own = {"generation": generation, "op_id": 1_000_000 + second * 100 + process}
+    nothing: Row = {"topic": None, "partition": None}
+    places = [{"topic": "t", "partition": n} for n in partitions] or [nothing]
+    return [
+        OF(process, "owned", second, record_index=n, **own, **place)
+        for n, place in enumerate(places)
+    ]
+
+
+def ASKS(process: int, seconds: Iterable[int]) -> list[Row]:
+    """Return polls of a member that receive nothing."""
+    return [OF(process, "poll", second) for second in seconds]
+
+
+def numbered(*parts: Row | list[Row]) -> list[Row]:
+    """Return the rows in order of time; operations are numbered by their place in the list."""
+    rows = [row for part in parts for row in (part if isinstance(part, list) else [part])]
+    rows = [{"op_id": n, **row} for n, row in enumerate(rows)]
+    return sorted(rows, key=lambda row: (row["op_id"], row.get("record_index", 0)))
+
+
+SENT = S(1, 0, **at(1))
+
+
+GIVEN = P(1, 0, group="g", member_id="m1", **at(5))
+
+
+MINUTE = ASKS(1, range(2, 62, 2))
+
+
+TWO_MINUTES = ASKS(1, range(2, 122, 2))
+
+
+OTHER = PLACE | {"partition": 1}
+
+
+NEW: Row = OTHER | {"f": "topic", "process": 9} | at(10)
+
+VALID: Valid = {
+    "all is owned and given": numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), SENT, GIVEN, MINUTE),
+    "what waited may be given to a poll of unknown outcome": numbered(
+        JOINS(1, 0),
+        OWNS(1, 3, 0),
+        SENT,
+        GIVEN,
+        S(2, 1, **at(6)),
+        OF(1, "poll", 7, type="info"),
+        MINUTE,
+    ),
+    "a rebalance takes its time": numbered(
+        JOINS(1, 0),
+        SENT,
+        ASKS(1, range(2, 26, 2)),
+        OWNS(1, 25, 0),
+        GIVEN | at(26),
+        ASKS(1, range(28, 48, 2)),
+    ),
+    "a member that stops polling holds the rebalance up": numbered(
+        JOINS(1, 0),
+        JOINS(2, 0),
+        SENT,
+        ASKS(1, range(2, 40, 2)),
+        ASKS(2, [2, 23, 25, 39]),
+        OWNS(1, 40, 0),
+        GIVEN | at(41),
+        ASKS(1, range(42, 62, 2)),
+        ASKS(2, range(42, 62, 2)),
+    ),
+    "nobody asked for a while": numbered(
+        JOINS(1, 0), SENT, ASKS(1, [*range(2, 20, 2), *range(60, 80, 2)])
+    ),
+    "a fault goes on": numbered(JOINS(1, 0), SENT, FAULT("Kill", **at(3)), MINUTE),
+    "healed a moment ago": numbered(
+        JOINS(1, 0), SENT, FAULT("Kill", **at(3)), FAULT("Heal", **at(40)), MINUTE
+    ),
+    "a backlog of another partition": numbered(
+        JOINS(1, 0),
+        OWNS(1, 3, 0, 1),
+        S(1, 0, **at(1)),
+        [S(n, n, **OTHER, **at(1)) for n in range(40)],
+        [P(n, n, group="g", member_id="m1", **OTHER, **at(3 + 2 * n)) for n in range(40)],
+    ),
+    "a classic member has not heard of a new partition": numbered(
+        JOINS(1, 0), OWNS(1, 3, 0), SENT, GIVEN, NEW, MINUTE
+    ),
+    "a new partition gets an owner": numbered(
+        JOINS(1, 0, BY_KIP_848), OWNS(1, 3, 0), SENT, GIVEN, NEW, OWNS(1, 30, 0, 1), MINUTE
+    ),
+    "more members than partitions": numbered(
+        JOINS(1, 0),
+        JOINS(2, 0),
+        OWNS(1, 3, 0),
+        OWNS(2, 3),
+        SENT,
+        GIVEN,
+        MINUTE,
+        ASKS(2, range(2, 62, 2)),
+    ),
+    "its settings are Kafka's": numbered(OF(1, "subscribe", 0), SENT, TWO_MINUTES),
+    "owned by one after the other": numbered(
+        JOINS(1, 0),
+        JOINS(2, 0),
+        OWNS(1, 3, 0, 1),
+        OWNS(1, 8, 0),
+        OWNS(2, 9, 1),
+        SENT,
+        GIVEN,
+        MINUTE,
+        ASKS(2, range(2, 62, 2)),
+    ),
+    "its successor has its place at once": numbered(
+        JOINS(1, 0),
+        OWNS(1, 3, 0),
+        OF(1, "crash", 8),
+        JOINS(2, 9),
+        OWNS(2, 10, 0),
+        SENT,
+        GIVEN,
+        ASKS(2, range(10, 62, 2)),
+    ),
+}
+
+INVALID: Invalid = {
+    "no member owns a partition": (
+        numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), OWNS(1, 8, 0), SENT, GIVEN, MINUTE),
+        [("partition-without-owner", (35, 1000301))],
+    ),
+    "a new partition has no owner": (
+        numbered(JOINS(1, 0, BY_KIP_848), OWNS(1, 3, 0), SENT, GIVEN, NEW, MINUTE),
+        [("partition-without-owner", (34,))],
+    ),
+    "a partition never had an owner": (
+        numbered(JOINS(1, 0), NEW | at(1), OWNS(1, 3, 0), SENT, GIVEN, MINUTE),
+        [("partition-without-owner", (34,))],
+    ),
+    "no member takes over from one that crashed": (
+        numbered(
+            JOINS(1, 0),
+            JOINS(2, 0),
+            OWNS(1, 3, 0),
+            OWNS(2, 3, 1),
+            OF(2, "crash", 9),
+            SENT,
+            GIVEN,
+            MINUTE,
+        ),
+        [("partition-without-owner", (36, 1000302))],
+    ),
+    "a member has no part": (
+        numbered(
+            JOINS(1, 0),
+            JOINS(2, 0),
+            OWNS(1, 3, 0, 1, 2),
+            OWNS(2, 3),
+            SENT,
+            GIVEN,
+            MINUTE,
+            ASKS(2, range(2, 62, 2)),
+        ),
+        [("member-without-part", (1, 67))],
+    ),
+    "given nothing of what is there": (
+        numbered(JOINS(1, 0), OWNS(1, 3, 0), SENT, GIVEN, S(2, 1, **at(6)), MINUTE),
+        [("group-starved", (4, 34))],
+    ),
+    "given nothing of what is sent after a poll of unknown outcome": (
+        numbered(
+            JOINS(1, 0),
+            OWNS(1, 3, 0),
+            SENT,
+            GIVEN,
+            OF(1, "poll", 7, type="info"),
+            S(2, 1, **at(8)),
+            MINUTE,
+        ),
+        [("group-starved", (5, 35))],
+    ),
+    "given nothing of a partition from the beginning": (
+        numbered(JOINS(1, 0), SENT, GIVEN, S(2, 0, **OTHER, **at(6)), MINUTE),
+        [("group-starved", (3, 33))],
+    ),
+    "given nothing by Kafka's settings": (
+        numbered(OF(1, "subscribe", 0), SENT, GIVEN, S(2, 1, **at(6)), ASKS(1, range(2, 400, 2))),
+        [("group-starved", (3, 202))],
+    ),
+    "two own it in one generation": (
+        numbered(
+            JOINS(1, 0),
+            JOINS(2, 0),
+            OWNS(1, 3, 0),
+            OWNS(2, 4, 0),
+            SENT,
+            GIVEN,
+            MINUTE,
+            ASKS(2, range(2, 62, 2)),
+        ),
+        [("assigned-twice", (1000301, 1000402))],
+    ),
+}

@@ -1,0 +1,145 @@
+"""Ways to break `group_liveness`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    data_rows,
+    is_acked,
+    log_starts,
+    nothing_of,
+    where_nothing_is_compacted,
+)
+from linearizability.self_test.world import Row
+
+LONG_NS = 45_000_000_000
+"""Longer than the model's settings and the bound allow together."""
+
+
+def orphan_a_partition(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a member gives a partition up, and nobody takes it over."""
+    first = _reports(rows)
+    if not first:
+        return None
+    group, owned = rng.choice(sorted(first.items()))
+    orphan = rng.choice(owned)["partition"]
+    begun = owned[0]["op_id"]
+    kept = [
+        row
+        for row in rows
+        if not (row["f"] == F.OWNED.value and row["group"] == group and row["op_id"] > begun)
+    ]
+    later = {"op_id": NOT_OURS, "t_invoke_ns": owned[0]["t_invoke_ns"] + 1_000_000_000}
+    later["t_complete_ns"] = later["t_invoke_ns"]
+    rest = [row | later for row in owned if row["partition"] != orphan]
+    nothing = owned[0] | later | {"topic": None, "partition": None}
+    return [*kept, *(rest or [nothing])]
+
+
+def leave_a_member_idle(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a second member joins, polls, and is never given a part of three
+    partitions."""
+    first = _reports(rows)
+    large = sorted(group for group, owned in first.items() if len(owned) > 2)
+    if not large:
+        return None
+    group = rng.choice(large)
+    own = {"process": NOT_OURS, "member_id": "idle"}
+    joined = [
+        row | own for row in rows if row.get("group") == group and row["f"] == F.SUBSCRIBE.value
+    ]
+    polled = [
+        nothing_of(row) | own
+        for row in rows
+        if row.get("group") == group and row["f"] == F.POLL.value and row["record_index"] == 0
+    ]
+    ops = [row | {"op_id": NOT_OURS - n} for n, row in enumerate([*joined, *polled])]
+    return [*rows, *ops]
+
+
+def assign_twice(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: another process says that it owns a partition in the same generation."""
+    first = _reports(rows)
+    if not first:
+        return None
+    owned = rng.choice(rng.choice(sorted(first.items()))[1])
+    twin = {"process": NOT_OURS, "op_id": NOT_OURS, "member_id": "twin", "record_index": 0}
+    return [*rows, owned | twin]
+
+
+@where_nothing_is_compacted
+def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a group is given nothing more of a partition, in which plain records are
+    acknowledged."""
+    starts = log_starts(rows)
+    transactional = {
+        row["partition"] for row in rows if row["f"] == F.SEND.value and row["txn"] is not None
+    }
+    last_ns: dict[str, int] = {}
+    for row in rows:
+        if row["f"] == F.POLL.value and row.get("group") is not None:
+            last_ns[row["group"]] = max(last_ns.get(row["group"], 0), row["t_invoke_ns"])
+    sends = {row["value"]: row for row in rows if is_acked(row)}
+    unknown = {
+        row["group"]
+        for row in rows
+        if row["f"] == F.POLL.value
+        and row.get("group")
+        and row["type"] != "ok"
+        and row.get("offset") is None
+    }
+    victims = [
+        row
+        for row in data_rows(rows)
+        if row.get("group") in set(_reports(rows)) - unknown
+        and row["value"] in sends
+        and row["partition"] not in transactional
+        and row["offset"] >= starts[row["partition"]]
+        and row["offset"] == sends[row["value"]]["offset"]
+        and last_ns[row["group"]] - max(row["t_complete_ns"], sends[row["value"]]["t_complete_ns"])
+        > LONG_NS
+        and not any(
+            other["offset"] >= row["offset"] and other["op_id"] < row["op_id"]
+            for other in data_rows(rows)
+            if other.get("group") == row["group"] and other["partition"] == row["partition"]
+        )
+    ]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [
+        nothing_of(row)
+        if row["f"] == F.POLL.value
+        and row.get("group") == victim["group"]
+        and row.get("partition") == victim["partition"]
+        and row["op_id"] >= victim["op_id"]
+        else row
+        for row in rows
+    ]
+
+
+def _reports(rows: list[Row]) -> dict[str, list[Row]]:
+    """Return group -> what its member first reported to own."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["f"] == F.OWNED.value:
+            own = found.setdefault(row["group"], [])
+            if not own or own[0]["op_id"] == row["op_id"]:
+                own.append(row)
+    return found
+
+
+CLAUSES: Clauses = {
+    "no live member owns a partition for longer than a rebalance may take": by(
+        "partition-without-owner", orphan_a_partition
+    ),
+    "a live member owns nothing for as long, though partitions outnumber members": by(
+        "member-without-part", leave_a_member_idle
+    ),
+    "a group receives none of the waiting records for as long": by("group-starved", starve_a_group),
+    "two members own one partition in one generation": by("assigned-twice", assign_twice),
+}

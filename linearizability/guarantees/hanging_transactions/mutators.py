@@ -1,0 +1,135 @@
+"""Ways to break `hanging_transactions`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    PAST_ITS_TIME_NS,
+    is_acked,
+    only_committed,
+    raw_records,
+)
+from linearizability.self_test.world import Row
+
+
+def commit_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a commit is accepted long after the transaction's time was over."""
+    committed = only_committed(rows)
+    victims = [
+        row for row in rows if is_acked(row) and row["txn"] in committed and row["t_complete_ns"]
+    ]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    asked_ns = victim["t_complete_ns"] + PAST_ITS_TIME_NS
+    late = {"t_invoke_ns": asked_ns, "t_complete_ns": asked_ns + 1}
+    return [
+        row | late if row["f"] == F.COMMIT.value and row["txn"] == victim["txn"] else row
+        for row in rows
+    ]
+
+
+def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: the last stable offset stays at a record whose marker was read long ago."""
+    records = raw_records(rows)
+    markers = [row for row in records if row["control"]]
+    victims = [
+        (record, marker)
+        for record in records
+        for marker in markers
+        if not record["control"]
+        and record["offset"] < marker["offset"]
+        and (record["op_id"], record["partition"], record["producer_id"])
+        == (marker["op_id"], marker["partition"], marker["producer_id"])
+    ]
+    if not victims:
+        return None
+    record, marker = rng.choice(victims)
+    later = max(row["t_complete_ns"] or 0 for row in rows) + 1
+    answer = {
+        "f": F.POLL.value,
+        "type": "ok",
+        "op_id": NOT_OURS,
+        "process": NOT_OURS,
+        "session": 0,
+        "record_index": 0,
+        "topic": record["topic"],
+        "topic_id": record["topic_id"],
+        "partition": record["partition"],
+        "leader_epoch": 0,
+        "final": True,
+        "high_watermark": marker["offset"] + 1,
+        "last_stable_offset": record["offset"],
+        "t_invoke_ns": later,
+        "t_complete_ns": later,
+    }
+    return [*rows, answer]
+
+
+def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a minute after the faults are over the last stable offset stands where a
+    transaction begins whose end was acknowledged."""
+    ended = {
+        row["txn"]
+        for row in rows
+        if row["f"] in (F.COMMIT.value, F.ABORT.value) and row["type"] == "ok"
+    }
+    return _stuck_at(rows, rng, [r for r in rows if is_acked(r) and r["txn"] in ended], 61)
+
+
+def hang_beyond_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: in the end the last stable offset stands where a transaction begins that
+    its producer's transaction.timeout.ms (a minute in the model) should have ended."""
+    in_transactions = [r for r in rows if is_acked(r) and r["txn"] is not None]
+    return _stuck_at(rows, rng, in_transactions, 60 + 10 + 61)
+
+
+def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) -> list[Row] | None:
+    """Plant two answers of the final phase, so far apart, that name a victim's offset as last
+    stable."""
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    over_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
+    answers = []
+    for number, now_ns in enumerate((over_ns, over_ns + seconds * 1_000_000_000)):
+        answers.append(
+            {
+                "f": F.POLL.value,
+                "type": "ok",
+                "op_id": NOT_OURS - 1 + number,
+                "process": NOT_OURS,
+                "session": 0,
+                "record_index": 0,
+                "topic": victim["topic"],
+                "topic_id": "id",
+                "partition": victim["partition"],
+                "leader_epoch": 0,
+                "final": True,
+                "high_watermark": victim["offset"] + 1,
+                "last_stable_offset": victim["offset"],
+                "t_invoke_ns": now_ns,
+                "t_complete_ns": now_ns,
+            }
+        )
+    return [*rows, *answers]
+
+
+CLAUSES: Clauses = {
+    "the last stable offset stays at the first offset of an ended transaction": by(
+        "ended-but-open", hang_on
+    ),
+    "in the final phase it stays for a minute after an acknowledged end": by(
+        "open-for-too-long", hang_after_the_end
+    ),
+    "in the final phase it stays longer than any producer's transaction.timeout.ms": by(
+        "open-for-too-long", hang_beyond_the_time_out
+    ),
+    "a commit is accepted although the transaction had timed out": by(
+        "committed-too-late", commit_too_late
+    ),
+}

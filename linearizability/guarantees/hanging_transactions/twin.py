@@ -1,0 +1,93 @@
+"""Judge `hanging_transactions` again, in plain loops over plain rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from linearizability.twins.facts import Found, Row, is_acked, is_leader_answer
+from linearizability.twins.logs import of_producers, raw_reads
+
+
+def hanging_transactions(rows: list[Row]) -> Found:
+    found: Found = set()
+    for row in filter(is_leader_answer, rows):
+        stable, end = row["last_stable_offset"], row["high_watermark"]
+        if stable is None or stable >= end:
+            continue
+        ended = [
+            own[0]["op_id"]
+            for read in raw_reads(rows)
+            for own in of_producers(read)
+            if own[0]["replica"] is None
+            and own[0]["place"] == row["place"]
+            and own[0]["t_complete_ns"] < row["t_invoke_ns"]
+            and any(r["offset"] == stable and r["control"] is None for r in own)
+            and stable
+            < min([r["offset"] for r in own if r["control"] and r["offset"] > stable], default=-1)
+            < end
+        ]
+        if ended:
+            numbers = tuple(sorted({min(ended), row["op_id"]}))
+            found.add(("ended-but-open", numbers, row["place"]))
+        final_ns = min(
+            (r["t_invoke_ns"] for r in rows if r["final"] and r["place"] == row["place"]), default=0
+        )
+        old = [
+            r["op_id"]
+            for r in rows
+            if is_acked(r)
+            and r["txn"] is not None
+            and r["place"] == row["place"]
+            and r["offset"] == stable
+            and _is_late(rows, r, row["t_invoke_ns"], final_ns)
+        ]
+        if old and row["final"]:
+            numbers = tuple(sorted({min(old), row["op_id"]}))
+            found.add(("open-for-too-long", numbers, row["place"]))
+    return found | _committed_late(rows)
+
+
+def _committed_late(rows: list[Row]) -> Found:
+    """Find the first record of a transaction in each partition, where its commit came too late."""
+    longest_ns = _longest_ns(rows)
+    first: dict[tuple[Any, int], Row] = {}
+    for row in filter(is_acked, rows):
+        is_late = (
+            longest_ns is not None
+            and row["told"] == "commit"
+            and row["commit_asked_ns"] - row["t_complete_ns"] > longest_ns + 15 * 10**9
+        )
+        if is_late:
+            earlier = first.setdefault((row["place"], row["txn"]), row)
+            if (row["t_complete_ns"], row["op_id"]) < (earlier["t_complete_ns"], earlier["op_id"]):
+                first[row["place"], row["txn"]] = row
+    return {
+        ("committed-too-late", tuple(sorted({row["op_id"], row["end_op"]})), place)
+        for (place, _), row in first.items()
+    }
+
+
+def _longest_ns(rows: list[Row]) -> int | None:
+    """Return how long a transaction may last, where every producer has told it."""
+    told = {
+        r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
+        for r in rows
+        if r["f"] == "init_producer" and r["type"] == "ok" and r["settings"]
+    }
+    if not told or any(r["process"] not in told for r in rows if r["f"] == "begin"):
+        return None
+    return max(map(int, told.values())) * 10**6
+
+
+def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
+    """Return whether the transaction should have had its markers when the leader was asked."""
+    second = 10**9
+    if send["end_ns"] is not None and asked_ns > max(send["end_ns"], final_ns) + 60 * second:
+        return True
+    longest_ns = _longest_ns(rows)
+    if longest_ns is not None:
+        over_ns = max(send["t_complete_ns"] + longest_ns, final_ns)
+        if asked_ns > over_ns + 70 * second:
+            return True
+    return bool(asked_ns - send["t_complete_ns"] > 970 * second)

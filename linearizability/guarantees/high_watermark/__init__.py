@@ -1,0 +1,16 @@
+"""A leader's high watermark does not go back.
+
+Within one leader epoch the high watermark, the last stable offset and the log start only grow, and
+no record is given out beyond the high watermark that a later answer names.
+"""
+
+from linearizability.guarantees.about import About, Family
+
+ABOUT = About(
+    family=Family.ORDER,
+    place=5,
+    meaning="what a leader said of its log went back",
+    picture="it goes back",
+    claims=("REP-1",),
+    kinds={"beyond-the-high-watermark": (Family.ORDER, "a leader went beyond its high watermark")},
+)

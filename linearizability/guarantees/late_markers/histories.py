@@ -1,0 +1,48 @@
+"""Histories written by hand for `late_markers`."""
+
+from __future__ import annotations
+
+from linearizability.hand_written.rows import LED, MARKER, RAW, TXN, Invalid, S, Valid
+
+VALID: Valid = {
+    "behind it all": [
+        S(1, 0, **TXN),
+        S(2, 1, **TXN),
+        RAW(1, 0, **LED),
+        RAW(2, 1, **LED),
+        RAW(None, 2, **MARKER),
+    ],
+    "another producer's": [
+        S(1, 0, **TXN),
+        S(2, 2, **TXN),
+        RAW(1, 0, **LED),
+        RAW(None, 1, producer_id=8, **MARKER),
+        RAW(2, 2, **LED),
+    ],
+    "two transactions": [
+        S(1, 0, **TXN),
+        S(2, 2, txn=2),
+        RAW(1, 0, **LED),
+        RAW(None, 1, **MARKER),
+        RAW(2, 2, **LED),
+    ],
+    "written twice": [
+        S(1, 0, **TXN),
+        RAW(1, 0, **LED),
+        RAW(None, 1, **MARKER),
+        RAW(None, 2, **MARKER),
+    ],
+}
+
+INVALID: Invalid = {
+    "in the middle": (
+        [
+            S(1, 0, **TXN),
+            S(2, 2, **TXN),
+            RAW(1, 0, **LED),
+            RAW(None, 1, **MARKER),
+            RAW(2, 2, **LED),
+        ],
+        [("late-marker", (0, 1, 1000))],
+    )
+}

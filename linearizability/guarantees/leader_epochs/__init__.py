@@ -1,0 +1,17 @@
+"""Leader epochs do not decrease along a log.
+
+Each leader stamps what it appends with its epoch, and later leaders have higher ones. An epoch
+that goes down along a log means that two leaders wrote, or that a follower did not cut off what it
+had to.
+"""
+
+from linearizability.guarantees.about import About, Family
+
+ABOUT = About(
+    family=Family.ORDER,
+    place=3,
+    meaning="leader epochs go back along the log",
+    picture="within a read",
+    claims=("EPO-1",),
+    columns=("leader_epoch",),
+)

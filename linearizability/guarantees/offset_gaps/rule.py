@@ -1,0 +1,111 @@
+"""A log has no holes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.evidence.removals import compactable
+from linearizability.guarantees.poll_skips.rule import passed_over
+from linearizability.ingest import HAS_RECORD, IS_SEND, KEY
+from linearizability.reads.final_reads import WHOLE_READ
+from linearizability.reads.inferred_log import READ_COMMITTED, at_or_above_log_start
+from linearizability.reads.raw_reads import IS_RAW, READ, raw_records
+from linearizability.reads.readers import steps
+
+RAW = "raw"
+"""The client that shows control records, too."""
+JEPSEN = "jepsen"
+"""The client of imported histories (importers/jepsen.py)."""
+
+
+class OffsetGaps(Checker):
+    """A raw read goes from one offset to another that is not the next. Or an ordinary reader does,
+    in a partition without transactions, over offsets that appear nowhere else in the history (where
+    a record is known to be there, it is `poll_skips`' affair). Or a complete raw read shows
+    records, but not the last below the high watermark that it names.
+
+    A leader gives each record the next offset, and a new leader goes on from the end of its log
+    (UnifiedLog.append; LogValidator.assignOffsets). Control records, which readers pass over,
+    stand in logs of transactions only. Logs whose records have keys in the history may be
+    compacted, and are not judged; nor is what lies below the log start. Ordinary readers count
+    where our recorder saw them: Jepsen's histories do not tell transactions from single sends.
+    Counted: records after another, of raw reads and of such readers.
+    """
+
+    name: ClassVar[str] = "offset_gaps"
+    title: ClassVar[str] = "a log has no holes"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
+    whole: ClassVar[str] = "whether any client wrote in transactions"
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        hole = pl.col("offset") > pl.col("before") + 1
+        in_log = self._kept(in_raw_reads(events).filter(hole), events)
+        seen = self._kept(in_plain_partitions(events).filter(hole), events)
+        known = (
+            events.filter((IS_SEND | HAS_RECORD) & pl.col("offset").is_not_null())
+            .join(seen, on=KEY, how="semi")
+            .select(*KEY, "offset", "value", "op_id")
+        )
+        passed = passed_over(seen, known).select(*KEY, "before", "offset")
+        jump = [*KEY, "before", "offset"]
+        seen = seen.join(passed, on=jump, how="anti")
+        message = pl.format(
+            "offset {} directly follows offset {}: the offsets between them are missing",
+            "offset",
+            "before",
+        )
+        ended = self._kept(ended_early(events), events)
+        short = pl.format(
+            "a complete read shows nothing after offset {}, although its high watermark is {}",
+            "before",
+            "offset",
+        )
+        return pl.concat(
+            [
+                describe(ended, KEY, "offset-gap", ["op_id"], short, "broker"),
+                describe(in_log, KEY, "offset-gap", ["op_id"], message, "broker"),
+                describe(seen, KEY, "offset-gap", ["before_op", "op_id"], message),
+            ]
+        )
+
+    def _kept(self, holes: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the holes with an offset at or above the log start."""
+        above = at_or_above_log_start(holes.with_columns(offset=pl.col("offset") - 1), events)
+        return above.with_columns(offset=pl.col("offset") + 1)
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        judged = [in_raw_reads(events), in_plain_partitions(events)]
+        counts = [rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]
+        return pl.concat(counts).sum()
+
+
+def in_raw_reads(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return records read raw after another, in logs that are not compacted."""
+    after_another = raw_records(events).filter(pl.col("before").is_not_null())
+    return after_another.join(compactable(events), on=KEY, how="anti")
+
+
+def ended_early(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the complete raw reads, of logs that are not compacted, whose last record is not the
+    last below their high watermark: before is its offset, offset the high watermark."""
+    last = events.filter(HAS_RECORD).group_by(READ).agg(before=pl.col("offset").max())
+    return (
+        events.filter(WHOLE_READ & (pl.col("client") == RAW))
+        .filter((pl.col("isolation") != READ_COMMITTED).fill_null(True))
+        .select(*READ, offset="high_watermark")
+        .join(last, on=READ, nulls_equal=True)
+        .filter(pl.col("before") + 1 < pl.col("offset"))
+        .join(compactable(events), on=KEY, how="anti")
+    )
+
+
+def in_plain_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return what ordinary readers received after another record, in partitions without
+    transactions and raw reads."""
+    other = events.filter((IS_SEND & pl.col("txn").is_not_null()) | IS_RAW).select(KEY).unique()
+    plain = events.join(pl.concat([other, compactable(events)]), on=KEY, how="anti")
+    return steps(plain.filter((pl.col("client") != JEPSEN) & pl.col("control").is_null()))

@@ -1,0 +1,17 @@
+"""A transaction does not read its own uncommitted records.
+
+Not even the transaction itself is given them: its own records are not committed before it ends.
+"""
+
+from linearizability.guarantees.about import About, Family
+from linearizability.opinions.jepsen_rules import always
+
+ABOUT = About(
+    family=Family.TRANSACTION,
+    place=4,
+    meaning="read by the open transaction that sent them",
+    picture="then committed",
+    claims=("FET-2",),
+    jepsen=("precommitted-read", always),
+    arrows=True,
+)

@@ -1,0 +1,155 @@
+"""Ways to break `poll_skips`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    another_read,
+    between_others,
+    data_rows,
+    is_acked,
+    log_starts,
+    where_nothing_is_compacted,
+)
+from linearizability.self_test.truth import outcome_of
+from linearizability.self_test.world import Row
+
+
+@where_nothing_is_compacted
+def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a reader is not given a record between two others, which was
+    acknowledged."""
+    starts = log_starts(rows)
+    durable = {
+        (row["partition"], row["offset"], row["value"])
+        for row in rows
+        if is_acked(row) and outcome_of(row) in ("plain", "committed")
+    }
+    victims = [
+        row
+        for row in between_others(rows)
+        if (row["partition"], row["offset"], row["value"]) in durable
+        and row["offset"] >= starts[row["partition"]]
+    ]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [row for row in rows if row is not victim]
+
+
+@where_nothing_is_compacted
+def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a reader goes back to an acknowledged record, and is given a later one
+    first."""
+    starts = log_starts(rows)
+    passed = [
+        row
+        for row in rows
+        if is_acked(row)
+        and outcome_of(row) in ("plain", "committed")
+        and row["offset"] >= starts[row["partition"]]
+    ]
+    pairs = [
+        (send, read)
+        for send in passed
+        for read in data_rows(rows)
+        if send["partition"] == read["partition"]
+        and send["offset"] < read["offset"]
+        and send.get("topic_id") == read.get("topic_id")
+    ]
+    if not pairs:
+        return None
+    send, read = rng.choice(pairs)
+    return _begun_at(rows, read, send["offset"])
+
+
+def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a reader is given a record below the offset from which it reads."""
+    reads = [row for row in data_rows(rows) if row["t_complete_ns"] is not None]
+    pairs = [
+        (early, late)
+        for early in reads
+        for late in rng.sample(reads, min(20, len(reads)))
+        if early["partition"] == late["partition"]
+        and early["offset"] < late["offset"]
+        and early.get("topic_id") == late.get("topic_id")
+    ]
+    if not pairs:
+        return None
+    early, late = rng.choice(pairs)
+    return _begun_at(rows, early, late["offset"])
+
+
+@where_nothing_is_compacted
+def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a reader looks up the time of a record, and is sent to a later one."""
+    starts = log_starts(rows)
+    timed = [
+        row
+        for row in data_rows(rows)
+        if row.get("timestamp_ms") is not None and row["offset"] >= starts[row["partition"]]
+    ]
+    pairs = [
+        (early, late)
+        for early in timed
+        for late in rng.sample(timed, min(20, len(timed)))
+        if early["partition"] == late["partition"]
+        and early["offset"] < late["offset"]
+        and early.get("topic_id") == late.get("topic_id")
+    ]
+    if not pairs:
+        return None
+    early, late = rng.choice(pairs)
+    *before, seek, _ = _begun_at(rows, late, late["offset"])
+    return [*before, seek | {"asked": "timestamp", "asked_offset": early["timestamp_ms"]}]
+
+
+def begin_above_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a reader asks for the earliest record, and is told an offset above the log
+    start."""
+    reads = [row for row in data_rows(rows) if row["offset"] > 0]
+    if not reads:
+        return None
+    read = rng.choice(reads)
+    *before, seek, given = _begun_at(rows, read, read["offset"])
+    earliest = {"asked": "earliest", "asked_offset": None, "log_start": read["offset"] - 1}
+    return [*before, seek | earliest, given]
+
+
+def _begun_at(rows: list[Row], read: Row, start: int) -> list[Row]:
+    """Return the history with another reader that is to begin at `start` and receives this
+    record."""
+    last_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows)
+    times = {"t_invoke_ns": last_ns + 1, "t_complete_ns": last_ns + 1, "type": "ok"}
+    given = another_read(read, isolation="read_committed", member_id=None, group=None, **times)
+    seek: Row = {
+        "f": F.POSITION.value,
+        "asked": "offset",
+        "asked_offset": start,
+        "offset": start,
+        "op_id": NOT_OURS - 1,
+        "record_index": 0,
+        "process": NOT_OURS,
+        "session": 0,
+        "final": False,
+        **times,
+        **{column: read.get(column) for column in ("topic", "topic_id", "partition")},
+    }
+    return [*rows, seek, given]
+
+
+CLAUSES: Clauses = {
+    "a consumer skips a visible record within a session": by("poll-skip", skip_a_record),
+    "a consumer begins after the offset that it asked for": by("poll-skip", ignore_a_rewind),
+    "a consumer begins before the offset that it asked for": by("begins-early", begin_too_early),
+    "a look-up of the earliest offset answers one above the log start": by(
+        "begins-late", begin_above_the_start
+    ),
+    "a look-up by timestamp answers a later record than the first match": by(
+        "wrong-look-up", look_up_too_late
+    ),
+}

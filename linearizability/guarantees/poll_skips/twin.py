@@ -1,0 +1,111 @@
+"""Judge `poll_skips` again, in plain loops over plain rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linearizability.twins.facts import Found, Row, is_proof, is_read, may_be_gone, operations
+from linearizability.twins.readings import start, steps, visible
+
+
+def poll_skips(rows: list[Row]) -> Found:
+    log: dict[Any, list[Row]] = {}
+    for row in filter(is_proof, rows):
+        if row["control"] is None and row["value"] is not None:
+            log.setdefault((row["place"], row["offset"], row["value"]), []).append(row)
+    found = _early_starts(rows) | _wrong_look_ups(rows)
+    found |= {
+        ("begins-late", operations(r), r["place"])
+        for r in rows
+        if r["f"] == "position"
+        and r["type"] == "ok"
+        and r["asked"] == "earliest"
+        and r["offset"] is not None
+        and r["log_start"] is not None
+        and r["log_start"] < r["offset"]
+    }
+    for before, row in steps(rows) + first_steps(rows):
+        everything = row["isolation"] == "read_uncommitted"
+        between = [
+            (offset, value, proofs)
+            for (place, offset, value), proofs in log.items()
+            if place == row["place"]
+            and before["offset"] < offset < row["offset"]
+            and not may_be_gone(rows, place, offset)
+            and (everything or visible(proofs))
+        ]
+        if between:
+            _, _, proofs = min(between, key=lambda entry: entry[:2])
+            shown = min(proofs, key=lambda r: r["op_id"])
+            found.add(("poll-skip", operations(before, row, shown), row["place"]))
+    return found
+
+
+def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Return the first record of each session with a stand-in for what came before its recorded
+    start."""
+    sessions: dict[Any, Row] = {}
+    for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
+        if is_read(row) and row["replica"] is None:
+            sessions.setdefault((row["place"], row["process"], row["session"]), row)
+    pairs = []
+    for session, first in sessions.items():
+        begun = [
+            r
+            for r in rows
+            if r["f"] == "position"
+            and r["type"] == "ok"
+            and start(r) is not None
+            and (r["place"], r["process"], r["session"]) == session
+        ]
+        if begun:
+            last = max(begun, key=lambda r: (r["op_id"], r["record_index"]))
+            if last["op_id"] <= first["op_id"]:
+                pairs.append((last | {"offset": start(last) - 1}, first))
+    return pairs
+
+
+def _early_starts(rows: list[Row]) -> Found:
+    found: Found = set()
+    for before, row in first_steps(rows):
+        known = [
+            r["offset"]
+            for r in filter(is_proof, rows)
+            if r["place"] == row["place"]
+            and r["t_complete_ns"] is not None
+            and r["t_complete_ns"] < before["t_invoke_ns"]
+        ]
+        if row["offset"] <= before["offset"] <= max(known, default=-1):
+            found.add(("begins-early", operations(before, row), row["place"]))
+    return found
+
+
+def _wrong_look_ups(rows: list[Row]) -> Found:
+    found: Found = set()
+    for asked in rows:
+        if asked["f"] != "position" or asked["type"] != "ok" or asked["asked"] != "timestamp":
+            continue
+        if asked["offset"] is None or asked["asked_offset"] is None:
+            continue
+        timed = [
+            r
+            for r in rows
+            if r["f"] == "poll"
+            and r["offset"] is not None
+            and r["control"] is None
+            and r["place"] == asked["place"]
+            and (r["timestamp_ms"] or 0) >= 0
+            and r["timestamp_ms"] is not None
+        ]
+        before = [
+            r
+            for r in timed
+            if r["offset"] < asked["offset"] and not may_be_gone(rows, r["place"], r["offset"])
+        ]
+        there = [r for r in timed if r["offset"] == asked["offset"]]
+        for proofs, is_late in ((before, True), (there, False)):
+            if proofs:
+                proof = min(proofs, key=lambda r: (-r["timestamp_ms"], r["offset"], r["op_id"]))
+                if (proof["timestamp_ms"] >= asked["asked_offset"]) is is_late:
+                    found.add(("wrong-look-up", operations(asked, proof), asked["place"]))
+    return found

@@ -1,0 +1,30 @@
+"""Ways to break `producer_order`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import is_acked, leader_knew, sent_once, with_places_changed
+from linearizability.self_test.world import Row
+
+
+def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: two records change places that one operation of an idempotent producer sent
+    to a leader who knew it."""
+    once = sent_once(rows)
+    acked = [r for r in rows if is_acked(r) and r["idempotent"] and r["value"] in once]
+    pairs = [
+        (a, b) for a, b in pairwise(acked) if a["op_id"] == b["op_id"] and leader_knew(rows, a, b)
+    ]
+    if not pairs:
+        return None
+    return with_places_changed(rows, *rng.choice(pairs))
+
+
+CLAUSES: Clauses = {
+    "an idempotent producer's records are stored in another order than sent": by(
+        "sends-reordered sequence-goes-back", reorder_a_batch
+    )
+}

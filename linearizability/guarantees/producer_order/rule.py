@@ -1,0 +1,151 @@
+"""An idempotent producer's records are stored in the order of sending."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.guarantees.offset_gaps.rule import JEPSEN
+from linearizability.history import Type
+from linearizability.ingest import IS_DATA, IS_SEND, KEY
+from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
+from linearizability.reads.raw_reads import IS_RAW
+
+SESSION = [*KEY, "producer_id", "producer_epoch"]
+WRAPPED = 2**30
+"""Sequences wrap from 2^31 - 1 to 0 (DefaultRecordBatch, incrementSequence): so far back is on."""
+
+
+class ProducerOrder(Checker):
+    """Two records of one send operation of an idempotent producer stand in the wrong order, though
+    the leader knew the producer; or raw reads show a sequence below the one before it, of one
+    producer id and epoch.
+
+    (Operations one after the other are `append_order`'s.) A leader that has no record of a producer
+    id takes a batch of any sequence (ProducerAppendInfo.checkSequence): of its first batches in a
+    partition, a new topic's say, the second may come in where the first was refused, and that is
+    sent again behind it, in a new epoch (KIP-360). The leader knew it where raw reads show a record
+    of the producer id before both; where none shows theirs, if an operation of the same process and
+    session was acknowledged before, and none had failed. Jepsen's clients send a record when the
+    one before is acknowledged. Values that were sent twice, and records whose place is unknown, are
+    not judged. Source: KIP-98, Idempotent Producer Guarantees. Jepsen: nonmonotonic-send and its
+    internal twin. Counted: records after another one.
+    """
+
+    name: ClassVar[str] = "producer_order"
+    title: ClassVar[str] = "an idempotent producer's records are stored in the order of sending"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SEQUENCES})
+    whole: ClassVar[str] = "where the values of an operation stand"
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        sends = within_operations(events).filter(pl.col("offset") < pl.col("before"))
+        sends = to_a_leader_that_knew_it(sends, events)
+        sent = pl.format(
+            "one operation sent {} after {}, but it is stored at offset {}, before offset {}",
+            "value",
+            "value_before",
+            "offset",
+            "before",
+        )
+        batches = within_sessions(events).filter(
+            (pl.col("sequence") < pl.col("before"))
+            & (pl.col("before") - pl.col("sequence") < WRAPPED)
+        )
+        stored = pl.format(
+            "offset {} holds sequence {} of producer {}, epoch {}, after sequence {}",
+            "offset",
+            "sequence",
+            "producer_id",
+            "producer_epoch",
+            "before",
+        )
+        return pl.concat(
+            [
+                describe(sends, KEY, "sends-reordered", ["op_id"], sent, "broker"),
+                describe(
+                    batches, KEY, "sequence-goes-back", ["op_before", "op_id"], stored, "broker"
+                ),
+            ]
+        )
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        pairs = [within_operations(events), within_sessions(events)]
+        return count(pl.concat([p.select("op_id") for p in pairs]))
+
+
+def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return those of `within_operations` in the wrong order whose producer id had a record in the
+    log before them; if that is unknown, whose process had."""
+    numbered = IS_RAW & (pl.col("producer_id") >= 0)
+    first = events.filter(numbered).group_by(*KEY, "producer_id").agg(first=pl.col("offset").min())
+    is_told = pl.col("producer_id").is_not_null() & pl.col("producer_before").is_not_null()
+    is_known = (pl.col("producer_id") == pl.col("producer_before")) & (
+        pl.col("first") < pl.col("offset")
+    )
+    return sends.join(first, on=[*KEY, "producer_id"], how="left").filter(
+        (pl.col("client") == JEPSEN).fill_null(False)
+        | pl.when(is_told).then(is_known).otherwise("went_well_before")
+    )
+
+
+def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return records sent, with the one that the same operation sent to the same partition before;
+    went_well_before: an operation of the same process and session had been acknowledged there, and
+    none had not. producer_id, producer_before: of both, from raw reads."""
+    acked_at = pl.when(ACKNOWLEDGED).then(pl.col("offset"))
+    producer = [*KEY, "process", "session"]
+    failed_first = pl.col("op_id").filter(pl.col("type") != Type.OK.value).min().over(producer)
+    acked_first = pl.col("op_id").filter(ACKNOWLEDGED).min().over(producer)
+    went_well = (acked_first < pl.col("op_id")) & (failed_first >= pl.col("op_id")).fill_null(True)
+    sends = (
+        events.filter(IS_SEND)
+        .with_columns(acked_at=acked_at, went_well_before=went_well.fill_null(False))
+        .drop("producer_id")
+        .filter(pl.col("type") != Type.FAIL.value)
+        .filter(pl.len().over(*KEY, "value") == 1)
+        .filter(pl.col("idempotent").fill_null(False) & pl.col("value").is_not_null())
+        .filter(pl.len().over(*KEY, "op_id") > 1)
+    )
+    places = (
+        events.filter(PROVEN_POLL & IS_DATA)
+        .join(sends, on=[*KEY, "value"], how="semi")
+        .group_by(*KEY, "value")
+        .agg(
+            pl.col("producer_id").filter(pl.col("producer_id") >= 0).min(),
+            seen_at=pl.col("offset").min(),
+            places=pl.col("offset").n_unique(),
+        )
+        .filter(pl.col("places") == 1)
+    )
+    return (
+        sends.join(places, on=[*KEY, "value"], how="left")
+        .with_columns(offset=pl.coalesce("acked_at", "seen_at"))
+        .filter(pl.col("offset").is_not_null())
+        .sort(*KEY, "op_id", "record_index")
+        .with_columns(
+            before=pl.col("offset").shift(1).over(*KEY, "op_id"),
+            value_before=pl.col("value").shift(1).over(*KEY, "op_id"),
+            producer_before=pl.col("producer_id").shift(1).over(*KEY, "op_id"),
+        )
+        .filter(pl.col("before").is_not_null())
+    )
+
+
+def within_sessions(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return records read raw, with the sequence of the one before of the same producer and
+    epoch."""
+    numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
+    return (
+        events.filter(PROVEN_POLL & IS_DATA & numbered)
+        .group_by(*SESSION, "offset", "sequence")
+        .agg(pl.col("op_id").min())
+        .sort(*SESSION, "offset", "sequence")
+        .with_columns(
+            before=pl.col("sequence").shift(1).over(SESSION),
+            op_before=pl.col("op_id").shift(1).over(SESSION),
+        )
+        .filter(pl.col("before").is_not_null())
+    )

@@ -1,0 +1,147 @@
+"""Ways to break `retention`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import (
+    KNOWN,
+    SECOND_NS,
+    TEN_MINUTES_MS,
+    changed_row,
+    is_acked,
+    is_compacted,
+    leaders_answer,
+    log_starts,
+)
+from linearizability.self_test.truth import outcome_of
+from linearizability.self_test.world import Row
+
+
+def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a log starts after an acknowledged record, though nobody asked for that."""
+    known = [row for row in rows if row["f"] == F.TOPIC.value]
+    if not known or any(word in known[0]["settings"] for word in ('"5"', "bytes")):
+        return None
+    asked = [row for row in rows if row["f"] == F.DELETE_RECORDS.value and row["type"] != "fail"]
+    victims = [
+        row
+        for row in rows
+        if is_acked(row)
+        and outcome_of(row) in KNOWN
+        and not any(
+            other["partition"] == row["partition"] and other["offset"] > row["offset"]
+            for other in asked
+        )
+    ]
+    told = [
+        (send, row)
+        for send in victims
+        for row in rows
+        if row.get("log_start") is not None
+        and row["partition"] == send["partition"]
+        and row["f"] != F.DELETE_RECORDS.value
+        and row["t_complete_ns"] is not None
+    ]
+    if not told:
+        return None
+    send, answer = rng.choice(told)
+    return [changed_row(row, answer, {"log_start": send["offset"] + 1}) for row in rows]
+
+
+LONG_KEPT_NS = 120 * SECOND_NS
+"""Longer than any patience with a broker that should have looked for old segments."""
+
+
+def keep_too_long(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: two minutes after everything a log still has a record that was to be
+    deleted after milliseconds."""
+    settings = {
+        "cleanup.policy": "delete",
+        "retention.ms": "5",
+        "segment.ms": "5",
+        "log.retention.check.interval.ms": "5",
+        "log.initial.task.delay.ms": "0",
+    }
+    starts = log_starts(rows)
+    victims = [
+        row
+        for row in rows
+        if is_acked(row)
+        and outcome_of(row) in ("plain", "committed")
+        and row["offset"] >= starts[row["partition"]]
+        and row["t_complete_ns"]
+    ]
+    if not victims or not _is_told(rows):
+        return None
+    place = rng.choice(victims) | {"leader_epoch": 0}
+    late = leaders_answer(rows, place, starts[place["partition"]])
+    times = {name: late[name] + LONG_KEPT_NS for name in ("t_invoke_ns", "t_complete_ns")}
+    return [*_with_settings(rows, settings), late | times]
+
+
+def delete_below_size(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a first leader's log is deleted until it is shorter than
+    retention.bytes."""
+    settings = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "1000"}
+    asked = {row["partition"] for row in rows if row["f"] == F.DELETE_RECORDS.value}
+    places = [row for row in rows if is_acked(row) and row["partition"] not in asked]
+    if not places or not _is_told(rows):
+        return None
+    place = rng.choice(places) | {"leader_epoch": 0}
+    start = log_starts(rows)[place["partition"]] + 1
+    short = leaders_answer(rows, place, start) | {"size_bytes": 100}
+    return [*_with_settings(rows, settings), short]
+
+
+def _is_told(rows: list[Row]) -> bool:
+    """Return whether the history tells the topic's settings, and these compact nothing."""
+    return any(row["f"] == F.TOPIC.value for row in rows) and not is_compacted(rows)
+
+
+def _with_settings(rows: list[Row], settings: dict[str, str]) -> list[Row]:
+    told = {"settings": json.dumps(settings)}
+    return [row | told if row["f"] == F.TOPIC.value else row for row in rows]
+
+
+def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a log starts after a record that is younger than retention.ms (ten
+    minutes)."""
+    if is_compacted(rows):
+        return None
+    told = {"settings": json.dumps({"retention.ms": str(TEN_MINUTES_MS)})}
+    broken = delete_too_much(rows, rng)
+    return broken and [row | told if row["f"] == F.TOPIC.value else row for row in broken]
+
+
+def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: the leader reports a lower log start than it answered DeleteRecords with,
+    in the same epoch."""
+    victims = [
+        row
+        for row in rows
+        if row["f"] == F.DELETE_RECORDS.value and row["type"] == "ok" and row.get("log_start")
+    ]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [*rows, leaders_answer(rows, victim, victim["log_start"] - 1)]
+
+
+CLAUSES: Clauses = {
+    "the log start passes a record that nothing may delete": by(
+        "deleted-though-kept deleted-hours-too-early deleted-too-early",
+        delete_too_much,
+        delete_too_early,
+    ),
+    "a leader reports a lower log start than it answered DeleteRecords with": by(
+        "log-start-goes-back", take_a_deletion_back
+    ),
+    "a log keeps a record for longer than its settings and the looks of brokers take": by(
+        "kept-too-long", keep_too_long
+    ),
+    "a log becomes shorter than retention.bytes": by("deleted-below-size", delete_below_size),
+}

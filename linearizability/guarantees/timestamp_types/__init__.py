@@ -1,0 +1,16 @@
+"""A record's timestamp has the type that message.timestamp.type names.
+
+With `message.timestamp.type=LogAppendTime` the broker sets the time when it appends, and says so;
+with `CreateTime` it keeps the sender's. Retention, look-ups by time and stream processors rely on
+it. What was appended before the setting changed stays.
+"""
+
+from linearizability.guarantees.about import About, Family
+
+ABOUT = About(
+    family=Family.ALTERED,
+    place=2,
+    meaning="the timestamp is not of the type that the topic asks for",
+    picture="not stamped by the broker",
+    claims=("REC-3",),
+)

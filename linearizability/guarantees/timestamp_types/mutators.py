@@ -1,0 +1,38 @@
+"""Ways to break `timestamp_types`, each with the clause of its promise that it breaks."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+from linearizability.self_test.clause import Clauses, by
+from linearizability.self_test.lookup import data_rows
+from linearizability.self_test.world import Row
+
+
+def stamp_as_the_sender_did(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: the brokers of a topic must set the time, but readers of a record are told
+    that its sender did."""
+    named = [row for row in rows if row["f"] == "topic"]
+    records = [row for row in data_rows(rows) if row.get("timestamp_type") is not None]
+    if not named or not records:
+        return None
+    victim = rng.choice(records)
+    by_broker = {"message.timestamp.type": "LogAppendTime"}
+    return [_stamped(row, row.get("value") != victim["value"], by_broker) for row in rows]
+
+
+def _stamped(row: Row, by_broker: bool, told: dict[str, str]) -> Row:
+    """Return the row of a topic with these settings besides, and of a record whose time the broker
+    has set."""
+    if row["f"] == "topic":
+        return row | {"settings": json.dumps(json.loads(row["settings"]) | told)}
+    is_stamped = by_broker and row.get("timestamp_type") is not None
+    return row | {"timestamp_type": "append"} if is_stamped else row
+
+
+CLAUSES: Clauses = {
+    "a record's timestamp is not of the type that message.timestamp.type names": by(
+        "wrong-timestamp-type", stamp_as_the_sender_did
+    )
+}

@@ -1,0 +1,27 @@
+"""A clause of a checker's promise, with the mutators that break it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import NamedTuple
+
+from linearizability.self_test.world import Row
+
+Mutator = Callable[[list[Row], Random], list[Row] | None]
+
+
+class Clause(NamedTuple):
+    """Mutators that break a clause, and the kinds of anomaly of which one must be found then."""
+
+    kinds: frozenset[str]
+    mutators: tuple[Mutator, ...]
+
+
+Clauses = Mapping[str, Clause]
+"""When a history is invalid -> what plants that."""
+
+
+def by(kinds: str, *mutators: Mutator) -> Clause:
+    """Return a clause. The kinds stand in one string, with spaces between them."""
+    return Clause(frozenset(kinds.split()), mutators)

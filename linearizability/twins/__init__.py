@@ -1,0 +1,1 @@
+"""Shared parts of the dumb twins, which judge each guarantee again without its kernel."""

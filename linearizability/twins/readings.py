@@ -1,0 +1,144 @@
+"""Conclude from readers' rows, in plain loops, for several twins."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+from linearizability.twins.facts import Row, is_data, is_read
+
+
+def steps(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Return each read with the one before it, of the same reader; failed ones count within
+    themselves."""
+    last: dict[Any, Row] = {}
+    within: dict[Any, Row] = {}
+    pairs = []
+    for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
+        if is_read(row):
+            reader = tuple(row[c] for c in ("place", "process", "session", "replica", "isolation"))
+            before = within.get((*reader, row["op_id"])) or last.get(reader)
+            if before is not None:
+                pairs.append((before, row))
+            within[*reader, row["op_id"]] = row
+            if row["type"] != "fail":
+                last[reader] = row
+    return pairs
+
+
+def start(position: Row) -> Any:
+    asked = position["asked"]
+    if position["offset"] is None:
+        return position["asked_offset"] if asked in ("offset", "committed") else None
+    if asked == "earliest" and position["log_start"] is not None:
+        return min(position["log_start"], position["offset"])
+    return position["offset"]
+
+
+def visible(proofs: list[Row]) -> bool:
+    outcomes = {r["outcome"] for r in proofs} - {None}
+    outcome = outcomes.pop() if len(outcomes) == 1 else None
+    given = any(r["f"] == "poll" and r["isolation"] == "read_committed" for r in proofs)
+    return outcome in ("plain", "committed") or (given and outcome != "aborted")
+
+
+def groups_of(rows: list[Row]) -> dict[Any, list[Row]]:
+    """Return (place, group) -> what ok polls of members gave."""
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        of_member = row["group"] is not None and row["member_id"] is not None
+        if is_data(row) and of_member and row["type"] == "ok":
+            found.setdefault((row["place"], row["group"]), []).append(row)
+    return found
+
+
+UNSEEN_NS = 60 * 10**9
+
+
+def polls_lost(rows: list[Row]) -> list[tuple[Row, int]]:
+    """Return each poll that may have given anything, and when its process was seen again."""
+    found = []
+    of_groups = [r for r in rows if r["group"] is not None]
+    for poll in of_groups:
+        unknown = poll["offset"] is None and poll["type"] == "info"
+        no_member = poll["offset"] is not None and poll["member_id"] is None
+        if poll["f"] != "poll" or not (unknown or no_member):
+            continue
+        again = [
+            r["t_invoke_ns"]
+            for r in of_groups
+            if r["process"] == poll["process"] and r["t_invoke_ns"] > poll["t_invoke_ns"]
+        ]
+        over = max(poll["t_invoke_ns"], poll["t_complete_ns"] or 0) + UNSEEN_NS
+        found.append((poll, min(again, default=over)))
+    return found
+
+
+def standing(rows: list[Row], row: Row, lost: Row, ended_ns: int) -> str | None:
+    """Return whether the row ended before a lost poll or began after it, or None if neither."""
+    began = min(
+        r["t_invoke_ns"]
+        for r in rows
+        if (r["group"], r["process"], r["session"])
+        == (row["group"], row["process"], row["session"])
+    )
+    if is_over(row, lost):
+        return "before"
+    own = row["process"] == lost["process"] and row["t_invoke_ns"] >= ended_ns
+    return "after" if own or began > ended_ns else None
+
+
+def is_over(row: Row, later: Row) -> bool:
+    return row["t_complete_ns"] is not None and row["t_complete_ns"] < later["t_invoke_ns"]
+
+
+def seeks_of(rows: list[Row], place: Any, group: str) -> list[Row]:
+    return [
+        r
+        for r in rows
+        if (r["place"], r["group"]) == (place, group)
+        and (r["f"], r["type"]) == ("position", "ok")
+        and r["asked"] in ("offset", "timestamp")
+        and r["offset"] is not None
+    ]
+
+
+NEVER = 2**62
+
+
+def is_given(row: Row) -> bool:
+    """Return whether the row is a record given to a reader that is not a replica's own."""
+    return is_read(row) and row["control"] is None and row["replica"] is None
+
+
+def over_at(row: Row) -> int:
+    done: int | None = row["t_complete_ns"]
+    return row["t_invoke_ns"] if done is None else done
+
+
+def quiet_times(rows: list[Row]) -> list[tuple[int, int]]:
+    """Return when no fault was in progress. A heal is one only after a fault."""
+    spans: list[tuple[int, int]] = []
+    begun: list[int] = []
+    previous = "Heal"
+    nemesis = [r for r in rows if r["f"] == "nemesis"]
+    for row in sorted(nemesis, key=lambda r: (r["t_invoke_ns"], r["t_complete_ns"] or 0)):
+        name, done = json.loads(row["detail"])["fault"], over_at(row)
+        if name == "Heal" and previous == "Heal":
+            continue
+        previous = name
+        if name == "Heal":
+            spans.append((min([row["t_invoke_ns"], *begun]), done))
+            begun = []
+        elif name == "Kill":
+            begun.append(row["t_invoke_ns"])
+        else:
+            spans.append((row["t_invoke_ns"], done))
+    spans += [(ns, NEVER) for ns in begun]
+    edges = sorted({-NEVER, NEVER, *(ns for span in spans for ns in span)})
+    return [
+        (low, high)
+        for low, high in pairwise(edges)
+        if not any(start <= low and high <= end for start, end in spans)
+    ]
