@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 def within(timeout_s: float, call: Callable[[], T]) -> T:
-    """Return or raise what the call does, or raise TimeoutError if it does neither in time. The
-    call then goes on in its thread: do not touch its objects again."""
+    """Return or raise what the call does. Raise TimeoutError if it does neither in time: it then
+    goes on in its thread, so its objects must not be used again."""
     returned: list[T] = []
     raised: list[Exception] = []
 

@@ -15,8 +15,8 @@ Row = Mapping[str, Any]
 def init_producer_row(
     now_ns: int, settings: ClientSettings, producer_id: int | None = None, epoch: int | None = None
 ) -> Row:
-    """Return the row of an InitProducerId that was answered; a client library may hide the answer.
-    now_ns: by the monotonic clock, since fencing is in force by then at the latest."""
+    """Return the row of an InitProducerId that was answered. producer_id, epoch: None if the client
+    library hides them. now_ns: a time of the monotonic clock by which fencing is in force."""
     timeout = {"transaction.timeout.ms": str(settings.transaction_timeout_ms)}
     told = json.dumps(timeout) if settings.transactional else None
     return {

@@ -47,11 +47,9 @@ async def read_all(
     read: Callable[[Readings, float], Awaitable[str | None]],
     error_type: type[Exception],
 ) -> Completion:
-    """Read the partitions from log start to the high watermark; INFO for what was not reached.
-
-    `read` is one attempt, by a consumer of its own, until the deadline: it fills the readings and
-    returns what stood in the way, or raises an `error_type`.
-    """
+    """Read the partitions from log start to the high watermark. Return INFO if an end was not
+    reached. `read` is one attempt with a new consumer until the deadline: it fills the readings and
+    returns what prevented their completion, or raises an `error_type`."""
     deadline = world.monotonic() + READ_TIMEOUT_S
     while True:
         readings: Readings = {}

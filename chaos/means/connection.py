@@ -73,7 +73,8 @@ class Connection:
     async def exchange(
         self, api: ApiKey, version: int, body: Struct, timeout_s: float | None = None
     ) -> Struct:
-        """Ask in one version. timeout_s: for the whole answer (chaos.world, Link)."""
+        """Send one request in this version and return the response. timeout_s: for the whole
+        response (chaos.world, Link)."""
         try:
             return await self._link.exchange(api, version, body, timeout_s)
         except (OSError, Malformed) as error:

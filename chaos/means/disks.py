@@ -123,7 +123,7 @@ class Disk:
             self.is_stalled = False
 
     def fill(self) -> None:
-        """Take all free space: who needs more gets ENOSPC."""
+        """Take all free space: writes that need more get ENOSPC."""
         self.is_full = True
         space = os.statvfs(self.mount_point)
         free_bytes = space.f_bavail * space.f_frsize
@@ -211,7 +211,7 @@ class Disk:
 
 
 def thaw_leftovers() -> None:
-    """Let go on what hangs on the disks of dead owners: a process that hangs cannot be ended."""
+    """Thaw the disks of dead owners: a process that hangs on a frozen disk cannot be ended."""
     for mount_point in _mount_points():
         if _is_leftover(mount_point):
             with suppress(OSError):

@@ -144,7 +144,7 @@ class Links:
         self.poison(name, BLACKHOLE)
 
     def delay_answers(self, name: str, latency_ms: int, jitter_ms: int) -> None:
-        """Hold back what comes back on one link for latency ± jitter, in order."""
+        """Delay the bytes that come back on one link by latency ± jitter, in order."""
         attributes = {"latency": latency_ms, "jitter": jitter_ms}
         self.poison(name, Toxic("delay", "latency", attributes, ("downstream",)))
 

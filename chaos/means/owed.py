@@ -64,12 +64,13 @@ class Debt:
 
     @classmethod
     def read(cls, file: Path) -> Debt:
-        """Read a note. Raise OSError, ValueError, TypeError or KeyError if it is none."""
+        """Return the debt in a note. Raise OSError, ValueError, TypeError or KeyError if the file
+        is no note."""
         told = json.loads(file.read_text())
         return cls(**{**told, "command": tuple(told["command"])})
 
     def pay(self) -> None:
-        """Put the node right, as far as that can be done now. Raises OSError."""
+        """Repair the node, as far as that can be done now. Raise OSError."""
         if self.pid > 0 and self.started:
             HeldProcess.signal(self.pid, self.started, signal.SIGCONT)
         if self.command and not (self.is_start and _listens(self.host, self.port)):
@@ -97,7 +98,7 @@ class Debt:
 
 
 class Note:
-    """A debt on paper, from before the fault until `settle`."""
+    """A debt written to a file before the fault is performed, until `settle`."""
 
     def __init__(self, debt: Debt) -> None:
         """Write the note. Raise OSError if that fails: then nothing may be done to the node."""
@@ -176,8 +177,9 @@ def _pay_all(directory: Path, paid: Paid) -> None:
 
 @contextmanager
 def _alone_in(directory: Path) -> Iterator[None]:
-    """Let one of several commands that begin at once follow the notes while the others wait: a node
-    must not be started twice, nor attacked before it is healthy."""
+    """Lock the directory of notes while inside this context, so that of several commands that begin
+    at once only one follows the notes. A node must not be started twice, nor attacked before it is
+    healthy."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # until it is closed
@@ -187,8 +189,8 @@ def _alone_in(directory: Path) -> Iterator[None]:
 
 
 def plain_environment() -> Mapping[str, str]:
-    """Return our environment without the mark of processes that we started: theirs are not ours to
-    end."""
+    """Return our environment without the mark by which our children are found and ended, for
+    processes that must outlive us."""
     return {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
 
 

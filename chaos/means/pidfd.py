@@ -39,7 +39,8 @@ class HeldProcess:
         return None
 
     def company(self) -> list[HeldProcess]:
-        """Hold the others that live in its pid namespace, unless that is our own."""
+        """Return the other processes in its pid namespace, held, or none if that namespace is our
+        own."""
         namespace = _namespace(self.pid)
         if namespace is None or namespace == _namespace("self"):
             return []
@@ -73,8 +74,8 @@ class HeldProcess:
 
     @classmethod
     def signal(cls, pid: int, started: str, number: signal.Signals) -> None:
-        """Send a signal to the process of that number which started then (guard.py), if it runs
-        yet, and to no other. Raises PermissionError."""
+        """Send a signal to the process with that number which started then (guard.py), if it still
+        runs, and to no other. Raise PermissionError."""
         held = None
         with suppress(OSError, AttributeError):  # gone; or a system without such descriptors
             held = cls(pid)

@@ -45,7 +45,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 class _Deadline(threading.local):
-    """The earliest deadline of the `within`s that this thread is in."""
+    """The earliest deadline of the `within` calls that this thread is in."""
 
     at: float | None = None
 
@@ -187,8 +187,9 @@ class TcpLink:
     async def exchange(
         self, api: ApiKey, version: int, body: Struct, timeout_s: float | None = None
     ) -> Struct:
-        """Ask in one version. timeout_s: for the whole answer, which bytes that trickle do not
-        extend. Without it each read of the socket has the connection's own."""
+        """Send one request in this version and return the response. timeout_s: for the whole
+        response, however slowly its bytes arrive; without it, the connection's own time-out applies
+        to each read of the socket."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         correlation_id = next(self._correlation_ids)
         request = encode_request(api, version, correlation_id, CLIENT_ID, body)

@@ -25,7 +25,7 @@ PASSWORDS = (
     "ssl.truststore.password",
 )
 LENGTH_MIN = 4
-"""A shorter value may stand in a log for something else, and is hidden where its setting is."""
+"""Shorter values are hidden only beside their setting: in a log they may mean anything."""
 _WORDS = re.compile(
     r"password|passwd|passphrase|jaas|secret|credential|(?<![a-z])(api|access|private)?"
     r"(token|key)s?(?![a-z])"
@@ -38,7 +38,7 @@ _OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|
 
 
 def is_secret(key: str) -> bool:
-    """Return whether the value of that setting is nobody's to see."""
+    """Return whether the value of this setting must be hidden."""
     name = key.strip().lower()
     if name.endswith(PASSWORDS):
         return True
@@ -51,7 +51,8 @@ def hidden(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def hidden_words(words: Sequence[str]) -> list[str]:
-    """Return the words of a command, KEY=VALUE and --config=KEY=VALUE hidden where secret."""
+    """Return the words of a command with the values of secret settings hidden, after KEY= and
+    --config=KEY=."""
     return [_hidden_word(word) for word in words]
 
 
@@ -77,7 +78,8 @@ def _within(value: str) -> Iterator[str]:
 
 
 def scrubbed(told: Any, secrets: Iterable[str]) -> Any:
-    """Return a text, or what JSON is made of, without these texts."""
+    """Return a text, or a JSON value with all texts inside it, with [hidden] in place of these
+    secrets."""
     if isinstance(told, str):
         for secret in secrets:
             told = told.replace(secret, HIDDEN)
@@ -90,8 +92,8 @@ def scrubbed(told: Any, secrets: Iterable[str]) -> Any:
 
 
 def scrub_files(directory: Path, settings: Mapping[str, str], more: Sequence[str] = ()) -> None:
-    """Take the secrets out of the files of a directory, as settings and logs have them. more: other
-    texts that must not appear."""
+    """Hide the secrets in the files of a directory: the values of secret settings, wherever they
+    occur. more: other texts to hide."""
     if not any(map(is_secret, settings)) and not more:
         return
     texts = (*secrets_of(settings), *more)

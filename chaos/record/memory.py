@@ -28,7 +28,7 @@ class Gathering:
         self.run_id = run_id
         self.topic_ids: dict[str, str] = {}
         self.topic_defaults: dict[str, str] = {}
-        """Settings that hold, by the brokers', for topics which do not say otherwise."""
+        """Topic settings that follow from the brokers' for topics that do not set them."""
         self.counts = Counts()
         self._op_ids = count(1)
         self._lock = lock

@@ -173,7 +173,7 @@ def utc_now() -> str:
 
 
 def commit_of(repository: Path) -> tuple[str | None, bool | None]:
-    """Return (commit, whether files differ from it), or nothing outside a repository."""
+    """Return the commit and whether files differ from it; both are None outside a repository."""
     try:
         commit = _git(repository, "rev-parse", "HEAD")
         return commit, bool(_git(repository, "status", "--porcelain", "--untracked-files=no"))

@@ -189,7 +189,8 @@ def _count(rows: pl.LazyFrame) -> int:
 
 
 def _more_than_one(rows: pl.LazyFrame, whose: str, what: str) -> int:
-    """Count the values of a column after the first, per value of another."""
+    """Count, for each value of the column `whose`, the distinct values of the column `what` beyond
+    the first; return the sum."""
     found = rows.group_by(whose).agg(more=pl.col(what).n_unique() - 1)
     return int(found.select(pl.col("more").sum()).collect().item() or 0)
 

@@ -62,8 +62,9 @@ async def await_recovery(
 async def read_finally(
     shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
 ) -> None:
-    """Perform every final operation by a fresh process without a past; once more what a transaction
-    kept readers of committed records from, when it should have ended."""
+    """Perform every final operation, each by a new process without a history. If a transaction kept
+    a read of committed records from its end, read those partitions again, raw, at the time by which
+    every transaction should have ended."""
     overdue_at, held_up = shared.world.monotonic() + OVERDUE_S, None
     number = 0
     for number, (settings, operation) in enumerate(workload.final_operations()):
@@ -98,8 +99,9 @@ async def read_finally(
 
 
 async def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -> Completion:
-    """Perform it, again where it failed: an offset of a transaction is stable only when the marker
-    has been written, which comes after the answer to its end."""
+    """Perform the operation and repeat it within a bound while it fails; return its last
+    completion. An offset becomes stable only when the transaction's marker is written, which may be
+    after the response to EndTxn."""
     deadline = shared.world.monotonic() + STABLE_TIMEOUT_S
     while True:
         completion = await actor.perform(operation)
@@ -112,8 +114,9 @@ async def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -
 async def _read_what_is_shown(
     shared: Shared, workload: MustShow, actor: Actor, operation: Operation
 ) -> Completion:
-    """Read, and repeat it within a bound while brokers have not yet done what the run is about; if
-    they never do, note a problem."""
+    """Read, and repeat the read within a bound until brokers have done what the run is about
+    (deleted or compacted something). Note a problem if they never do. Return the last
+    completion."""
     deadline = shared.world.monotonic() + SHOWN_TIMEOUT_S
     while True:
         completion = await actor.perform(operation)

@@ -26,7 +26,7 @@ RETENTION_TIMES: Mapping[str, int] = {
     "log.retention.minutes": 60_000,
     "log.retention.hours": 3_600_000,
 }
-"""Milliseconds of one of each; the first that is given holds (AbstractKafkaConfig)."""
+"""Setting -> its unit in ms. The first one that is set is in force (AbstractKafkaConfig)."""
 FOR_EVER_MS = -1
 
 
@@ -68,9 +68,9 @@ TOLD = frozenset({*TOPIC_DEFAULTS, *RETENTION_TIMES})
 
 
 def check_standing(workload: Workload, standing: Mapping[str, str], target: str) -> list[str]:
-    """Compare what a workload wants of brokers with the settings that they have, which are not ours
-    to change. Return a note for each other value with which the run would only show less. Raise
-    TargetError for a setting that the workload cannot do without."""
+    """Compare the broker settings that a workload wants with those of a running cluster, which we
+    must not change. Return a note for each difference that only makes the run show less. Raise
+    TargetError for a difference with which the workload cannot run."""
     notes = []
     for key, wanted in workload.config.items():
         value = standing.get(key, "not set")

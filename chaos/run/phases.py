@@ -43,7 +43,7 @@ class Administrator(HealthCheck, Protocol):
 
 
 class Onlooker(Protocol):
-    """Looks on, and shows how it goes."""
+    """Watches a run and shows its progress."""
 
     def watch(self, elapsed_s: float | None) -> None:
         """Look at the attack, several times a second; None: before its first acknowledgement. What
@@ -89,10 +89,8 @@ class Phases:
     async def make_topics(
         self, given: Mapping[str, str], config: Mapping[str, str], replicas: int
     ) -> None:
-        """Make the topics and tell the history of them. Raise WireError.
-
-        given: the settings that the scenario names; config: all that the brokers have.
-        """
+        """Create the topics and record them in the history. Raise WireError. given: the settings
+        that the scenario names; config: all settings of the brokers."""
         world, variety = self._world, self._shared.variety
         topics = [
             replicated(variety.of_topic(topic), replicas, given)

@@ -126,8 +126,8 @@ def run(
 
 
 def client_in_virtual_time(scenario: Scenario) -> str:
-    """Return the reference client, since the others bring threads and sockets. Raise TargetError
-    for another that was asked for."""
+    """Return the name of the reference client, the only one that needs no threads and sockets.
+    Raise TargetError if the scenario names another."""
     if scenario.client not in (CONFLUENT, REFERENCE):
         raise TargetError(
             f"--client {scenario.client} cannot run in the virtual time of target"

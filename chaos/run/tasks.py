@@ -10,7 +10,7 @@ from chaos.world import Task
 
 
 class Tasks:
-    """Those that were begun and have not been seen to end."""
+    """The tasks that were started and have not been seen to end."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared

@@ -97,7 +97,7 @@ class Dresser:
     wall_ns: Callable[[], int]
 
     def dress(self, operation: Operation) -> Operation:
-        """Return the operation, a send as it shall be."""
+        """Return the operation; if it is a send, with keys, headers and timestamps added."""
         if not isinstance(operation, Send) or not (self.dresses or self.sets_times):
             return operation
         count = len(operation.values)

@@ -107,7 +107,7 @@ class Shared:
         self.stop, self.healed, self.abandoned = (self.world.flag() for _ in range(3))
 
     def problem(self, sentence: str) -> None:
-        """Note why this run cannot end in VALID; the same sentence once."""
+        """Note why this run cannot be VALID. A sentence that was noted before is not repeated."""
         if sentence not in self.problems:
             self.problems.append(sentence)
 
@@ -150,7 +150,8 @@ class Actor:
         """A transaction of ours may still be open at the coordinator."""
 
     async def perform(self, operation: Operation) -> Completion:
-        """Perform it and record it, whatever happens."""
+        """Perform the operation and return its completion; record both, even if the client
+        raises."""
         recorder = self.shared.recorder
         if self._client is None:
             self._client = self._factory(self.shared.bootstrap, self.process, self.settings)
@@ -217,7 +218,8 @@ class Actor:
             context["isolation"] = self.settings.isolation.value
         if self.shared.incarnations:
             for topic in _topics_of(operation, self._assigned) & self.shared.incarnations.keys():
-                context["topic_id"] = self.shared.incarnations[topic]  # such are read alone
+                # The checkers treat each creation of the topic as a topic of its own.
+                context["topic_id"] = self.shared.incarnations[topic]
         if isinstance(operation, _IN_TRANSACTIONS) and self.settings.transactional:
             is_former = isinstance(operation, CommitAsFormer) or (
                 isinstance(operation, RawSend | SendOffsets) and operation.as_former
@@ -340,7 +342,7 @@ class Storm:
         try:
             performed = self._cluster.perform(fault)
         except TargetLost:
-            self._shared.stop.set()  # nothing noted here would make this run one to be judged
+            self._shared.stop.set()  # without the target this run cannot be judged
             raise
         except TargetError as error:
             performed = Performed(fault, (), str(error), failed=True)

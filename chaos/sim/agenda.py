@@ -19,7 +19,7 @@ class Entry:
         self.action: Callable[[], None] | None = action
 
     def cancel(self) -> None:
-        """Let it not happen; harmless when it has happened."""
+        """Do not perform the action. Cancelling one that was performed does nothing."""
         self.action = None
 
 
@@ -32,18 +32,21 @@ class Agenda:
         self._heap: list[tuple[int, int, Entry]] = []
 
     def at(self, at_us: int, action: Callable[[], None]) -> Entry:
-        """Perform the action at a time, at the earliest now."""
+        """Schedule the action for a time, now if that has passed. Return its entry, by which it can
+        be cancelled."""
         entry = Entry(action)
         heapq.heappush(self._heap, (max(at_us, self.now_us), next(self._order), entry))
         return entry
 
     def after(self, seconds: float, action: Callable[[], None]) -> Entry:
-        """Perform the action after some time, which is a microsecond at least if there is any: who
-        waits for the rest of a time would wait for ever, while the clock stood still."""
+        """Schedule the action for so many seconds from now, and at least a microsecond if any time
+        is to pass: with none, a caller that waits for the rest of a period would repeat for ever
+        without the clock moving. Return its entry."""
         return self.at(self.now_us + max(int(seconds > 0), round(seconds * US)), action)
 
     def soon(self, action: Callable[[], None]) -> Entry:
-        """Perform the action now, after all else that is due now."""
+        """Schedule the action for now, after everything that is already due now. Return its
+        entry."""
         return self.at(self.now_us, action)
 
     def step(self) -> bool:

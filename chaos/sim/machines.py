@@ -50,7 +50,7 @@ class VirtualMachines:
         return result
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: there are no resources to release."""
 
 
 class Connection:

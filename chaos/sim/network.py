@@ -35,7 +35,7 @@ class Server(Protocol):
 
 
 class State(Enum):
-    """The fate of bytes and of new connections."""
+    """The fate of bytes and of new connections: they pass, hang or are refused."""
 
     OPEN = "open"
     BLACKHOLE = "blackhole"
@@ -49,7 +49,7 @@ class Conditions:
     state: State = State.OPEN
     latency_s: float = 0.0
     jitter_s: float = 0.0
-    """Of both directions."""
+    """The jitter of both directions."""
     answer_latency_s: float = 0.0
     answer_jitter_s: float = 0.0
     reset_after_s: float | None = None
@@ -142,7 +142,8 @@ class Network:
     # --- what TCP does --------------------------------------------------------------------------
 
     def carry(self, line: Line, up: bool, arrive: Callable[[], None]) -> None:
-        """Let something arrive at the other end, after all that was sent that way before."""
+        """Deliver something at the other end of a connection, after everything sent that way before
+        it."""
         conditions = self.conditions[line.address]
         if line.is_stalled or line.held or conditions.state is State.BLACKHOLE:
             line.held.append((up, arrive))

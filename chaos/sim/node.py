@@ -70,7 +70,7 @@ class SimNode:
         rng: Random,
         failed: Callable[[str], None],
     ) -> None:
-        """failed: told what went wrong in a step, which no fault explains."""
+        """failed: called with a description of an error in a step that no fault explains."""
         self.storage = MemoryStorage()
         self.address = address
         self._agenda = network.agenda

@@ -78,7 +78,8 @@ class VirtualTask:
             self._resuming = self._tasks.agenda.soon(self._resume)
 
     def set_alarm(self) -> Entry | None:
-        """Raise TimeoutError in the coroutine at its deadline, if it has one."""
+        """Schedule a TimeoutError in the coroutine at its deadline. Return the entry, or None if it
+        has no deadline."""
         if self.deadline_us is None:
             return None
         late = TimeoutError("not done in time")
@@ -103,7 +104,7 @@ class VirtualTask:
         except Exception as error:
             self._end(None, error)
         except BaseException:
-            self._end(None, None)  # what strikes the whole program is nothing that it has done
+            self._end(None, None)  # KeyboardInterrupt and the like are not the task's outcome
             raise
         else:
             if not isinstance(waits_for, Wait):

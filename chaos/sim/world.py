@@ -125,7 +125,7 @@ class VirtualWorld:
         return result
 
     def fail(self, sentence: str) -> None:
-        """End the run with what no fault explains."""
+        """End the run: something happened that no fault explains."""
         if self._main is not None:
             self._main.throw_soon(TargetError(f"the simulated cluster has failed: {sentence}"))
 

@@ -88,7 +88,8 @@ class ApacheCluster(LocalCluster):
     layout: Layout
 
     def controller(self) -> int | None:
-        """Return the leader of the metadata quorum (KIP-595) in the newest known epoch."""
+        """Return the id of the metadata quorum's leader in the newest known epoch, or None
+        (KIP-595)."""
         return newest_leader(self.layout.bound("CONTROLLER", node) for node in self.reachable())
 
     def stop(self) -> None:

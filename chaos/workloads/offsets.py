@@ -38,7 +38,7 @@ class Offsets:
     delete_share, whole_group_share = 0.4, 0.5
     """The share of deletions in the changes of rare groups, and of whole groups in those."""
     beside_share = 0.3
-    """The share of requests that are of the other topic, too."""
+    """The share of requests that also name the other topic."""
     producers = 1
     committers = 6
     processes = producers + committers

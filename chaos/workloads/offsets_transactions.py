@@ -94,24 +94,25 @@ class OffsetsInTransactions(Offsets):
                 yield Idle(held_s)
                 offset += 2 * self.processes
                 positions = [((partition, offset - back * self.processes),) for back in (1, 0)]
-                haunted = [
+                sends = [
                     SendOffsets(group, self.topic, at, as_former=former)
                     for at, former in zip(positions, (False, True), strict=True)
                 ]
-                yield from _ended(chance, haunted)
+                yield from _ended(chance, sends)
             elif not completion.broken:
                 yield Abort()
 
 
-def _ended(chance: float, haunted: Sequence[SendOffsets]) -> Generator[Operation, Completion, None]:
-    """Abort, be fenced, exceed the time-out, or commit. haunted: the offsets that a successor sends
-    in its own transaction, and those that the fenced producer sends then."""
+def _ended(chance: float, sends: Sequence[SendOffsets]) -> Generator[Operation, Completion, None]:
+    """End the transaction in one of four ways: aborted, fenced, after its time-out, or committed.
+    sends: the offsets that a successor sends in its own transaction, and those that the fenced
+    producer still sends then."""
     if chance < ABORT_SHARE:
         yield Abort()
     elif chance < ABORT_SHARE + FENCED_SHARE:
         if (yield Supersede()).outcome is not Outcome.OK:
             return
-        successors, former = haunted
+        successors, former = sends
         completion = yield Begin()
         if completion.outcome is Outcome.OK:
             completion = yield successors

@@ -11,8 +11,8 @@ from chaos.workloads.removed import nothing_deleted
 RETENTION_MS = 8_000
 SEGMENT_MS = 2_500
 CHECK_MS = 200
-"""A judge's slack is a twentieth of the retention: who deletes a segment a little too early is
-seen, since brokers look, and are asked, more often than that."""
+"""The checker tolerates a twentieth of the retention time. Brokers look for expired segments, and
+clients ask for log starts, more often than that, so that a slightly early deletion is noticed."""
 RETENTION_BYTES = 20_000
 QUICK_CHECKS: Mapping[str, str] = {
     "log.retention.check.interval.ms": str(CHECK_MS),

@@ -23,8 +23,8 @@ Known = tuple[str, int, int, int]
 """Topic, partition, offset and timestamp of a record that was read."""
 KNOWN_MAX = 400
 FETCH_BYTES = (None, 1, 700)
-"""The fetch sizes of the readers in turn: one has every batch brought to it alone (KIP-74: never
-less than one)."""
+"""The fetch sizes of the readers in turn: one gets each batch in a response of
+its own (KIP-74: never less than one)."""
 
 
 class Seeks(Appends):

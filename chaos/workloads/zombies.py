@@ -109,7 +109,7 @@ class Zombies(ByTransactions):
             if left and rng.random() < UNJOINED_SHARE:
                 batch = tuple(islice(values, 1))
                 sends.append(RawSend(self.topic, rng.choice(left), batch, joins=False))
-            haunts = [send(partition, as_former=True) for partition in (partitions[0], strange)]
+            late_sends = [send(partition, as_former=True) for partition in (partitions[0], strange)]
             completion = yield Begin()
             for each in sends:
                 if completion.outcome is Outcome.OK:
@@ -117,21 +117,21 @@ class Zombies(ByTransactions):
             if not sends[-1].joins and not completion.broken:
                 completion = Completion(Outcome.OK)  # the leader must refuse it
             if completion.outcome is Outcome.OK:
-                yield from _ended(chance, haunts, own)
+                yield from _ended(chance, late_sends, own)
             elif not completion.broken:
                 yield Abort()
             if rng.random() < STRANGER_SHARE:
                 yield JoinAsStranger(f"{self.name}-stranger-{process}")
 
 
-def _ended(chance: float, haunts: Sequence[RawSend], own: RawSend) -> Steps:
+def _ended(chance: float, late_sends: Sequence[RawSend], own: RawSend) -> Steps:
     """End the transaction in one of four ways: fenced by a successor and continued, aborted, timed
     out, or committed."""
     completion = Completion(Outcome.OK)
     if chance < FENCED_SHARE:
         if (yield Supersede()).outcome is Outcome.OK:
-            for haunt in haunts:
-                completion = yield haunt
+            for late in late_sends:
+                completion = yield late
             if not completion.broken:
                 yield from _ended_by_the_former(own, is_open=chance < FENCED_SHARE / 2)
     elif chance < FENCED_SHARE + ABORT_SHARE:

@@ -112,7 +112,7 @@ def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
 def _judge_one(
     events: pl.LazyFrame, checker: Checker, names: pl.DataFrame, absent: Collection[Needs]
 ) -> tuple[pl.DataFrame | None, dict[str, Any]]:
-    """Return the anomalies, if there are any, and the row of counts."""
+    """Return the anomalies (None if there are none) and the row of counts."""
     if not checker.counted_under.isdisjoint(absent):
         return None, _total(checker, 0, 0, 0)
     if not checker.needs.isdisjoint(absent):

@@ -37,7 +37,9 @@ def time_outs_in(history: pl.LazyFrame) -> pl.DataFrame:
 
 
 def longest_of(told: pl.DataFrame) -> int | None:
-    """Return the largest time-out in nanoseconds, from what all pieces of a history tell."""
+    """Return the longest transaction timeout of a history in nanoseconds, from what its pieces
+    report. Return None if it is not known for a process that began a transaction, or if there is
+    none."""
     by_process = told.group_by("process").agg(pl.col("begins").any(), pl.col("timeout_ms").max())
     if by_process.filter(pl.col("begins") & pl.col("timeout_ms").is_null()).height:
         return None

@@ -66,17 +66,19 @@ def faults_of(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def name_of(detail: str | None) -> str:
-    """Return the fault's name in a fault's JSON, "" if there is none."""
+    """Return the name of the fault that a nemesis row's detail (JSON) describes, "" if there is
+    none."""
     return str(_told(detail).get("fault", ""))
 
 
 def is_heal(detail: str | None) -> bool:
-    """Return whether a fault's JSON is of what ends all faults."""
+    """Return whether a nemesis row's detail (JSON) describes a heal, which ends all faults."""
     return _told(detail).get("fault") == HEAL
 
 
 def lasts(detail: str | None) -> bool:
-    """Return whether a fault's JSON is of one that goes on until it is healed."""
+    """Return whether a nemesis row's detail (JSON) describes a fault that lasts until it is
+    healed."""
     told = _told(detail)
     name = told.get("fault")
     return (isinstance(name, str) and name in LASTING) or told.get(UNTIL) == HEAL

@@ -62,7 +62,8 @@ def in_words(operation: list[Row]) -> str:
 
 
 def decider(row: Row) -> int | None:
-    """Return the operation that decided an imported one whose outcome the file does not know."""
+    """Return the operation that decided the outcome of an imported one whose own outcome the file
+    does not know, or None."""
     found = DECIDED.search(row["detail"] or "")
     return None if found is None else int(found[1])
 

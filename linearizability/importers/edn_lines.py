@@ -73,8 +73,8 @@ def _mapped(found: Any, maps: int) -> dict[str, Any] | None:
 
 
 def _map(found: list[Any]) -> dict[Any, Any]:
-    """Return the map that this list represents. Raise ValueError if it is none, or a key may occur
-    twice."""
+    """Return the map that this parsed list stands for. Raise ValueError if it does not stand for a
+    map, or if two of its keys may be equal."""
     if found[0] != _MAP or not len(found) % 2:
         raise ValueError
     made = dict(zip(found[1::2], found[2::2], strict=True))

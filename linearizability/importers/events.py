@@ -120,7 +120,8 @@ def read_events(forms: Iterable[Form], source: str) -> Iterator[Event]:
 
 
 def _check_fields(raw: dict[str, Any], first: dict[str, Any], line: int, source: str) -> None:
-    """Raise HistoryError where a field is missing or is no such thing."""
+    """Raise HistoryError if a field of the event is missing, has the wrong type or is out of
+    range."""
 
     def refuse(why: str) -> HistoryError:
         return HistoryError(f"{source}: line {line}: {why}")

@@ -147,8 +147,9 @@ def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _proven(late: pl.LazyFrame, placed: pl.LazyFrame, read: pl.LazyFrame) -> list[pl.LazyFrame]:
-    """Return the late records with what was known before each was sent: an acknowledgement above
-    it, or a poll of it or above."""
+    """Return two tables of anomalies, with a message and the operation that proves each: late
+    records sent after a higher offset had been acknowledged, and late records sent after a poll had
+    received their offset or a higher one."""
     acked = placed.filter("acked").select(*KEY, "offset", "value", "op_id", "hi")
     behind_ack = _with_witness(
         late.filter(pl.col("lo") > pl.col("ack_above")), acked, "ack_above", strictly=True

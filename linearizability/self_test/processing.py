@@ -38,7 +38,8 @@ class Inputs:
 
 
 def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer | None:
-    """Return the consumer that reads in a transaction, or None."""
+    """Return a consumer that reads within the transaction, or None, at random, for a transaction
+    that reads nothing."""
     rng = world.rng
     if rng.random() < 0.4:
         return None

@@ -99,7 +99,7 @@ def _ended(row: Row, scene: Scene) -> int:
 
 
 def _episode(family: Family, since_ns: int, until_ns: int, scene: Scene) -> int | None:
-    """Return the number of the first faults that were under way then."""
+    """Return the number of the first group of faults that was under way then, or None."""
     since, until = scene.seconds(since_ns), scene.seconds(until_ns)
     for number, faults in enumerate(scene.episodes):
         if faults[0].start_s <= until and max(fault.end_s for fault in faults) >= since:

@@ -27,7 +27,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Send(Call):
-    """Send a record: RecordMetadata once it is acknowledged."""
+    """Send a record. The answer is its RecordMetadata, once it is acknowledged."""
 
     record: ProducerRecord
 
@@ -39,7 +39,8 @@ class Flush(Call):
 
 @dataclass(frozen=True, slots=True)
 class PartitionsFor(Call):
-    """The partitions of a topic: a sorted list of numbers. Also asked of consumers."""
+    """Get the partitions of a topic. The answer is a sorted list of numbers. A consumer has this
+    call, too."""
 
     topic: str
 
@@ -86,7 +87,8 @@ class Subscribe(Call):
 
 @dataclass(frozen=True, slots=True)
 class SubscribePattern(Call):
-    """The same of all topics whose whole name the broker finds to match (RE2/J; KIP-848)."""
+    """Subscribe to all topics whose whole name matches the pattern, which the broker evaluates
+    (RE2/J; KIP-848)."""
 
     pattern: str
     is_listening: bool = False
@@ -111,7 +113,7 @@ class Unsubscribe(Call):
 
 @dataclass(frozen=True, slots=True)
 class Poll(Call):
-    """A list of ConsumerRecord: what is there, or empty at the end of the time."""
+    """Get records. The answer is a list of ConsumerRecord, which is empty if none came in time."""
 
     timeout_ms: int
     max_records: int | None = None
@@ -120,7 +122,8 @@ class Poll(Call):
 
 @dataclass(frozen=True, slots=True)
 class Commit(Call):
-    """Commit offsets of the group; None: the positions. The answer is what was committed."""
+    """Commit offsets of the group, or the positions if they are None. The answer is what was
+    committed."""
 
     offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
 
@@ -178,10 +181,8 @@ class Position(Call):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsForTimes(Call):
-    """The first record at or after a time, by partition: a dict of OffsetAndTimestamp or None.
-
-    The times -1 (end) and -2 (beginning) are Kafka's own.
-    """
+    """Get the first record at or after a time for each partition. The answer is a dict of
+    OffsetAndTimestamp or None. The times -1 (end) and -2 (beginning) are Kafka's own."""
 
     times: Mapping[TopicPartition, int]
 

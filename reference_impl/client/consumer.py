@@ -307,8 +307,8 @@ class Consumer(Machine):
                 self._membership.poll_ends()
 
     def _take_error(self) -> ClientError | None:
-        """Return what went wrong since the last poll; a lasting error is returned every time, any
-        other once."""
+        """Return what went wrong since the last poll, or None. A lasting error is returned every
+        time, any other once."""
         for topic in self._subscription.topics:
             known = self._metadata.topic(topic)
             if known is not None and known.error and not is_retriable(known.error):

@@ -46,8 +46,8 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionsChanged(Effect):
-    """Tell the application. If it subscribed with a listener, the consumer waits for
-    ChangeHandled."""
+    """Tell the application about a change of its partitions. If it subscribed with a listener, the
+    consumer waits for ChangeHandled."""
 
     change: Change
     partitions: tuple[TopicPartition, ...]

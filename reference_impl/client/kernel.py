@@ -53,7 +53,7 @@ class Kernel:
         return effects
 
     def emit(self, effect: Effect) -> None:
-        """Ask something of the host."""
+        """Add an effect, which the host performs after the step."""
         self._effects.append(effect)
 
     # --- calls --------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class Kernel:
         self._shut(call_id)
 
     def fail_after(self, delay_ms: int, call_id: int, error: ClientError) -> None:
-        """Refuse a call unless it is answered in time."""
+        """Fail a call unless it is answered in time."""
         if self.is_open(call_id):
             self.after(delay_ms, ("call", call_id), lambda: self.fail(call_id, error))
 
@@ -88,12 +88,12 @@ class Kernel:
             self.emit(Complete(call_id, value))
 
     def fail(self, call_id: int, error: ClientError) -> None:
-        """Refuse a call, unless it has been answered already."""
+        """Fail a call, unless it has been answered already."""
         if self._shut(call_id):
             self.emit(Fail(call_id, error))
 
     def fail_all(self, error: ClientError) -> None:
-        """Refuse every call that is still open: the client is closed."""
+        """Fail every call that is still open, because the client is closed."""
         for call_id in sorted(self._open_calls):
             self.fail(call_id, error)
 

@@ -190,7 +190,7 @@ class Node:
 
 
 def connection_of(event: Event) -> int | None:
-    """Return the connection that an event is about, if it is about one."""
+    """Return the id of the connection that an event is about, or None if it is about none."""
     match event:
         case RequestArrived(request=request):
             return request.connection

@@ -260,12 +260,13 @@ class ConfluentClient:
         return completion
 
     def _crash(self, _: Crash) -> Completion:
-        """Abandon whatever is open, without closing it; librdkafka ends nothing when it is
-        closed."""
+        """Abandon any open transaction without closing the producer: librdkafka does not end a
+        transaction when it is destroyed."""
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:
-        """End the transaction; called again, librdkafka resumes the same end."""
+        """Commit or abort the transaction. After a time-out, calling it again makes librdkafka
+        resume the same end."""
         producer = self._open_producer()
         deadline = time.monotonic() + END_TIMEOUT_S
         while True:
@@ -377,7 +378,7 @@ class ConfluentClient:
 
 
 def _not_sought(error: KafkaError) -> Completion:
-    """Return that the position is unknown: a seek may have been done though it timed out."""
+    """Return a completion of unknown outcome: a seek that timed out may have been performed."""
     return Completion(Outcome.INFO, (), name_of(error), error.str(), error.fatal())
 
 

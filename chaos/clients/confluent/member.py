@@ -99,7 +99,8 @@ class ConfluentMember:
         return Completion(Outcome.OK, columns=self._settings)
 
     def poll(self, poll: Poll) -> Completion:
-        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
+        """Poll records of one assignment. Return a completion whose `rebalanced` says whether the
+        assignment differs from that of the last poll."""
         if self._consumer is None:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         consumer, deadline = self._consumer, time.monotonic() + poll.timeout_s
@@ -203,11 +204,10 @@ class ConfluentMember:
         ]
 
     def add_offsets_to(self, producer: Producer, timeout_s: float) -> str | None:
-        """Put the positions into the producer's transaction (KIP-447), or say why that must not be:
-        the offsets of a partition that was revoked would be committed over its new owner's.
-
-        Raises KafkaException, also where the coordinator finds that the member is none any more.
-        """
+        """Put the member's positions into the producer's transaction (KIP-447). Return None, or the
+        reason why that must not be done: a partition was revoked, and its offset would overwrite
+        the new owner's. Raise KafkaException, also if the coordinator says that this is no member
+        any more."""
         if self._was_revoked or self._consumer is None:
             return "a partition was revoked during the transaction"
         if self._positions:
@@ -234,7 +234,8 @@ class ConfluentMember:
     # --- the end of a membership ----------------------------------------------------------------
 
     def leave(self, _: Leave) -> Completion:
-        """Close the consumer, which commits (where commits are automatic) and says good-bye."""
+        """Close the consumer, which leaves the group and, if commits are automatic, commits
+        first."""
         consumer, self._consumer = self._consumer, None
         self._forget()
         if consumer is None:
@@ -277,11 +278,9 @@ class ConfluentMember:
     def _begin(
         self, consumer: Consumer, partitions: list[TopicPartition]
     ) -> dict[tuple[str, int], int | None] | None:
-        """Begin where the group has committed, and return where (None: it has nothing).
-
-        For want of an answer, None: confluent-kafka then takes the partitions after the callback,
-        and librdkafka asks where to begin.
-        """
+        """Seek to the group's committed offsets and return them (None for a partition without one).
+        Return None if the coordinator does not answer: confluent-kafka then assigns the partitions
+        after the callback, and librdkafka asks where to begin."""
         try:
             found = consumer.committed(partitions, COMMITTED_TIMEOUT_S) if partitions else []
             if any(each.error for each in found):

@@ -48,7 +48,8 @@ def _partition_of(message: Message) -> tuple[str, int]:
 
 
 async def read_all(world: World, operation: ReadAll, bootstrap: str, nonce: bytes) -> Completion:
-    """Read the partitions from log start to the high watermark; INFO for what was not reached."""
+    """Read the partitions from log start to the high watermark. Return INFO if an end was not
+    reached."""
 
     async def attempt(readings: Readings, deadline: float) -> str | None:
         config = consumer_config(bootstrap, operation.isolation.value, nonce)

@@ -54,7 +54,8 @@ POLL_MS = 200
 
 
 def in_java_words(bootstrap: str, config: Mapping[str, Any]) -> dict[str, str]:
-    """Return settings as texts, each of which Java parses as it needs, and how clients get in."""
+    """Return the settings, and those of the access to the cluster, as the texts that Java
+    parses."""
     own = {"bootstrap.servers": bootstrap, "client.id": "touchstone", **config}
     texts = {name: _word(value) for name, value in own.items()}
     return texts | of_java(access_of(bootstrap))
@@ -176,12 +177,13 @@ class JavaClient:
         return Completion(Outcome.OK, told=told)
 
     def _crash(self, _: Crash) -> Completion:
-        """Abandon whatever is open; an orderly close would abort it."""
+        """Abandon any open transaction: an orderly close would abort it."""
         self._ask("crash_producer")
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, op: str) -> Completion:
-        """End the transaction; after a time-out only the same end may be asked for again."""
+        """Commit or abort the transaction. After a time-out the Java client accepts only the same
+        call again."""
         answer = self._ask(op, END_TIMEOUT_S)
         if error := answer.get("error"):
             broken = answer["fatal"] or answer["timed_out"]

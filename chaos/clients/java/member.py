@@ -96,7 +96,8 @@ class JavaMember:
         return replace(ended, columns=self._settings)
 
     def poll(self, poll: Poll) -> Completion:
-        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
+        """Poll records of one assignment. Return a completion whose `rebalanced` says whether the
+        assignment differs from that of the last poll."""
         if not self._is_member:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         answer = self._ask(
@@ -162,7 +163,8 @@ class JavaMember:
         return Completion(outcome, records, error, answer.get("detail"), broken, columns)
 
     def leave(self, _: Leave) -> Completion:
-        """Close the consumer, which commits (where commits are automatic) and says good-bye."""
+        """Close the consumer, which leaves the group and, if commits are automatic, commits
+        first."""
         return self._close("leave")
 
     def crash(self, _: Crash) -> Completion:

@@ -35,11 +35,12 @@ class Machines(Protocol):
         ...
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T:
-        """Do the same inside of `perform`. Raise TimeoutError when the time is up."""
+        """Return or raise what the coroutine does, from inside `perform`. Raise TimeoutError when
+        the time is up."""
         ...
 
     async def close(self) -> None:
-        """Give the means back. No machine may be driven any more."""
+        """Release the resources. No machine may be driven afterwards."""
         ...
 
 

@@ -91,7 +91,8 @@ class ReferenceMember:
         return Completion(Outcome.OK, columns=self._settings)
 
     async def poll(self, poll: Poll) -> Completion:
-        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
+        """Poll records of one assignment. Return a completion whose `rebalanced` says whether the
+        assignment differs from that of the last poll."""
         consumer = self._consumer
         if consumer is None:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
@@ -144,7 +145,8 @@ class ReferenceMember:
         return Completion(together(records), records, name, detail, broken, columns)
 
     async def leave(self, _: Leave) -> Completion:
-        """Close the consumer, which commits (where commits are automatic) and says good-bye."""
+        """Close the consumer, which leaves the group and, if commits are automatic, commits
+        first."""
         consumer, self._consumer = self._consumer, None
         self._forget()
         if consumer is not None:

@@ -27,7 +27,7 @@ ASK_AGAIN = frozenset(
 
 
 class Refused(Exception):
-    """An answer that no further attempt would change, or the last one when the time was up."""
+    """An answer that no further attempt would change, or the last answer when the time was up."""
 
     def __init__(self, name: str, attempts: int, detail: str = "") -> None:
         super().__init__(detail or name)

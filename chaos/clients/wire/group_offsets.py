@@ -44,8 +44,8 @@ NOT_DELETED = frozenset({"GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "GROUP_SUBSCRI
 
 
 async def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
-    """Commit positions: a record per position. Most errors prove nothing:
-    COORDINATOR_NOT_AVAILABLE, too, may come after the append."""
+    """Commit positions. Return a record for each. Most errors prove nothing: even
+    COORDINATOR_NOT_AVAILABLE may come after the append."""
     member = operation.member or NOBODY
     try:
         coordinator = await _coordinator(cluster, operation.group)
@@ -120,14 +120,15 @@ def _ended(code: int, refused: Collection[str]) -> tuple[Outcome, str | None]:
 
 
 def _completion(records: list[Record]) -> Completion:
-    """Return the completion of a request whose rows ended like this: as the first that failed."""
+    """Return the completion of a request with these rows: the outcome and error are those of the
+    first row that failed."""
     worst = next((each for each in records if each.outcome is not Outcome.OK), records[0])
     return Completion(worst.outcome, records, worst.error)
 
 
 async def delete(cluster: WireCluster, operation: DeletePositions) -> Completion:
-    """Delete committed offsets, or their whole group: a record per partition, without an
-    offset: as if the group had committed that it has no position."""
+    """Delete committed offsets, or their whole group. Return a record without an offset for each
+    partition, as if the group had committed that it has no position."""
     try:
         coordinator = await _coordinator(cluster, operation.group)
     except WireError as error:
@@ -181,8 +182,8 @@ async def _delete_offsets(
 
 
 async def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
-    """Fetch the committed offsets: a record per partition, its offset None if the group has
-    committed none. A partition whose offset an open transaction may change fails alone
+    """Fetch the committed offsets. Return a record for each partition, with the offset None if the
+    group has committed none. A partition whose offset an open transaction may change fails alone
     (UNSTABLE_OFFSET_COMMIT)."""
     struct = request_definition(ApiKey.OFFSET_FETCH).struct
     wanted = list(operation.partitions)
@@ -220,7 +221,8 @@ async def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
 
 
 def _beside(leader_epoch: int, metadata: str | None) -> str | None:
-    """Return what stands beside a committed offset, None where that is nothing."""
+    """Return the leader epoch and metadata of a committed offset as one text, or None if it has
+    neither."""
     if leader_epoch == NO_EPOCH and not metadata:
         return None
     return f"leader epoch {leader_epoch}, {metadata}"

@@ -204,7 +204,8 @@ class Operator:
     # --- positions ------------------------------------------------------------------------------
 
     async def _commit_in_transaction(self, commit: CommitInTransaction) -> Completion:
-        """Send InitProducerId, TxnOffsetCommit, and the end that follows from its answer."""
+        """Send InitProducerId and TxnOffsetCommit, then end the transaction: commit it, or abort it
+        if the offsets were refused."""
         settings = ClientSettings(transactional=True, transactional_id=commit.transactional_id)
         producer = RawProducer(self._world, self._bootstrap, settings, self._nonce)
         try:
@@ -252,7 +253,7 @@ class Operator:
     # --- records --------------------------------------------------------------------------------
 
     async def _delete_records(self, delete: DeleteRecords) -> Completion:
-        """Ask once: a second attempt would hide what became of the first."""
+        """Send DeleteRecords once. A second attempt would hide the outcome of the first."""
         struct = request_definition(ApiKey.DELETE_RECORDS).struct
         offset = TO_HIGH_WATERMARK if delete.offset is None else delete.offset
         wanted = struct("DeleteRecordsPartition", partition_index=delete.partition, offset=offset)

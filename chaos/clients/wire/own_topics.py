@@ -58,7 +58,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class NotOursError(Exception):
-    """Something there is not this run's: it is not to be removed, however often one looks."""
+    """Something there does not belong to this run and must not be removed; asking again would not
+    change that."""
 
 
 @dataclass
@@ -124,7 +125,8 @@ class OwnTopics:
 
 
 async def sweep(bootstrap: str) -> Removed:
-    """Remove what runs have left that are over. Raise WireError if the cluster does not answer."""
+    """Remove what ended runs have left on the cluster, and return what that was. Raise WireError if
+    the cluster does not answer."""
     cluster, removed = WireCluster(REAL_WORLD, bootstrap), Removed()
     try:
         for nonce in await _marked(cluster):
@@ -161,7 +163,8 @@ async def _marked(cluster: WireCluster) -> list[bytes]:
 
 
 async def _marker_of(cluster: WireCluster, topic: str, nonce: bytes) -> Mapping[str, Any]:
-    """Return the marker's record, or nothing if it is none of ours, or not written yet."""
+    """Return the content of the marker's record, or nothing if it is not ours or not written
+    yet."""
     for record in await _first_records(cluster, topic, 0):
         try:
             told = json.loads(record.value or b"")
@@ -173,8 +176,8 @@ async def _marker_of(cluster: WireCluster, topic: str, nonce: bytes) -> Mapping[
 
 
 def _is_over(marker: Mapping[str, Any]) -> bool:
-    """Return whether the run is over that wrote this marker. One that was cut short before it wrote
-    its marker has made nothing else, and stays."""
+    """Return whether the run that wrote this marker is over. A run that was cut short before it
+    wrote its marker made nothing else, and its marker topic stays."""
     if marker.get("touchstone") != VERSION:
         return False
     owner = str(marker.get("owner"))

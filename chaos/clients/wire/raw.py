@@ -160,9 +160,9 @@ class RawClient:
         return Completion(Outcome.OK, records, detail=late or None)
 
     async def read_latest(self, topic: str, partition: int) -> Completion:
-        """Read the last record below the high watermark once; none if nothing was written. The
-        leader of an epoch answers no high watermark until it knows it (KIP-207), so the record is
-        the last one that was acknowledged, or one that was not yet."""
+        """Read the last record below the high watermark once; return no record if nothing was
+        written. A new leader answers no high watermark until it knows it (KIP-207), so the record
+        is the last acknowledged one, or a later one that was not yet acknowledged."""
         try:
             leader = await self._cluster.leader(topic, partition)
             end = await self._cluster.offset(leader, topic, partition, LATEST)

@@ -99,7 +99,8 @@ class RawProducer:
         }
 
     async def perform(self, operation: Operation) -> Completion:
-        """Perform it, and tell of the producer id that an idempotent producer got with it."""
+        """Perform the operation. Return its completion, with the producer id if an idempotent
+        producer got one for it."""
         before = self._identity
         completion = await self._performers[type(operation)](operation)
         if self._settings.transactional or self._identity in (None, before):
@@ -331,7 +332,8 @@ class RawProducer:
         return Completion(Outcome.OK)
 
     async def _commit_as_former(self, _: CommitAsFormer) -> Completion:
-        """Ask to commit what the successor has aborted."""
+        """Ask, as the fenced producer, to commit the transaction that its successor's
+        InitProducerId has aborted."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         former, self._former = self._former, None
@@ -339,7 +341,8 @@ class RawProducer:
         return Completion(completion.outcome, (), completion.error, completion.detail)
 
     async def _rejoin_as_former(self, _: RejoinAsFormer) -> Completion:
-        """Ask once, so that the time is known. The former producer keeps its id and epoch."""
+        """Send InitProducerId as the fenced producer, once, so that its time is known. The fenced
+        producer keeps its id and epoch."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         try:

@@ -20,9 +20,9 @@ TIMEOUT_MS = 10_000
 
 
 async def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Completion:
-    """Let two transactional ids get producers, then ask for the one with the producer id of the
-    other, and with an epoch that the other has left behind. Tell of an answer that names no
-    error."""
+    """Get producer ids for two transactional ids, then send InitProducerId for the one with the
+    producer id of the other, and with an epoch that the other has left behind. Report an answer
+    without an error."""
     own, other = (f"{ask.transactional_id}-{name}" for name in ("own", "other"))
     told = []
     now_ns = cluster.world.monotonic_ns

@@ -82,7 +82,7 @@ class WireCluster:
         self._connections: dict[Address, Connection] = {}
 
     async def ask(self, address: Address, api: ApiKey, **fields: Any) -> Struct:
-        """Ask one broker; do not use a failed connection again."""
+        """Ask one broker and return the response. Close a connection that failed."""
         connection = await self._connection(address)
         try:
             return await connection.ask(api, **fields)
@@ -133,7 +133,7 @@ class WireCluster:
         )
 
     async def topic_ids(self) -> dict[str, str]:
-        """Return all topics and their ids, "" where the broker tells none."""
+        """Return the id of every topic by name, "" where the broker gives no topic ids."""
         answer = await self.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False)
         return {
             topic.name: str(topic.topic_id) if getattr(topic.topic_id, "int", 0) else ""
@@ -161,10 +161,9 @@ class WireCluster:
         timestamp: int,
         isolation_level: int = READ_UNCOMMITTED,
     ) -> int:
-        """Send ListOffsets: EARLIEST is the log start; LATEST the high watermark, or under
-        READ_COMMITTED the last stable offset.
-
-        It names the leader's epoch, so that only this leader can answer (KIP-320)."""
+        """Return an offset by ListOffsets: for EARLIEST the log start; for LATEST the high
+        watermark or, under READ_COMMITTED, the last stable offset. The request names the leader's
+        epoch, so that only this leader can answer (KIP-320)."""
         struct = request_definition(ApiKey.LIST_OFFSETS).struct
         wanted = struct(
             "ListOffsetsPartition",
@@ -237,7 +236,8 @@ def _state(partition: Struct) -> PartitionState:
 async def insist(
     world: World, action: Callable[[], Awaitable[T]], deadline: float, retry_s: float = RETRY_S
 ) -> T:
-    """Repeat the action until it raises no WireError; after the deadline, raise what it raises."""
+    """Repeat the action until it raises no WireError, and return its result. After the deadline,
+    raise its WireError."""
     while True:
         try:
             return await action()

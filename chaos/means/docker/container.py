@@ -229,7 +229,7 @@ class Container:
         return said
 
     def address(self, network: str) -> str:
-        """Return its IP address there."""
+        """Return the container's IP address in that network."""
         self._state()
         return str(self._handle.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
 

@@ -159,7 +159,7 @@ class Engine:
 
     def user(self) -> str:
         """Return the user as whom a node runs, so that its files in our directories are ours:
-        ourselves, or whom the daemon of a user without root takes for him. Raise ContainerError."""
+        ourselves, or the user to whom a rootless daemon maps us. Raise ContainerError."""
         with asking("tell its settings"):
             settings = " ".join(self._client.info().get("SecurityOptions") or ())
         if "name=userns" in settings:

@@ -80,7 +80,7 @@ class NamespaceLinks(Links):
         self._add(node, f"-A OUTPUT -d {source} -p tcp --sport {port} {queue}")
 
     def heal(self) -> str:
-        """Take away every rule."""
+        """Remove every packet rule. Return "", since there is nothing to note."""
         self._unsettled |= {node for node, rules in self._rules.items() if rules}
         self._rules.clear()
         self._troubled.clear()
@@ -90,8 +90,9 @@ class NamespaceLinks(Links):
         return ""
 
     def settle(self) -> None:
-        """Set the rules first: a packet that is held back passes when it is released, whatever
-        rules follow. If that fails, the next heal does it."""
+        """Set the packet rules of the nodes whose rules have changed. This comes before held
+        packets are released: such a packet passes whatever the rules say then. If this fails, the
+        next heal sets them."""
         nodes = sorted(self._unsettled)
         self.namespaces.set_rules(
             (node, sorted(self._rules.get(node, []), key=lambda rule: "NFQUEUE" in rule))

@@ -73,7 +73,7 @@ class Shim:
     # --- the clock --------------------------------------------------------------------------------
 
     def jump(self, by_ms: int) -> None:
-        """Put the node's clock forward, or back, at once."""
+        """Move the node's clock forward or, if negative, back at once."""
         self._offset_ns += by_ms * 1_000_000
         self._write()
 

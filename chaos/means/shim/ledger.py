@@ -127,9 +127,9 @@ class Medium:
     # --- the ledger -------------------------------------------------------------------------------
 
     def _read_ledger(self) -> None:
-        """Read what has happened since the last time. The node may run meanwhile, so nothing is
+        """Read what has happened since the last call. The node may run meanwhile, so nothing is
         removed from the ledger (a line added in between would be lost, and with it what the node
-        had synced), and half a line waits."""
+        had synced), and an incomplete last line is left for the next call."""
         with self.ledger.open("rb") as ledger:
             ledger.seek(self._read_bytes)
             added = ledger.read()

@@ -126,7 +126,7 @@ def _with_successor(
     rows: list[Row], rng: Random, victims: list[tuple[Row, Epoch]]
 ) -> list[Row] | None:
     """Return the rows with an InitProducerId that was answered just before one of the victims was
-    asked for."""
+    sent, or None without a victim."""
     if not victims:
         return None
     victim, (producer_id, epoch) = rng.choice(victims)

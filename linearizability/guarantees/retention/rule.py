@@ -165,7 +165,8 @@ def _delay_and_late_ms() -> tuple[pl.Expr, pl.Expr]:
 
 
 def longest_ns(history: pl.LazyFrame) -> int | None:
-    """Return how long after its start any broker deletes what is due then; null unless told."""
+    """Return how long after its start a broker may take to delete what is due then, in nanoseconds,
+    or None unless the history says."""
     delay_ms, late_ms = _delay_and_late_ms()
     both_ms = delay_ms.clip(0, LONGEST_MS) + late_ms
     found = collect(history.filter(IS_TOPIC).select(both_ms.max())).item()

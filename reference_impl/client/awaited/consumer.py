@@ -167,7 +167,7 @@ class Consumer:
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first record at or after each timestamp."""
+        """Return, for each partition, the first record at or after its timestamp, or None."""
         found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._driver.call(
             calls.OffsetsForTimes(times)
         )
@@ -202,6 +202,7 @@ class Consumer:
         self._driver.close()
 
     def crash(self) -> None:
-        """Be gone without a word: no commit, and the group learns of it by silence."""
+        """Stop as a crash would: commit nothing and do not leave the group, which notices when the
+        session times out."""
         self._has_crashed = True
         self._driver.close()

@@ -105,7 +105,7 @@ class Producer:
         self._driver.close()
 
     def crash(self) -> None:
-        """Be gone without a word: what is open, the coordinator or a successor must end."""
+        """Stop as a crash would: the coordinator or a successor must end an open transaction."""
         self._driver.close()
 
 

@@ -69,7 +69,7 @@ class Metadata:
         return self._topics.get(name)
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """Return the topic name that belongs to an id."""
+        """Return the name of the topic with this id, or None if it is not known."""
         for topic in self._topics.values():
             if topic.topic_id == topic_id:
                 return topic.name

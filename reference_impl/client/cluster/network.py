@@ -58,7 +58,7 @@ class Network(Links):
             self._nodes = {node.id: node for node in nodes}
 
     def node(self, node_id: int) -> Node | None:
-        """Return a broker by its id."""
+        """Return the broker with this id, or None if it is not known."""
         return self._nodes.get(node_id)
 
     def link(self, node: Node, lane: Lane = Lane.DATA) -> Link:

@@ -2,7 +2,7 @@
 
 `classic/` speaks the classic one: the members share the partitions out among themselves, and
 all of them stop for it. `consumer/` speaks that of KIP-848: the coordinator does it,
-and each member walks to its part alone. The configuration `group.protocol` chooses.
+and each member moves to its assignment by itself. The configuration `group.protocol` chooses.
 
 Source: AbstractCoordinator.java, AbstractMembershipManager.java; KIP-62 (poll interval).
 """
@@ -44,8 +44,8 @@ class GroupMember(ABC):
 
     @abstractmethod
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return our identity for the coordinator; the generation of the classic protocol and the
-        member epoch of KIP-848 stand in the same place, and are negative while we are nobody."""
+        """Return our identity for the coordinator. `generation_id` is the generation of the classic
+        protocol or the member epoch of KIP-848; it is negative while we are not a member."""
 
     @property
     def is_member(self) -> bool:
@@ -95,7 +95,8 @@ class GroupMember(ABC):
         """React to an answer that denies our membership, or our generation."""
 
     def take_error(self) -> ClientError | None:
-        """Return what went wrong since the last poll; a fatal error is returned every time."""
+        """Return what went wrong since the last poll, or None. A fatal error is returned every
+        time."""
         error = self.error
         if error is not None and not error.fatal:
             self.error = None

@@ -103,7 +103,7 @@ class GroupOffsets:
             if is_old_epoch and follows_epoch and now.member_id == member.member_id:
                 member = now
                 return code
-            if member == now:  # else it is about what we were before
+            if member == now:  # else it is about an earlier membership
                 self._evicted(code)
             on_done(Refusal(code, "committing offsets"))
             return 0
@@ -175,10 +175,8 @@ class GroupOffsets:
         on_answer: Callable[[Struct], int],
         on_failed: OnFailed,
     ) -> None:
-        """Ask until there is an answer, or `default.api.timeout.ms` has passed.
-
-        on_answer: returns the code because of which to ask again, or 0.
-        """
+        """Send the request until there is an answer, or `default.api.timeout.ms` has passed.
+        on_answer: returns the error code because of which to ask again, or 0."""
         deadline_ms = self._kernel.monotonic_ms + self._timeout_ms
         failures = 0
 

@@ -257,7 +257,8 @@ class Sender:
     # --- failing ------------------------------------------------------------------------------
 
     def expire(self) -> None:
-        """Fail what has had its time (KIP-91), wherever it is."""
+        """Fail every batch whose delivery timeout has passed (KIP-91), whether it is queued or in
+        flight."""
         for batch in list(self._accumulator.incomplete):
             age_ms = self._kernel.monotonic_ms - batch.created_ms
             if age_ms >= self._delivery_timeout_ms:

@@ -1,9 +1,9 @@
-"""Is what we have read still there? Asked of each new leader before anything is read from it.
+"""Check that each new leader still has what we have read, before anything is read from it.
 
 Source: KIP-320; OffsetForLeaderEpochRequest.json; SubscriptionState.java (AWAIT_VALIDATION),
 OffsetForLeaderEpochClient.java. A leader that was elected without all records, or has lost some
 with its power, has other records at the offsets that we have passed. It knows where the epoch of
-our last record ended: before our position, and the log was truncated.
+our last record ended: if that is before our position, the log was truncated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Asked = dict[TopicPartition, tuple[PartitionState, int, int, int]]
 
 
 class Truncation:
-    """Validates positions."""
+    """Checks positions against new leaders."""
 
     def __init__(
         self, network: Network, metadata: Metadata, subscription: Subscription, positions: Positions

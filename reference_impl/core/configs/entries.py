@@ -51,8 +51,7 @@ class ConfigEntry:
 
     @property
     def source(self) -> ConfigSource:
-        """The source of the value in force. A key without synonyms shows none, not even its
-        default."""
+        """Where the value in force comes from. Kafka answers DEFAULT for a key without synonyms."""
         return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT
 
     @property

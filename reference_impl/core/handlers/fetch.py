@@ -103,7 +103,8 @@ class PendingFetch:
         return Watch.over(keys)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
-        """Return the response if enough bytes or an error are there, or the wait is over."""
+        """Return the response if enough bytes or an error are there or the wait is over, else
+        None."""
         if self._denied is None:
             asked = self._context.wanted
             self._denied = yield from denied_among(self._broker, self.request, asked)

@@ -77,7 +77,8 @@ class LeaderEpochs:
         return self.entries[-1][0] if self.entries else None
 
     def epoch_of(self, offset: int) -> int | None:
-        """Return the leader epoch that wrote this offset."""
+        """Return the leader epoch that wrote this offset, or None if the offset is older than every
+        known epoch."""
         index = bisect_right(self.entries, offset, key=lambda entry: entry[1])
         return self.entries[index - 1][0] if index else None
 

@@ -284,7 +284,8 @@ class PartitionLog(ReadableLog):
         trust.last_flush_ms = self._now_ms
 
     def delete_retired_segments(self, now_ms: int) -> int | None:
-        """Delete the files that are due; return when the next ones will be."""
+        """Delete the files that are due. Return when the next ones will be due, or None if none are
+        left."""
         return self._retired.delete_due(now_ms, self.config.file_delete_delay_ms)
 
     def close(self, *, clean: bool) -> None:

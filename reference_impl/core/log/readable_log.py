@@ -97,7 +97,8 @@ class ReadableLog:
         *,
         at_least_one: bool = True,
     ) -> Slice | None:
-        """Return where the batches from `offset` on lie, in one segment and below the limit.
+        """Return where the batches from `offset` on lie, in one segment and below the limit, or
+        None if there are none.
 
         `limit_offset` is the high watermark or the last stable offset. With `at_least_one` the
         first batch is returned whole even if it is larger than `max_bytes` (KIP-74). Raise
@@ -129,12 +130,13 @@ class ReadableLog:
         return self._segments.batches(max(from_offset, self._log_start_offset))
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Return the first record that is not older than the timestamp (ListOffsets; KIP-79)."""
+        """Return the first record that is not older than the timestamp, or None (ListOffsets;
+        KIP-79)."""
         return self._segments.offset_for_timestamp(timestamp, self._log_start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """Return the first record with the largest timestamp (ListOffsets, timestamp -3;
-        KIP-734)."""
+        """Return the first record with the largest timestamp, or None if there is no record
+        (ListOffsets, timestamp -3; KIP-734)."""
         newest = self._segments.max_timestamp
         return None if newest < 0 else self.offset_for_timestamp(newest)
 

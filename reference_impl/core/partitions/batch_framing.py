@@ -104,11 +104,9 @@ def _is_one_batch(records: memoryview | bytearray) -> bool:
 
 
 def _bounds(records: memoryview | bytearray, start: int) -> tuple[int, int] | None:
-    """Return (end, magic) of the batch that begins here (ByteBufferLogInputStream.nextBatch).
-
-    Bytes which are too few for a batch are none; a length or magic which no batch can have is
-    corruption.
-    """
+    """Return (end, magic) of the batch that begins here, or None if fewer bytes are left than a
+    batch needs (ByteBufferLogInputStream.nextBatch). Raise Refused for a length or magic that no
+    batch can have."""
     left = len(records) - start
     if left < LOG_OVERHEAD:
         return None

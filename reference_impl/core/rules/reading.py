@@ -51,7 +51,8 @@ class Reading:
         return self.readable_end(partition, isolation_level)
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
-        """Return the first record whose timestamp is not before the one asked for (KIP-79)."""
+        """Return the first record whose timestamp is not before the one asked for, or None if there
+        is none (KIP-79)."""
         return partition.log.offset_for_timestamp(timestamp)
 
     def committed_offset(
@@ -67,9 +68,9 @@ class Reading:
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Return where the batches of a fetch lie: from the one that holds the offset, without a
-        gap, and with at least one batch however small the limit (KIP-74).
-        """
+        """Return where the batches of a fetch lie, or None if there is nothing to read. The first
+        batch is the one that holds the offset, no batch is left out between, and with
+        `at_least_one` the first is returned however small the limit is (KIP-74)."""
         return partition.log.locate(offset, max_bytes, end, at_least_one=at_least_one)
 
     def readable_end(self, partition: Partition, isolation_level: int) -> int:

@@ -162,10 +162,10 @@ class Transacting:
     def offset_in_force(
         self, known: CommittedOffset | None, pending: CommittedOffset, *, committed: bool
     ) -> CommittedOffset | None:
-        """Return the committed offset of a partition after its transaction has ended: the pending
-        one if it was committed, unless a plain commit was written after it (KIP-98;
-        OffsetMetadataManager.replayEndTransactionMarker).
-        """
+        """Return the committed offset of a partition after a transaction with a pending offset has
+        ended: the pending one if the transaction committed and no plain commit was written after
+        it, else the one known before, which may be None (KIP-98;
+        OffsetMetadataManager.replayEndTransactionMarker)."""
         if committed and (known is None or known.log_offset < pending.log_offset):
             return pending
         return known

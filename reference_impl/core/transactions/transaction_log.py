@@ -58,7 +58,8 @@ class TransactionLog:
         return partition
 
     def replay(self) -> Iterator[tuple[str, Struct | None]]:
-        """Yield the transactional id and value of every record of every partition, in log order."""
+        """Yield the transactional id and the value (None: deleted) of every record of every
+        partition, in log order."""
         for partition, batch in self._topic.replay():
             for record in batch.records:
                 if record.key is not None and not batch.is_control:

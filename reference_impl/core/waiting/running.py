@@ -292,7 +292,7 @@ def has_come(broker: Broker, wait: Wait) -> bool:
 
 
 def time_of(wait: Wait) -> int | None:
-    """Return how many milliseconds a wait may last, if a timer ends it."""
+    """Return after how many milliseconds a timer ends this wait, or None if no timer does."""
     match wait:
         case Later():
             return wait.ms

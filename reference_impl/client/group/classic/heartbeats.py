@@ -52,8 +52,8 @@ class Heartbeats:
         self._kernel.after(self._session_timeout_ms, SESSION, self._session_over)
 
     def _session_over(self) -> None:
-        """Find the coordinator again after no answer for a whole session: it has dropped us, or is
-        not one any more."""
+        """Look for the coordinator again, since it has not answered for a whole session: it has
+        removed us, or is not the coordinator any more."""
         self._coordinators.forget(self._key)
         self._renew_session()
 
@@ -69,7 +69,7 @@ class Heartbeats:
 
         def answered(answer: Struct) -> None:
             if self._member() != member:
-                return  # about what we were before
+                return  # the answer is about an earlier membership
             if answer.error_code == ErrorCode.NONE:
                 self._renew_session()
             elif answer.error_code in COORDINATOR_MOVED:

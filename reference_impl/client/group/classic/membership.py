@@ -301,7 +301,8 @@ class ClassicMembership(GroupMember):
             join()
 
     def _is_good(self, code: int, doing: str) -> bool:
-        """Judge an answer to JoinGroup or SyncGroup: go on (True), join again, or give up."""
+        """Return True if an answer to JoinGroup or SyncGroup has no error. Otherwise join again or
+        give up, as the error demands, and return False."""
         if code == ErrorCode.NONE:
             return True
         if code in EVICTED:

@@ -49,7 +49,7 @@ class ConsumerHeartbeats:
         """The news in the heartbeat that is not answered yet; none while it is not sent."""
         self._has_news = False
         self._series = 0
-        """Answers to heartbeats of an earlier series are about what we were before."""
+        """Answers to heartbeats of an earlier series are about an earlier membership."""
 
     def attach(
         self,
@@ -93,8 +93,8 @@ class ConsumerHeartbeats:
         return self._under_way is not None and field in self._under_way
 
     def leave(self, member: ConsumerGroupMetadata, then: Callable[[], None]) -> None:
-        """Go for good, or for a while. Whatever the answer is, we are gone: if it gets lost, the
-        session times out."""
+        """Leave for good, or for a while. We have left whatever the answer is: if the request gets
+        lost, the session times out."""
         self.stop()
         node = self._coordinators.known(self._key)
         if node is None:
@@ -110,7 +110,8 @@ class ConsumerHeartbeats:
         )
 
     def _beat(self) -> None:
-        """Look for the coordinator first: what is said is what holds when it is sent."""
+        """Find the coordinator, and only then build and send the heartbeat, so that it says what
+        holds when it is sent."""
         self._kernel.cancel(HEARTBEAT)
         self._under_way = {}
         series = self._series

@@ -1,4 +1,4 @@
-"""Membership in a consumer group (KIP-848): the coordinator divides, the member walks to its part.
+"""Membership in a consumer group (KIP-848): the coordinator assigns, the member follows.
 
 Source: KIP-848, "Rebalance Process" and "Consumer"; KIP-1082 (the member makes its own id);
 KIP-345 (static members); ConsumerMembershipManager.java.
@@ -180,7 +180,8 @@ class ConsumerMembership(GroupMember):
         }
 
     def _reconcile(self) -> None:
-        """Do one change of partitions: give up, take, report."""
+        """Take the next step towards the assignment: give partitions up, take new ones, and report
+        that to the coordinator."""
         part = self._named_part()
         gone = dict(self._held.items() - part.items())
         new = dict(part.items() - self._held.items())

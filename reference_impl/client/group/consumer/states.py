@@ -3,7 +3,7 @@
 Source: KIP-848, "Consumer Group Protocol"; MemberState.java of the clients.
 
 A member that is JOINING has sent a heartbeat with epoch 0. The answer holds its epoch and, if there
-is any, its part. RECONCILING, it walks there: it gives up what is not in the part, takes what is
+is any, its part. RECONCILING, it moves there: it gives up what is not in the part, takes what is
 new, and says so (ACKNOWLEDGING); only then what it gave up is given to others. STABLE, its
 heartbeats say that it lives. A member whose epoch is not the coordinator's has lost everything and
 starts again (FENCED); so has one that left because its application was silent (STALE). One that is

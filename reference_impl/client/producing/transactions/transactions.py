@@ -131,7 +131,7 @@ class Transactions:
         self._offsets.append(PendingOffsets(call_id, offsets, group))
 
     def check_in_transaction(self, doing: str) -> None:
-        """Raise why nothing may be written now."""
+        """Raise an error that says why nothing may be written now, unless a transaction is open."""
         if self.state == State.IN_TRANSACTION:
             return
         if self.error is not None and self.state in (State.ABORTABLE_ERROR, State.FATAL_ERROR):
@@ -209,7 +209,8 @@ class Transactions:
     # --- one question after the other ---------------------------------------------------------
 
     def run(self, has_incomplete: bool) -> None:
-        """Ask the next thing, unless an answer is awaited. `has_incomplete`: records are."""
+        """Send the next request to a coordinator, unless one is in flight or nothing is to be sent.
+        has_incomplete: records that were handed over are not settled yet."""
         while not self._questions.is_busy:
             question = self._next_question(has_incomplete)
             if question is None:
@@ -237,7 +238,8 @@ class Transactions:
             self.problem(error, spends_epoch=False)
 
     def _is_good(self, code: int, doing: str, key: Key | None = None) -> bool:
-        """Judge an answer: go on (True), ask again, abort, or give up."""
+        """Return True if an answer has no error. Otherwise ask again, abort or give up, as the
+        error demands, and return False."""
         if code == ErrorCode.NONE:
             self._questions.backoff.succeed()
             return True
@@ -388,7 +390,7 @@ class Transactions:
         self._has_begun = False
         self.error = None
         if self._is_epoch_spent and self.state == State.ABORTING_TRANSACTION:
-            self._move(Move.EPOCH_IS_SPENT)  # who waits for the abort waits for the epoch
+            self._move(Move.EPOCH_IS_SPENT)  # the call to abort also waits for the new epoch
         else:
             self._move(Move.ENDED)
             self._complete_calls()

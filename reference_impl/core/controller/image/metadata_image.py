@@ -114,7 +114,8 @@ class MetadataImage:
             raise Malformed("this version does not know what it changes", message=name)
 
     def topic_of(self, name: str | None, topic_id: UUID) -> TopicImage | None:
-        """Return a topic by its name, or by its id where there is no name."""
+        """Return the topic with this name or, if the name is empty or null, with this id. Return
+        None if there is no such topic."""
         return self.topics.get(name) if name else self.topics_by_id.get(topic_id)
 
     def configs_of_broker(self, name: str) -> Mapping[str, str]:

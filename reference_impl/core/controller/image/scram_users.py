@@ -27,7 +27,7 @@ class ScramUsers:
         return self._by_name.get(user, {})
 
     def credential(self, user: str, mechanism: int) -> Credential | None:
-        """Return the credential of one user for one mechanism."""
+        """Return the user's credential for this mechanism, or None."""
         return self.credentials(user).get(mechanism)
 
     def set(self, record: Struct) -> None:

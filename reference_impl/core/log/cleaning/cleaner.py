@@ -65,8 +65,8 @@ class Cleaner:
                 yield cleanable(log, cleaned_to, now_ms, self._steps)
 
     def work(self) -> str | None:
-        """Do one slice of cleaning; return a sentence for the operator if the log cannot be
-        cleaned."""
+        """Do one slice of cleaning. Return a sentence for the operator if the log cannot be
+        cleaned, else None."""
         log = self._log
         if log is None:
             return None

@@ -93,7 +93,8 @@ def clean(
     steps: CleaningSteps,
     keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY,
 ) -> Iterator[int | None]:
-    """Clean one log, yielding after each slice; return the offset up to which it is clean now."""
+    """Clean one log in slices. Yield None after each slice, and at the end the offset up to which
+    the log is clean."""
     log = todo.log
     newest, end = yield from _newest_offsets(todo, keys_max, steps)
     transactions = CleanedTransactions(log.aborted_transactions(0, end))

@@ -178,8 +178,8 @@ class ProducerStateManager:
     def update(
         self, header: BatchHeader, base_offset: int, batch: Buffer
     ) -> CompletedTransaction | None:
-        """Note an appended batch of an idempotent producer. Return the transaction that a marker
-        completes."""
+        """Note an appended batch of an idempotent producer. Return the transaction that it
+        completes if it is a marker, else None."""
         if header.is_control:
             return self._update_from_marker(header, base_offset, batch)
         entry = self._entry_for(header)

@@ -281,7 +281,7 @@ class Segment:
         self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
     ) -> Slice | None:
         """Return where the whole batches from `offset` on lie, within `max_bytes` and below the
-        limit."""
+        limit, or None if this segment holds none."""
         found = self.find_batch(offset)
         if found is None:
             return None
@@ -334,9 +334,9 @@ class Segment:
         return newest
 
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
-        """Return the first record not older than `timestamp`, at or after `from_offset`. Only
-        batches whose header says that they hold one are decoded (FileRecords.searchForTimestamp).
-        """
+        """Return the first record at or after `from_offset` that is not older than `timestamp`, or
+        None. Decode only batches whose header says that they hold one
+        (FileRecords.searchForTimestamp)."""
         look_from = max(self.time_index.offset_before(timestamp), from_offset)
         start = self.offset_index.position_before(look_from)
         for header, position in scan_headers(self.log, start, self.log.size()):
@@ -366,8 +366,8 @@ class Segment:
         )
 
     def _problem_of_last_entry(self) -> str | None:
-        """Return what is wrong with an index whose last entry points between batches or to another
-        offset."""
+        """Return what is wrong with the offset index if its last entry points between batches or
+        names a wrong offset, else None."""
         if not len(self.offset_index):
             return None
         offset, position = self.offset_index.last_offset, self.offset_index.last_position

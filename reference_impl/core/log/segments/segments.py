@@ -64,7 +64,8 @@ class Segments:
     def locate(
         self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
     ) -> Slice | None:
-        """Return where the batches from `offset` on lie, in the first segment that has any."""
+        """Return where the batches from `offset` on lie, in the first segment that has any, or
+        None."""
         segments = self.from_offset(offset)
         for segment, following in zip(segments, [*segments[1:], None], strict=True):
             limit = limit_offset
@@ -91,8 +92,8 @@ class Segments:
                 raise CorruptLog(segment.log.path, str(error)) from error
 
     def offset_for_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
-        """Return the first record at or after `from_offset` that is not older than the
-        timestamp."""
+        """Return the first record at or after `from_offset` that is not older than the timestamp,
+        or None."""
         for segment in self.from_offset(from_offset):
             if segment.newest[0] >= timestamp:
                 found = segment.find_timestamp(timestamp, from_offset)

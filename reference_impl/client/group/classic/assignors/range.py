@@ -18,7 +18,7 @@ from reference_impl.client.values import TopicPartition
 
 
 class RangeAssignor(Assignor):
-    """Topic by topic."""
+    """The range assignor, which shares each topic out by itself."""
 
     name = "range"
 

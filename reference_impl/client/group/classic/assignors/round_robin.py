@@ -17,7 +17,7 @@ from reference_impl.client.values import TopicPartition
 
 
 class RoundRobinAssignor(Assignor):
-    """One after the other, skipping who does not want the topic."""
+    """The round-robin assignor, which skips members that do not subscribe to the topic."""
 
     name = "roundrobin"
 

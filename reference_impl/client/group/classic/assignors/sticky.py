@@ -30,7 +30,7 @@ Claim = tuple[Iterable[TopicPartition], int]
 
 
 class Balance:
-    """The assignment in the making."""
+    """The assignment while it is being built."""
 
     def __init__(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
@@ -49,8 +49,9 @@ class Balance:
         return [member for member in self._in_order if topic in self._members[member].topics]
 
     def keep(self, claims: Mapping[str, Claim]) -> set[TopicPartition]:
-        """Do step 1: let members keep what they own. Of two claims the later generation wins; of
-        equal ones, neither."""
+        """Do step 1: let members keep what they own. If two members claim a partition, the later
+        generation wins; if the generations are equal, neither does. Return the partitions that are
+        kept."""
         existing = set(self.all)
         best: dict[TopicPartition, tuple[int, list[str]]] = {}
         for member in self._in_order:
