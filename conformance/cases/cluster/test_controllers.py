@@ -20,7 +20,7 @@ NAMES_LISTENERS = 2
 """The version of DescribeQuorum from which on it tells where controllers listen (KIP-853)."""
 CREATE_VERSION, REGISTRATION_VERSION, HEARTBEAT_VERSION = 7, 4, 1
 STRANGER = 47_110_815
-"""The id of a broker that there is not."""
+"""The id of a broker that does not exist."""
 
 
 def quorum(wire: Wire) -> Struct:
@@ -70,7 +70,7 @@ def created_at(controller: Connection, name: str) -> int:
 
 
 def registration(wire: Wire, **changed: Any) -> Struct:
-    """Return the registration of a broker that there is not, with what the cluster demands."""
+    """Return a registration that the cluster would accept, of a broker that does not exist."""
     told = wire.call("ApiVersions", client_software_name="touchstone", client_software_version="1")
     features = [
         part(
@@ -99,8 +99,8 @@ def registration(wire: Wire, **changed: Any) -> Struct:
 
 
 def listener_names(wire: Wire) -> list[str]:
-    """Return what a broker calls its listeners: a broker without the listener that a client asks
-    by is not told to it."""
+    """Return the names of a broker's listeners. Clients are told of a broker only if it has the
+    listener on which they ask."""
     node_id = min(wire.brokers())
     wanted = part(
         "DescribeConfigs",
@@ -116,7 +116,7 @@ def listener_names(wire: Wire) -> list[str]:
 
 
 def registered(wire: Wire, controller: Connection) -> int:
-    """Register a broker that there is not until the case is over; return its epoch."""
+    """Register a broker that does not exist, until the case is over, and return its epoch."""
     wire.at_end(lambda: wire.call("UnregisterBroker", broker_id=STRANGER))
     answer = controller.call("BrokerRegistration", REGISTRATION_VERSION, registration(wire))
     expect(answer.error_code, ErrorCode.NONE, "registration error")
@@ -124,7 +124,8 @@ def registered(wire: Wire, controller: Connection) -> int:
 
 
 def beat(controller: Connection, **fields: Any) -> Struct:
-    """Send BrokerHeartbeat of the registered broker, which has nothing of the metadata."""
+    """Send BrokerHeartbeat of the registered broker, which has no metadata, and return the
+    answer."""
     usual: dict[str, Any] = {"broker_id": STRANGER, "current_metadata_offset": 0}
     body = request("BrokerHeartbeat", **(usual | fields))
     return controller.call("BrokerHeartbeat", HEARTBEAT_VERSION, body)

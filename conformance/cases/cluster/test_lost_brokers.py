@@ -21,8 +21,8 @@ UNDECIDED = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICA
 
 
 def two_brokers(wire: Wire) -> tuple[int, int]:
-    """Return the id of the broker that is asked, and another one's, which may be lost; raise
-    Unsupported where there are fewer than three, since two keep no majority without it."""
+    """Return the id of the broker that is asked, and of another one, which may be lost. Raise
+    Unsupported with fewer than three brokers, since two have no majority without it."""
     found = wire.brokers()
     if len(found) < 3:
         raise Unsupported("the case needs a target of three brokers")

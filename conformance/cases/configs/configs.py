@@ -59,8 +59,8 @@ def describe(
     connection: Connection | None = None,
     **options: Any,
 ) -> Struct:
-    """DescribeConfigs of one resource: its entry; of a broker, as it tells itself unless another
-    is asked."""
+    """Return the entry of one resource in DescribeConfigs. A broker describes itself unless another
+    connection is given."""
     resource = part(
         "DescribeConfigs",
         "DescribeConfigsResource",

@@ -121,7 +121,7 @@ def _join_group(s: Subject) -> Fields:
 
 
 def _member(s: Subject) -> Fields:
-    """Somebody who is no member, of a group that does not exist."""
+    """Return the fields of a member that does not exist, in a group that does not exist."""
     return {"group_id": s.name, "member_id": "nobody", "generation_id": 1}
 
 

@@ -30,7 +30,8 @@ WITH_NESTED_STRUCTS = (
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One run per API that the target advertises; without a target one per API known here."""
+    """Make one run for each API that the target advertises; without a target, one for each API
+    known here."""
     examined = metafunc.config.stash.get(EXAMINED, None)
     apis = list(examined.advertised if examined else REQUESTS)
     if "api" in metafunc.fixturenames:

@@ -124,7 +124,8 @@ def test_a_client_that_only_stops_sending_is_let_go(wire: Wire, version: int) ->
 
 
 def still_serves(wire: Wire) -> None:
-    """The target answers a fresh connection (asserted by many cases after an abuse)."""
+    """Require that the target answers on a new connection. Many cases end with it, after an
+    abuse."""
     eventually(
         lambda: wire.connect().call("Metadata", wire.version("Metadata"), topics=[]).topics,
         lambda topics: topics == [],

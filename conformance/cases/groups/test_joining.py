@@ -17,7 +17,7 @@ REBALANCE = "KIP-62, Rebalance Timeout; class GroupMetadataManager"
 
 
 def refused(wire: Wire, version: int, code: ErrorCode, **changed: object) -> None:
-    """A JoinGroup that must be refused, and must not make a member."""
+    """Require that a JoinGroup gets this error and makes no member."""
     member = Member.of(wire, versions={"JoinGroup": version})
     expect(member.try_to_join(**changed).error_code, code, "JoinGroup error")
     # Apache Kafka 4.3.1 may keep the group, without members, as Empty: nothing forbids that.

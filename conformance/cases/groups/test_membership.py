@@ -14,7 +14,8 @@ REBALANCING = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def leave(member: Member, *leavers: tuple[str, str | None]) -> Struct:
-    """LeaveGroup v3+ of several (member id, instance id)."""
+    """Send LeaveGroup v3+ for several members, each given by member id and instance id. Return the
+    answer."""
     members = [
         part("LeaveGroup", "MemberIdentity", member_id=member_id, group_instance_id=instance)
         for member_id, instance in leavers

@@ -18,7 +18,7 @@ NOT_FOUND = ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def refused(member: ConsumerMember, code: ErrorCode, **changed: Any) -> None:
-    """A first heartbeat that must be refused, and must not make a group."""
+    """Require that a first heartbeat gets this error and makes no group."""
     expect(member.try_to_join(**changed).error_code, code, "heartbeat error")
     expect(member.described().error_code, NOT_FOUND, "describe error of the group")
 

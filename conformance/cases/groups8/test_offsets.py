@@ -20,7 +20,8 @@ LATEST = 1 << 15
 def commit_as(
     member: ConsumerMember, topic: Topic, version: int, epoch: int | None = None, **changed: Any
 ) -> int:
-    """Commit offset 5 of partition 0 as this member, in its epoch unless told: the error."""
+    """Commit offset 5 of partition 0 as this member, by default in its own epoch. Return the error
+    code."""
     fields: dict[str, Any] = {
         "generation": member.epoch if epoch is None else epoch,
         "member_id": member.member_id,

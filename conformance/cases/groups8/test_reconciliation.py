@@ -14,8 +14,8 @@ SPEC = "KIP-848, Rebalance Process; class CurrentAssignmentBuilder"
 
 
 def asked_to_revoke(first: ConsumerMember, second: ConsumerMember) -> None:
-    """The second joins; return once the first has been told to give up a part, which it has not
-    acknowledged yet. Both send heartbeats, since a target may be computed in either's."""
+    """Let the second member join. Return once the first has been told to revoke a partition and has
+    not acknowledged that. Both send heartbeats, since a target may be computed during either's."""
     had = len(first.owned)
     second.join()
 

@@ -16,8 +16,8 @@ SPEC = "KIP-848, Subscription by regex; ConsumerGroupHeartbeatRequest.json, Subs
 
 
 def member_by(wire: Wire, regex: str, *matching: Topic, version: int) -> ConsumerMember:
-    """Return a member that has not joined, subscribes by regex alone, and should get these
-    topics."""
+    """Return a member that has not joined yet and subscribes by this pattern alone; its partitions
+    should be those of these topics."""
     return ConsumerMember.of(wire, *matching, version=version, regex=regex)
 
 

@@ -59,7 +59,7 @@ class Producer:
         return self.wire.produce(self.topic, records.encode(), self.version)
 
     def accept(self, sequence: int, count: int = 1, epoch: int | None = None) -> int:
-        """Send what must be accepted; the base offset."""
+        """Send records that must be accepted. Return their base offset."""
         answer = self.send(sequence, count, epoch)
         expect(answer.error_code, ErrorCode.NONE, f"error for sequence {sequence}")
         return int(answer.base_offset)
@@ -67,7 +67,7 @@ class Producer:
     def refuse(
         self, code: ErrorCode, sequence: int, count: int = 1, epoch: int | None = None
     ) -> None:
-        """Send what must be refused, and not appended."""
+        """Send records that must be refused with this error and not appended."""
         end = self.wire.end_offset(self.topic)
         answer = self.send(sequence, count, epoch)
         expect(answer.error_code, code, f"error for sequence {sequence}")

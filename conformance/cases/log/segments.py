@@ -46,7 +46,8 @@ def write(wire: Wire, topic: Topic, *pairs: KeyValue, at_ms: int, **fields: Any)
 
 
 def write_apart(wire: Wire, topic: Topic, *pairs: KeyValue, from_ms: int) -> int:
-    """Produce batches of one record, each in a segment of its own; when the next would begin."""
+    """Produce batches of one record, each in a segment of its own. Return the time for the next
+    one."""
     for number, pair in enumerate(pairs):
         write(wire, topic, pair, at_ms=from_ms + number * STEP_MS)
     return from_ms + len(pairs) * STEP_MS

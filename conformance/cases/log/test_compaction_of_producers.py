@@ -51,7 +51,7 @@ def test_a_producers_last_batch_stays_without_records(wire: Wire) -> None:
 
 
 def send(wire: Wire, producer: Producer, topic: Topic, pair: KeyValue, at_ms: int) -> None:
-    """One record of the producer's transaction."""
+    """Send one record in the producer's transaction."""
     producer.add(topic)
     sequence = producer.sequences.get((topic.name, 0), 0)
     records = keyed(

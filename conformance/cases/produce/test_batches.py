@@ -18,7 +18,7 @@ INVALID = ErrorCode.INVALID_RECORD
 def expect_refused(
     wire: Wire, topic: Topic, records: bytes | None, version: int, *codes: ErrorCode
 ) -> None:
-    """One of these errors, and nothing appended: the log ends where it did."""
+    """Require one of these errors, and that nothing was appended: the log ends where it did."""
     end = wire.end_offset(topic)
     answer = wire.produce(topic, records, version)
     expect(answer.error_code, frozenset(codes), "error")

@@ -119,7 +119,7 @@ def test_an_uncompressed_topic_stores_no_compression(
 
 
 def xerial(data: bytes) -> bytes:
-    """Snappy as Java's SnappyOutputStream frames it: magic, two versions, sized blocks."""
+    """Return Snappy as Java's SnappyOutputStream frames it: magic, two versions, sized blocks."""
     literal = bytes([61 << 2, *struct.pack("<H", len(data) - 1)]) + data  # one literal, 2-byte size
     size = bytearray()
     rest = len(data)

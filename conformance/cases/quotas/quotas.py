@@ -19,7 +19,8 @@ Entity = Mapping[str, str | None]
 
 
 def entry(entity: Entity, **quotas: float | None) -> Struct:
-    """Return one entity and what becomes of its quotas; None takes one away."""
+    """Return an entity's entry of a request with changes to its quotas; the value None removes a
+    quota."""
     return part(
         ALTER,
         "EntryData",
@@ -48,7 +49,7 @@ def component(kind: str, match_type: int, match: str | None = None) -> Struct:
 def described(
     wire: Wire, *components: Struct, version: int = 1, strict: bool = False
 ) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:
-    """Describe quotas: entity -> its quotas, of every entity that matches the filter."""
+    """Return the quotas of every entity that matches the filter, by entity."""
     answer = wire.call(DESCRIBE, version, components=list(components), strict=strict)
     expect(answer.error_code, ErrorCode.NONE, "error of DescribeClientQuotas")
     return {

@@ -38,8 +38,8 @@ class Client:
         return self.call(GET, client_instance_id=instance_id)
 
     def push(self, told: Struct, **changes: Any) -> int:
-        """Send PushTelemetry as an answer to GetTelemetrySubscriptions wants it, but for the
-        changes; return the error code."""
+        """Send PushTelemetry as the answer of GetTelemetrySubscriptions demands it, except for
+        these changes. Return the error code."""
         fields = {
             "client_instance_id": told.client_instance_id,
             "subscription_id": told.subscription_id,

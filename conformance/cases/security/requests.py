@@ -58,7 +58,8 @@ Fields = Callable[[Names], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Row:
-    """`needs` is what decides; `given` must be granted before that, to come so far."""
+    """One request. `needs` is the permission that the case examines; `given` are those without
+    which the request would be refused earlier."""
 
     api: str
     needs: Need
@@ -143,7 +144,7 @@ def named(field: str, of: Callable[[Names], Any], **more: Any) -> Fields:
 
 
 def configs(api: str, resource_type: int, name: Callable[[Names], str]) -> Fields:
-    """DescribeConfigs, AlterConfigs and IncrementalAlterConfigs of one resource."""
+    """Return DescribeConfigs, AlterConfigs or IncrementalAlterConfigs of one resource."""
     struct = {"DescribeConfigs": "DescribeConfigsResource"}.get(api, "AlterConfigsResource")
     more = {} if api == "DescribeConfigs" else {"validate_only": True}
     return lambda names: {
@@ -196,7 +197,7 @@ def txn_offset_commit(names: Names) -> dict[str, Any]:
 
 
 def offset_fetch(names: Names) -> dict[str, Any]:
-    """In the form of several groups (v8)."""
+    """Return an OffsetFetch in the form for several groups (v8)."""
     topic = part("OffsetFetch", "OffsetFetchRequestTopics", name=names.topic, partition_indexes=[0])
     group = part("OffsetFetch", "OffsetFetchRequestGroup", group_id=names.group, topics=[topic])
     return {"groups": [group]}
@@ -253,7 +254,7 @@ def creatable(names: Names) -> dict[str, Any]:
 
 
 def growth(names: Names) -> dict[str, Any]:
-    """More partitions, which are not made."""
+    """Return the fields of a CreatePartitions that only validates."""
     topic = part(
         "CreatePartitions", "CreatePartitionsTopic", name=names.topic, count=2, assignments=None
     )

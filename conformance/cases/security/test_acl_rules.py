@@ -78,7 +78,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 def give(guest: Guest, topic: Topic, entry: dict[str, Any], **more: Any) -> None:
-    """One entry of the tables above."""
+    """Grant or deny the guest what one entry of the tables above says."""
     fields = entry | more
     name = topic.name[: len(topic.name) - fields.pop("cut", 0)] + fields.pop("longer", "")
     guest.may(fields.pop("operation", READ), TOPIC, fields.pop("name", name), **fields)

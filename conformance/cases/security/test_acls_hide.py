@@ -29,7 +29,7 @@ NOT_TOLD = -(2**31)
 
 
 def wanted(name: str) -> list[Struct]:
-    """Metadata of one topic."""
+    """Return the entry of one topic in a Metadata request."""
     return [part("Metadata", "MetadataRequestTopic", name=name)]
 
 

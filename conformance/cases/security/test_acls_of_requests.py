@@ -88,7 +88,8 @@ def test_markers_of_an_ordinary_client_end_no_transaction(wire: Wire, alice: Gue
 
 
 def check(wire: Wire, guest: Guest, row: Row) -> None:
-    """Refused without the permission, whatever there is; not refused with it."""
+    """Require that the request is refused without the permission, whatever exists, and not refused
+    with it."""
     version = wire.version(row.api, 0, row.until)
     existing = made(wire, row)
     missing = existing.instead(row.needs[1], wire.new_name("missing"))

@@ -24,7 +24,7 @@ def deletion(user: str, mechanism: int = TYPES[SHA_256]) -> Struct:
 
 
 def described(wire: Wire, version: int, *users: str) -> dict[str, Struct]:
-    """Describe SCRAM users: the row of each; without users, of all that exist."""
+    """Return the row of each of these SCRAM users, or of every user if none is named."""
     rows = [part(DESCRIBE, "UserName", name=user) for user in users] or None
     answer = wire.call(DESCRIBE, version, users=rows)
     expect(answer.error_code, ErrorCode.NONE, "error of the answer")

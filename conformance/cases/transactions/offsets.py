@@ -38,7 +38,7 @@ def try_to_add_offsets(
 
 
 def add_offsets(producer: Producer, group: str, version: int | None = None) -> None:
-    """AddOffsetsToTxn that must succeed."""
+    """Send AddOffsetsToTxn, which must succeed."""
     expect(try_to_add_offsets(producer, group, version), ErrorCode.NONE, "AddOffsetsToTxn error")
 
 
@@ -83,7 +83,7 @@ def commit_in_transaction(
     add_version: int | None = None,
     commit_version: int | None = None,
 ) -> None:
-    """AddOffsetsToTxn, then TxnOffsetCommit of partition 0; both must succeed."""
+    """Send AddOffsetsToTxn, then TxnOffsetCommit for partition 0; both must succeed."""
     add_offsets(producer, group, add_version)
     error = try_to_commit_offset(producer, group, topic, offset, commit_version)
     expect(error, ErrorCode.NONE, "TxnOffsetCommit error")
@@ -95,8 +95,8 @@ def offset_of(wire: Wire, group: str, topic: Topic) -> int:
 
 
 def stable_offset_of(wire: Wire, group: str, topic: Topic) -> Struct:
-    """Return the position as a consumer with require_stable reads it, once no transaction is
-    pending."""
+    """Return the group's position as a consumer with require_stable reads it, once no transaction
+    is pending."""
     version = wire.version("OffsetFetch", 8, 9)
     wanted = [position(group, {topic: [0]})]
     return eventually(  # type: ignore[no-any-return]

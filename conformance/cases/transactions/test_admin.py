@@ -15,7 +15,7 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def described(producer: Producer, version: int, name: str | None = None) -> Struct:
-    """DescribeTransactions of one transactional id."""
+    """Return the answer of DescribeTransactions about one transactional id."""
     asked = producer.transactional_id if name is None else name
     answer = producer.connection.call("DescribeTransactions", version, transactional_ids=[asked])
     expect([t.transactional_id for t in answer.transaction_states], [asked], "ids described")
@@ -33,7 +33,8 @@ def ask_to_list(producer: Producer, version: int, **filters: Any) -> Struct:
 
 
 def listed(producer: Producer, version: int, **filters: Any) -> dict[str, str]:
-    """Transactional id -> state, of those at its coordinator that pass the filters."""
+    """Return the state of each transactional id at the producer's coordinator that passes the
+    filters."""
     answer = ask_to_list(producer, version, **filters)
     expect(answer.error_code, ErrorCode.NONE, "ListTransactions error")
     return {t.transactional_id: t.transaction_state for t in answer.transaction_states}

@@ -37,7 +37,8 @@ def wide_transaction(wire: Wire) -> tuple[Producer, Topic]:
 def end_and_ask(
     producer: Producer, api: str, version: int, body: Struct, *, commit: bool = True
 ) -> Struct:
-    """EndTxn, which must succeed, and at once a second request: its answer."""
+    """Send EndTxn, which must succeed, and a second request right behind it. Return the second
+    answer."""
     end = producer.explicit("EndTxn")
     producer.connection.send(
         "EndTxn",

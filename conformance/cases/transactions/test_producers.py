@@ -14,7 +14,7 @@ SPEC = "KIP-98, InitProducerId"
 
 
 def fenced(version: int, since: int) -> ErrorCode:
-    """PRODUCER_FENCED where the version knows it (KIP-588), else INVALID_PRODUCER_EPOCH."""
+    """Return PRODUCER_FENCED for versions that know it (KIP-588), else INVALID_PRODUCER_EPOCH."""
     known = version >= since
     return ErrorCode.PRODUCER_FENCED if known else ErrorCode.INVALID_PRODUCER_EPOCH
 

@@ -23,7 +23,7 @@ MANY = 20
 
 
 def reconnected(producer: Producer) -> None:
-    """A new connection to the producer's coordinator."""
+    """Connect the producer again to its coordinator."""
     wire, name = producer.wire, producer.transactional_id
     producer.connection = wire.connect(address=coordinator(wire, name, TRANSACTION))
 
@@ -166,8 +166,8 @@ def test_consume_transform_produce_is_exactly_once(
 def _process(
     processor: Producer, source: Topic, sink: Topic, group: str, version: int, dies_after: int
 ) -> None:
-    """Transactions of two records each: the first one whole, the next up to a step; all of them
-    with steps to spare."""
+    """Process transactions of two records each: the first one completely, the next one up to a step
+    and then die; with steps to spare, all of them."""
     wire, steps_left = processor.wire, dies_after + len(STEPS)
     while True:
         position = max(committed(wire, group, source).offset, 0)

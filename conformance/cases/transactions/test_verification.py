@@ -29,7 +29,8 @@ def of(producer: Producer, topic: Topic, *indexes: int, verify_only: bool = Fals
 
 
 def ask(producer: Producer, version: int, *transactions: Struct) -> dict[str, dict[int, int]]:
-    """Transactional id -> partition -> error code, once the coordinator is not busy."""
+    """Return the error codes by transactional id and partition, once the coordinator is not
+    busy."""
 
     def once() -> dict[str, dict[int, int]]:
         answer = producer.connection.call(

@@ -48,7 +48,7 @@ def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> list[Row] | None:
     """Return the rows without the last record of a key (a tombstone, or a value) in one complete
-    read."""
+    read, or None if no read has one."""
     victims = _covered_by_a_read(_last_of_keys(rows, tombstones), rows)
     rng.shuffle(victims)
     for send, end in victims:
@@ -207,7 +207,7 @@ def _without_a_tombstone(
 
 
 def _complete_read(rows: list[Row], record: Row) -> Row | None:
-    """Return the raw reading of the leader's whole log that shows the record."""
+    """Return the raw reading of the leader's whole log that shows the record, or None."""
     place = (record["op_id"], record["partition"])
     wholes = (row for row in rows if is_whole(row))
     return next((row for row in wholes if (row["op_id"], row["partition"]) == place), None)

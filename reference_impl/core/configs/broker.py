@@ -183,7 +183,7 @@ class BrokerConfig:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> BrokerConfig:
-        """Check every key. Raise BadConfig with one sentence."""
+        """Return the configuration after checking every key. Raise BadConfig with one sentence."""
         for_all = {name: text for name, text in given.items() if not name.startswith(PREFIX)}
         idle = sorted(for_all.keys() & WITHOUT_EFFECT.keys())
         if idle:

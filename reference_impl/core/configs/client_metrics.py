@@ -65,7 +65,7 @@ class Subscription:
     patterns: Mapping[str, TopicRegex]
 
     def is_for(self, attributes: Mapping[str, str]) -> bool:
-        """Return whether a client with these attributes is meant: every pattern fits."""
+        """Return whether a client with these attributes is chosen: every pattern must match."""
         return all(
             name in attributes and pattern.matches(attributes[name])
             for name, pattern in self.patterns.items()

@@ -84,7 +84,7 @@ class GroupCoordinator(GroupState):
         self.log.append(group.group_id, [group_log.group_record(group)])
 
     def try_to_save(self, group: ClassicGroup) -> Iterator[Effect]:
-        """Write the group where nobody waits for an answer: a failure is reported, no more."""
+        """Write the group's state while no client waits for it: if that fails, only report it."""
         try:
             self.save_group(group)
         except Refused as refused:
@@ -142,7 +142,7 @@ class GroupCoordinator(GroupState):
             self.forget_offset(group_id, key)
 
     def delete_group(self, group: Group) -> None:
-        """End a group with everything that it committed, or raise Refused."""
+        """Delete a group and everything that it committed, or raise Refused."""
         keys = list(self.offsets.of(group.group_id))
         keys += [key for key in self.pending_offsets.of(group.group_id) if key not in keys]
         offsets: list[KeyValue] = [

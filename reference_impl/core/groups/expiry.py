@@ -25,7 +25,8 @@ UnusedSince = Callable[[CommittedOffset], int]
 
 
 def next_round(coordinator: GroupCoordinator) -> Effect:
-    """Look for expired offsets again after `offsets.retention.check.interval.ms`."""
+    """Return the effect that starts the next look for expired offsets, after
+    `offsets.retention.check.interval.ms`."""
     interval_ms = coordinator.settings.number("offsets.retention.check.interval.ms")
     return SetTimer((TIMER, EXPIRY), interval_ms)
 

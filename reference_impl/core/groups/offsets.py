@@ -50,7 +50,7 @@ class Offsets:
         self._groups: dict[str, dict[TopicPartition, CommittedOffset]] = {}
 
     def put(self, group_id: str, key: TopicPartition, committed: CommittedOffset) -> None:
-        """Take a commit into account."""
+        """Store a commit."""
         self._groups.setdefault(group_id, {})[key] = committed
 
     def remove(self, group_id: str, key: TopicPartition) -> None:

@@ -23,7 +23,7 @@ class PendingOffsets:
         self._open: dict[_Writer, dict[tuple[str, TopicPartition], CommittedOffset]] = {}
 
     def put(self, log_index: int, producer_id: int, commit: Commit) -> None:
-        """Take a commit into account that a marker is to decide on."""
+        """Store a commit on which a marker is to decide."""
         group_id, key, committed = commit
         self._open.setdefault((log_index, producer_id), {})[group_id, key] = committed
 

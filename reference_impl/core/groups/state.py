@@ -29,7 +29,7 @@ class GroupState:
         self.pending_offsets = PendingOffsets()
 
     def apply_batch(self, log_index: int, batch: RecordBatch) -> None:
-        """Take one batch of the log into account."""
+        """Apply one batch of the log."""
         if batch.is_control:
             kinds = [control_type(record) for record in batch.records]
             if kinds and kinds[0] in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
@@ -49,7 +49,7 @@ class GroupState:
                 self._apply(key, value, log_offset)
 
     def _apply(self, key: Struct, value: Struct | None, log_offset: int) -> None:
-        """Take one record of the log into account."""
+        """Apply one record of the log."""
         kind = type(key).__name__
         if kind == "OffsetCommitKey":
             where = (key.topic, key.partition)
@@ -77,8 +77,8 @@ class GroupState:
             self._end(key.group_id)
 
     def _end(self, group_id: str) -> None:
-        """End a group whose records are gone; if it has offsets left, keep it as a mere name for
-        them."""
+        """Remove a group whose records were deleted. If it has offsets left, keep an empty group
+        for them."""
         self.groups.pop(group_id, None)
         if self.offsets.of(group_id):
             self.groups[group_id] = ClassicGroup(group_id)

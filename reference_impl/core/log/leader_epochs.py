@@ -30,7 +30,7 @@ class LeaderEpochs:
         self._is_saved = self._is_synced = True
 
     def load(self) -> None:
-        """Read the file; BadCheckpoint where it is not one."""
+        """Read the file. Raise BadCheckpoint if it is not in the format."""
         if self._storage.exists(self.path):
             rows = decode_lines(self.path, self._storage.read_file(self.path), 2)
             self.entries = [(int(epoch), int(start)) for epoch, start in rows]

@@ -27,7 +27,7 @@ class Limits(Protocol):
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int, limits: Limits) -> int:
-    """Delete what may not stay. Return how many segments went."""
+    """Delete the segments that retention does not allow to stay. Return how many were deleted."""
     before = len(log.segment_base_offsets)
     if log.config.is_deleted:
         _delete_oldest(log, _too_old(log, now_ms, limits))

@@ -111,10 +111,8 @@ def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> V
 def survey(
     data: memoryview | bytearray, config: LogConfig, now_ms: int
 ) -> Generator[None, None, Survey]:
-    """Look at every record, in steps of a few milliseconds with a yield between them.
-
-    Raise Refused as soon as something is wrong: a bomb does not go off.
-    """
+    """Look at every record, in steps of a few milliseconds with a yield between them. Raise Refused
+    as soon as something is wrong, so that a decompression bomb is not expanded any further."""
     header = _checked_header(data, config)
     codec = _codec(header)
     walk = yield from _walked(data, header, codec)
@@ -326,8 +324,8 @@ def _rewritten(
 def _stamped(
     data: memoryview | bytearray, header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int
 ) -> ValidatedBatch:
-    """Set the final timestamps: the broker's clock (KIP-32), or the true maximum of the
-    producer's."""
+    """Return the batch with its final timestamps: the broker's clock (KIP-32), or the producer's
+    with their true maximum."""
     if config.uses_log_append_time:
         set_timestamps(data, 0, len(data), now_ms, log_append_time=True)
         return ValidatedBatch(data, read_header(data))

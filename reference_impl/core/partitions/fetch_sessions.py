@@ -111,7 +111,8 @@ class Session:
         self.pending.pop(key, None)
 
     def to_end(self, wanted: Wanted) -> None:
-        """Let the other partitions come first next time."""
+        """Move a partition to the end of the reading order, so that the others come first next
+        time."""
         wanted.place = next(self._places)
 
     @property
@@ -157,8 +158,9 @@ class FetchContext:
             purgatory.add_key(session.watch, key)
 
     def is_at_end(self, wanted: Wanted, row: Struct) -> None:
-        """Read a partition no more until it changes, if the client knows all that is in its row.
-        The caller has found that there is nothing to read after the client's position."""
+        """Note that the client knows all that is in this row, so that the partition is not read
+        again before it changes. The caller has found nothing to read after the client's
+        position."""
         session = self.session
         if session is not None and session.epoch == self.epoch and not wanted.has_news(row):
             session.pending.pop(wanted.key, None)
@@ -188,7 +190,8 @@ class FetchSessions:
     _sessions: dict[int, Session] = field(default_factory=dict)
 
     def context(self, request: Request, now_ms: int, random_int: Callable[[], int]) -> FetchContext:
-        """Return what a request fetches, or raise Refused if its session does not match ours."""
+        """Return what a request fetches. Raise Refused if its session id or epoch does not match
+        ours."""
         body = request.body
         asked = wanted_in(body)
         uses_topic_ids = request.api_version >= TOPIC_IDS_SINCE
@@ -264,9 +267,11 @@ class FetchSessions:
         return sum(len(session.wanted) for session in self._sessions.values())
 
     def _evict_for(self, newcomer: Session, now_ms: int) -> bool:
-        """Make room (FetchSessionCacheShard.tryEvict): first of what has not been used for long,
-        then of what is worth less than the newcomer and has been there for long, so that sessions
-        of the same size do not drive each other out all the time."""
+        """Evict a session to make room, and return whether one was evicted
+        (FetchSessionCacheShard.tryEvict): the least recently used one if it is idle for long
+        enough; else the one worth least, if the newcomer is worth more and the session has served
+        long enough (or is a consumer's, and the newcomer a follower's). So sessions of the same
+        size do not evict each other all the time."""
         if not self._sessions:
             return False
         oldest = next(iter(self._sessions.values()))

@@ -54,8 +54,8 @@ class Parked(Protocol):
         """Return a watch of the partitions whose change may complete the request."""
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
-        """Return the answer, if it can be given now; when its time has run out it must be given.
-        Give way to others in between."""
+        """Return the answer, or None if the request must wait on; once it has expired there always
+        is one. Give way to other requests in between."""
 
 
 def answered(request: Request, body: Struct) -> Respond:
@@ -86,7 +86,7 @@ class Purgatory:
         return len(self._parked)
 
     def park(self, parked: Parked, timeout_ms: int) -> Iterator[Effect]:
-        """Let a request wait, no longer than this."""
+        """Let a request wait, at most for this time."""
         connection = parked.request.connection
         self._parked[connection] = parked
         self._watch_of[connection] = watch = parked.watch()
@@ -145,8 +145,8 @@ class Purgatory:
                 yield connection, self.ask(connection)
 
     def ask(self, connection: int) -> Iterator[Effect]:
-        """Answer a request if that can be done now; start again if its partitions change again
-        while others have their turn."""
+        """Answer a request if that can be done now. Start again if its partitions change while it
+        gives way to other requests."""
         if connection in self._asked:
             self._asked[connection] = True
             return

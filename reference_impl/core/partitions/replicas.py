@@ -77,7 +77,7 @@ class Replicas:
             self._holder.changed(partition.topic, partition.index)
 
     def unopened(self) -> list[PartitionKey]:
-        """Return the partitions that have not been opened yet."""
+        """Return the partitions of this broker that are not open yet."""
         return list(self._unopened)
 
     def open(self, key: PartitionKey) -> Partition | None:

@@ -51,7 +51,7 @@ _OF_MECHANISMS = (_JAAS, _REAUTH)
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The address of a listener, or the one that clients are given."""
+    """The address at which a listener is bound, or that is advertised to clients."""
 
     host: str
     port: int

@@ -89,7 +89,8 @@ class TransactionCoordinator:
     # --- from the start, and with time --------------------------------------------------------
 
     def start(self) -> Iterator[Effect]:
-        """Finish what the last process had decided, and begin to look at the clock."""
+        """Complete the transactions on which the last process had decided, and start the timers for
+        time-outs and expiry."""
         for transaction in self._rules.decided(self.transactions.values()):
             self.carry_out(transaction.transactional_id)
         for what in (TIMEOUTS, EXPIRY):
@@ -244,8 +245,8 @@ class TransactionCoordinator:
     def end(
         self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int
     ) -> Generator[Effect, None, ProducerIdAndEpoch]:
-        """Decide on the outcome and write it. Return the producer's id and epoch from now on. Raise
-        Refused. `carry_out` must follow."""
+        """Decide on the outcome of a transaction and write the decision. Return the producer's id
+        and epoch from now on. Raise Refused. The caller must then call `carry_out`."""
         transaction = self._named(transactional_id)
         self._rules.check_ending(transaction, producer_id, epoch, version)
         self._rules.check_not_pending(transactional_id, self.pending)
@@ -265,7 +266,7 @@ class TransactionCoordinator:
     # --- carrying out -------------------------------------------------------------------------
 
     def carry_out(self, transactional_id: str) -> None:
-        """Let a decided transaction be completed, also if its client leaves."""
+        """Complete a decided transaction in the background, even if its client disconnects."""
         transaction = self.transactions.get(transactional_id)
         if transaction is not None and transaction.state in PREPARED:
             self._outbox.post(f"markers of {transactional_id}", self._complete(transaction))
@@ -345,8 +346,9 @@ class TransactionCoordinator:
         self._apply(saving)
 
     def _settle(self, saving: Saving) -> Iterator[Effect]:
-        """Apply a change when it is replicated, and carry out what it decides; forget it when this
-        coordinator leads no more, as the next one goes by what its log has."""
+        """Apply a change once it is replicated, and carry out what it decides. If this broker stops
+        being the coordinator before, forget the change: the next coordinator follows its own
+        log."""
         partition = saving.partition
         try:
             yield Replicated(partition.topic, partition.index, saving.end_offset)

@@ -15,14 +15,15 @@ class ProducerIds:
     def __init__(
         self, allocate: Callable[[], tuple[range, int]], is_applied: Callable[[int], bool]
     ) -> None:
-        """Create it without a block. allocate: get the next one from the controller, and the offset
-        at which that is committed; is_applied: say whether this broker has come so far."""
+        """Create it without a block. allocate: gets the next block from the controller, and the
+        offset at which it is committed; is_applied: tells whether this broker has applied the
+        metadata up to that offset."""
         self._allocate, self._is_applied = allocate, is_applied
         self._left, self._committed_at = range(0), 0
 
     def take(self) -> int:
-        """Return the next free producer id. Raise Refused while its block is not committed: the
-        client comes again."""
+        """Return the next free producer id. Raise Refused while its block is not committed, so that
+        the client asks again."""
         if not self._left:
             self._left, self._committed_at = self._allocate()
         if not self._is_applied(self._committed_at):

@@ -71,7 +71,7 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
 
 
 def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:
-    """Translate the coordinator's error into one that the writer's client understands."""
+    """Return the error for the writer's client that corresponds to the coordinator's."""
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code is ErrorCode.TRANSACTION_ABORTABLE and not writer.knows_abortable:

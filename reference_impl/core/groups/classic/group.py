@@ -72,7 +72,7 @@ class ClassicGroup:
         return self.state is State.EMPTY
 
     def move(self, what: Move) -> None:
-        """Go where the table says."""
+        """Move the group to the state that the table names."""
         self.state = next_state(self.state, what)
 
     # --- members ------------------------------------------------------------------------------
@@ -100,7 +100,8 @@ class ClassicGroup:
             self.leader = next(iter(self.members), None)
 
     def replace_static(self, instance_id: str, new_member_id: str) -> Member:
-        """Give a static member's new process its place under a new member id (KIP-345)."""
+        """Replace a static member's id by the new id of its restarted process, and return the
+        member (KIP-345)."""
         old_member_id = self.static_members[instance_id]
         member = self.members[old_member_id]
         member.member_id = new_member_id
@@ -127,8 +128,8 @@ class ClassicGroup:
         return member
 
     def has_all_joined(self) -> bool:
-        """Return whether every member waits for the next generation and no new one is due to come
-        back."""
+        """Return whether every member waits for the next generation, and no new member must still
+        join again with its id."""
         return not self.pending_members and all(
             member.awaiting_join for member in self.members.values()
         )
@@ -152,7 +153,7 @@ class ClassicGroup:
     # --- protocols ----------------------------------------------------------------------------
 
     def supports(self, protocol_type: str, protocols: dict[str, bytes]) -> bool:
-        """Return whether a client with these protocols can be a member."""
+        """Return whether a client with these protocols may be a member."""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
         return protocol_type == self.protocol_type and bool(

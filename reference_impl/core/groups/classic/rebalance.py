@@ -61,8 +61,8 @@ def initial_delay_is_over(
 
 
 def complete_or_wait(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Begin the generation if all members have joined, else give the others their rebalance
-    timeout."""
+    """Begin the generation if all members have joined, else wait for the others until their
+    rebalance timeout."""
     if coordinator.rules.is_join_over(group, timed_out=False):
         yield from complete_join(coordinator, group)
     else:
@@ -70,7 +70,7 @@ def complete_or_wait(coordinator: GroupCoordinator, group: ClassicGroup) -> Iter
 
 
 def complete_join(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Begin the next generation with those who asked for it."""
+    """Begin the next generation with the members that have joined."""
     if group.state is not State.PREPARING_REBALANCE:
         return
     yield from timers.joins_are_over(group)
@@ -131,7 +131,7 @@ def session_timed_out(
 
 
 def drop(coordinator: GroupCoordinator, group: ClassicGroup, member: Member) -> Iterator[Effect]:
-    """Let a member go, and let the others divide its work."""
+    """Remove a member, and rebalance so that the others get its partitions."""
     yield from _turn_away(group, member, ErrorCode.UNKNOWN_MEMBER_ID)
     yield from timers.forget_member(group, member.member_id)
     group.remove(member.member_id)
@@ -139,7 +139,7 @@ def drop(coordinator: GroupCoordinator, group: ClassicGroup, member: Member) -> 
 
 
 def _turn_away(group: ClassicGroup, member: Member, code: ErrorCode) -> Iterator[Effect]:
-    """Answer whatever request of a member is parked with an error."""
+    """Answer the parked JoinGroup or SyncGroup of a member with this error."""
     if member.awaiting_join is not None:
         yield answers.join_refused(member.awaiting_join, code, member.member_id)
         member.awaiting_join = None
@@ -155,7 +155,8 @@ def fence(group: ClassicGroup, member: Member) -> Iterator[Effect]:
 
 
 def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
-    """Stop waiting for every member, because the group changes its protocol."""
+    """Answer the parked requests of all members with this error, because the group changes its
+    protocol."""
     for member in group.members.values():
         yield from _turn_away(group, member, code)
     for member_id in sorted(group.pending_members):
@@ -177,8 +178,8 @@ def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
 def timer_fired(
     coordinator: GroupCoordinator, group: ClassicGroup, what: str, rest: Sequence[str | int]
 ) -> Iterator[Effect]:
-    """Handle a timer: a member did not send what it had to in time, the members had their time to
-    join, or the initial delay is over."""
+    """Handle a timer: a member's session or its wait for a new member id is over, the time to join
+    or to sync is over, or the initial delay is."""
     match what:
         case timers.SESSION:
             yield from session_timed_out(coordinator, group, str(rest[0]))

@@ -53,7 +53,8 @@ def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
 def _assign(
     coordinator: GroupCoordinator, group: ClassicGroup, given_out: dict[str, bytes]
 ) -> Iterator[Effect]:
-    """Take the leader's assignment, and give everybody who waits their part of it."""
+    """Store the leader's assignment, and answer every parked SyncGroup with the member's part of
+    it."""
     for member in group.members.values():
         member.assignment = coordinator.rules.part_of(member, given_out)
     group.move(Move.LEADER_SYNCS)

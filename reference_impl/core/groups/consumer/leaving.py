@@ -47,7 +47,8 @@ def no_consumer_group(group: object | None, group_id: str) -> str:
 def _go_for_now(
     coordinator: GroupCoordinator, group: ConsumerGroup, member: ConsumerMember
 ) -> Iterator[Effect]:
-    """Keep the member's place, until it comes back or its session is over."""
+    """Note that a static member has left and may return: it keeps its partitions until it does, or
+    until its session times out."""
     draft = Draft(group)
     gone = replace(
         member, epoch=LEAVE_STATIC_EPOCH, assigned=dict.fromkeys(member.assigned, 0), revoking={}

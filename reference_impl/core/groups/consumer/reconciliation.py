@@ -61,7 +61,8 @@ def _still_reads(revoking: Epochs, goal: Goal) -> bool:
 
 
 def _unsubscribed(member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """Take away topics that the member does not want any more, without waiting for a new target."""
+    """Return the member without topics to which it no longer subscribes: it must give them up
+    before there is a new target."""
     lost = {key: epoch for key, epoch in member.assigned.items() if key[0] not in goal.subscribed}
     if not lost:
         return member

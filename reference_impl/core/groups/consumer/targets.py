@@ -59,7 +59,8 @@ def reconcile(
     *,
     subscription_changed: bool,
 ) -> ConsumerMember:
-    """Let a member take its next step towards the target."""
+    """Return the member after its next step towards the target, and write that step to the
+    draft."""
     group, rules = draft.group, coordinator.rules
     if not subscription_changed and member.has_arrived_at(group.assignment_epoch):
         return member

@@ -156,8 +156,8 @@ def _note_keys(
 
 
 def grouped(segments: list[Segment], log: PartitionLog) -> list[list[Segment]]:
-    """Group neighbouring segments that together fit into one, so that cleaning leaves no tiny
-    ones."""
+    """Return the segments in groups of neighbours that together fit into one segment, so that
+    cleaning leaves no tiny ones."""
     groups: list[list[Segment]] = []
     size = index_bytes = 0
     for segment in segments:
@@ -185,7 +185,8 @@ def _end_of(segment: Segment, log: PartitionLog) -> int:
 def _clean_group(
     storage: Storage, log: PartitionLog, group: list[Segment], judge: BatchFilter, now_ms: int
 ) -> Iterator[int | None]:
-    """Copy what stays of some segments into one, and put it in their place."""
+    """Copy what stays of some segments into one, and replace them by it. Yield None after each
+    slice."""
     base_offset = group[0].base_offset
     segment_swap.discard(storage, log.directory, base_offset)
     cleaned = Segment(

@@ -62,8 +62,8 @@ class DataDirectory:
         *,
         may_format: bool = True,
     ) -> DataDirectory:
-        """Read who it belongs to, or format it for this node, which then is a cluster of its own.
-        Raise WrongDirectory."""
+        """Open the data directory: read whose it is, or format it for this node, which is then a
+        cluster of its own. Raise WrongDirectory."""
         properties = _read(storage, path, node_id)
         if properties is None and not may_format:
             raise WrongDirectory(

@@ -68,7 +68,8 @@ class LogDirectory:
     def open_log(
         self, topic: str, partition: int, topic_id: uuid.UUID, config: LogConfig, now_ms: int
     ) -> PartitionLog:
-        """Create the partition, or open it from where its checkpoints say."""
+        """Create the partition, or open it with the offsets that its checkpoints name. Return its
+        log."""
         key = (topic, partition)
         if not self._storage.exists(f"{self.path}/{topic}-{partition}"):
             self._forget_namesake(key)
@@ -115,7 +116,7 @@ class LogDirectory:
                 self._moved_away.append((doomed, 0))
 
     def take_offline(self, topic: str, partition: int, error: StorageError) -> None:
-        """Use the files of a partition no more: they are damaged, or their disk is."""
+        """Stop using the files of a partition, because they or their disk are damaged."""
         key = (topic, partition)
         self.offline[key] = error
         log = self.logs.pop(key, None)

@@ -229,14 +229,14 @@ class Segment:
         self.time_index.keep_in_memory()
 
     def sync(self) -> None:
-        """Return when all its files would survive a loss of power."""
+        """Make all files of the segment survive a loss of power."""
         self.log.sync()
         self.offset_index.sync()
         self.time_index.sync()
         self.transaction_index.sync()
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         self.log.close()
         self.offset_index.close()
         self.time_index.close()

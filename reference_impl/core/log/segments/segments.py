@@ -157,11 +157,11 @@ class Segments:
     # -- keeping -------------------------------------------------------------------------------
 
     def sync_from(self, offset: int) -> None:
-        """Return when everything from `offset` on would survive a loss of power."""
+        """Make everything from `offset` on survive a loss of power."""
         for segment in self.from_offset(offset):
             segment.sync()
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files of all segments."""
         for segment in self._segments:
             segment.close()

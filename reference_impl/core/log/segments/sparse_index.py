@@ -90,11 +90,11 @@ class SparseIndex:
         self.has_whole_entries = True
 
     def sync(self) -> None:
-        """Return when the entries would survive a loss of power."""
+        """Make the entries survive a loss of power."""
         if not self._is_synced:
             self._file.sync()
             self._is_synced = True
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()

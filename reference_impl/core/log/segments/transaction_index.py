@@ -79,7 +79,7 @@ class TransactionIndex:
         return None
 
     def sync(self) -> None:
-        """Return when the entries would survive a loss of power."""
+        """Make the entries survive a loss of power."""
         if self._file is not None:
             self._file.sync()
 

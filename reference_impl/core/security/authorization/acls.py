@@ -33,7 +33,8 @@ def named(kind: type[Code], code: int) -> Code:
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """One entry: who, from where, may or may not do what to the resources with such a name."""
+    """One entry, which allows or denies a principal from a host an operation on the resources that
+    its pattern matches."""
 
     resource_type: ResourceType
     resource_name: str

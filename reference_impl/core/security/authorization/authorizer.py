@@ -34,7 +34,7 @@ deny describing."""
 
 @dataclass(frozen=True)
 class Authorizer:
-    """Answers from the entries that there are at the moment of the question."""
+    """Decides by the entries that exist at the moment of the question."""
 
     acls: Acls
     super_users: frozenset[str]

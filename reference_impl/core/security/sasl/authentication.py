@@ -71,7 +71,7 @@ class Session:
     """The answer that is held back."""
 
     def move(self, move: Move) -> None:
-        """Go where the table says."""
+        """Move the session to the state that the table names."""
         self.state = next_state(self.state, move)
 
     def objection_to(self, api_key: int) -> str | None:
@@ -201,7 +201,8 @@ class Authentication:
         yield Admit(session.connection)
 
     def refuse(self, session: Session, answer: Respond | None) -> Iterator[Effect]:
-        """Answer late, then close the connection, so that passwords cannot be guessed fast."""
+        """Hold the answer back for a while, so that passwords cannot be guessed fast, then send it
+        and close the connection."""
         session.move(Move.DENIED)
         self.outside[session.connection] = session
         session.refusal = answer

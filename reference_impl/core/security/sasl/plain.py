@@ -16,7 +16,7 @@ _PARTS = 3
 
 
 class PlainExchange:
-    """Succeeds or fails with its first token."""
+    """An exchange that succeeds or fails with its first token."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
@@ -24,7 +24,8 @@ class PlainExchange:
         self.token_expiry_ms = None
 
     def answer(self, token: bytes) -> bytes:
-        """Check the token [authorization id] NUL user NUL password, or raise Denied."""
+        """Check the token [authorization id] NUL user NUL password and return an empty one, or
+        raise Denied."""
         parts = token.decode(errors="replace").split("\0")
         if len(parts) != _PARTS:
             raise _denied(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")

@@ -108,7 +108,7 @@ class TokenLogin:
 
 
 class ScramExchange:
-    """Two tokens each way."""
+    """An exchange of two messages in each direction."""
 
     def __init__(
         self,
@@ -138,7 +138,8 @@ class ScramExchange:
         return self._final(text, self._credential).encode()
 
     def _first(self, text: str) -> str:
-        """Note who the client claims to be, and answer with that user's salt and iterations."""
+        """Note which user the client claims to be. Return the answer with that user's salt and
+        iterations."""
         message = _CLIENT_FIRST.fullmatch(text)
         if message is None:
             raise Denied("the client's first message has no known form")
@@ -158,7 +159,8 @@ class ScramExchange:
         return answer
 
     def _look_up(self, by_token: bool) -> Credential:
-        """Return what the password of this name is compared with; raise Denied if there is none."""
+        """Return the credential of the user or token with this name. Raise Denied if there is
+        none."""
         if not by_token:
             credential = self._credential_of_user(self._name)
             if credential is None:
@@ -170,7 +172,8 @@ class ScramExchange:
         return self._token.credential
 
     def _final(self, text: str, credential: Credential) -> str:
-        """Check the client's proof, and answer with the server's signature."""
+        """Check the client's proof. Return the answer with the server's signature, or raise
+        Denied."""
         message = _CLIENT_FINAL.fullmatch(text)
         if message is None:
             raise Denied("the client's final message has no known form")

@@ -25,13 +25,14 @@ class Draft:
         self.effects: list[Iterable[Effect]] = []
 
     def write(self, *changes: KeyValue) -> None:
-        """Let these records be part of the change."""
+        """Add these records to the change."""
         for key, value in changes:
             records.apply(self.group, key, value)
             self.records.append((key, value))
 
     def then(self, effects: Iterable[Effect]) -> None:
-        """Do this once the records are in the log, and not at all if they cannot be written."""
+        """Perform these effects once the records are in the log, and not at all if they cannot be
+        written."""
         self.effects.append(effects)
 
     def consequences(self) -> Iterator[Effect]:

@@ -94,7 +94,7 @@ class ConsumerGroup:
     # --- members, as the log says -------------------------------------------------------------
 
     def put(self, member: ConsumerMember) -> None:
-        """Take a new version of a member into account."""
+        """Store the new version of a member."""
         self._release(member.member_id)
         self.members[member.member_id] = member
         if member.instance_id is not None:

@@ -195,7 +195,7 @@ def ends_group(key: Struct, value: Struct | None) -> bool:
 
 
 def apply(group: ConsumerGroup, key: Struct, value: Struct | None) -> None:
-    """Take one record into account."""
+    """Apply one record to the group."""
     _ACTIONS[type(key).__name__](group, key, value)
 
 

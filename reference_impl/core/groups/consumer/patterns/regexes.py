@@ -73,7 +73,7 @@ def look_through_topics(
 
 
 def note_topics(coordinator: GroupCoordinator, group_id: str, found: Found) -> Iterator[Effect]:
-    """Write the results of a group's patterns to its log, and only report a failure."""
+    """Write the topics that a group's patterns match to its log. If that fails, only report it."""
     group = coordinator.groups.get(group_id)
     if not found or not isinstance(group, ConsumerGroup):
         return
