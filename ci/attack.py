@@ -90,7 +90,7 @@ def attack(
     one, which takes less time than Spark needs to start.
     """
     from chaos.run.runner import run
-    from ci.report import report_run
+    from ci.report.building import report_run
 
     if stale_after_s is not None:
         check_for_workload(stale_after_s, scenario.workload)

@@ -145,7 +145,7 @@ def _line(demo: Demo, what: str, found: Validity, wanted: Validity, why: str | N
 
 
 def _report(demo: Demo, components: list[doctor.Component]) -> Path:
-    from ci.report import report_demo
+    from ci.report.building import report_demo
 
     return report_demo(
         demo.out / "report.html",

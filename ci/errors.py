@@ -21,8 +21,6 @@ EXTRAS = {
     "confluent_kafka": "chaos",
     "docker": "chaos",
     "hypothesis": "all",
-    "jinja2": "check",
-    "markupsafe": "check",
     "numpy": "check",
     "pandas": "check",
     "polars": "check",

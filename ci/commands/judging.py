@@ -81,7 +81,7 @@ def report(
     out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
 ) -> None:
     """Draw the HTML report of a run again."""
-    from ci.report import report_run
+    from ci.report.building import report_run
 
     print(report_run(run, out))
 

@@ -28,7 +28,7 @@ from ci.nightly.plan import Plan, check_targets
 from ci.nightly.records import UNCOMMITTED, Night, Store
 from ci.nightly.robustness import robustness
 from ci.nightly.trend import write_trend
-from ci.report import report_run
+from ci.report.building import report_run
 from ci.ui import write_static
 from linearizability.history import HistoryError
 from linearizability.verdict import Validity, Verdict

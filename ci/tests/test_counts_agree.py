@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ci.attack import judge, print_verdict
-from ci.report import report_run
+from ci.report.building import report_run
 from ci.report.tests.runs import HEAL, KILL, History, Row, invalid_rows, write_run
 
 Facts = Mapping[str, Any]

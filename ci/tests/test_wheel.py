@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ci import places
+from ci.errors import EXTRAS
 from ci.tools import wheel_backend
 from ci.tools.wheel_backend import BuildError, renamed
 
@@ -61,18 +62,41 @@ def test_it_works_in_a_project_that_has_packages_of_the_same_names(
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('the user\\'s own')\n")
     installed = tmp_path / "installed"
     zipfile.ZipFile(wheel).extractall(installed)
-    program = (
-        "import sys; sys.path.insert(0, 'installed'); from touchstone.ci.cli import app;"
-        " app(['conform', '--target', 'reference', '-k', 'test_api_versions', '--json'])"
+    out = run_with_the_base_alone(
+        tmp_path,
+        "conform --target reference -k test_api_versions --json --out runs/mine.json"
+        " --junit runs/mine.xml --sarif runs/mine.sarif --summary runs/mine.md",
     )
+    assert '"failed": 0' in out
+    assert str(places.ROOT) not in out
+    run_with_the_base_alone(tmp_path, "ui runs --static runs")
+    assert "mine.json" in (tmp_path / "runs" / "index.html").read_text()
+
+
+def run_with_the_base_alone(folder: Path, command: str) -> str:
+    """Run a command of the package installed in a folder as if no extra were installed, and return
+    its standard output."""
+    program = f"""
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(EXTRAS)}:
+            raise ModuleNotFoundError(name, name=name.partition(".")[0])
+
+sys.meta_path.insert(0, NotInstalled())
+sys.path.insert(0, "installed")
+from touchstone.ci.cli import app
+
+app({command.split()})
+"""
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=tmp_path,
+        cwd=folder,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": "installed"},
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert '"failed": 0' in done.stdout
-    assert str(places.ROOT) not in done.stdout
+    return done.stdout

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from ci.errors import UsageError
-from ci.report import report_run
 from ci.ui.badges import badges_of
 from ci.ui.entry import Entry
 from ci.ui.index import read_index
@@ -104,6 +103,9 @@ class Handler(BaseHTTPRequestHandler):
         if not file.is_relative_to(runs):
             raise UsageError(f"{path}: not among these runs")
         if file.name == "report.html" and not file.exists() and file.parent.is_dir():
+            # Here alone, since it needs what only the extra `check` installs.
+            from ci.report.building import report_run
+
             with self.server.drawing:
                 report_run(file.parent)
         if not file.is_file():

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from ci.errors import UsageError
-from ci.report import report_demo, report_run, runs
+from ci.report import runs
+from ci.report.building import report_demo, report_run
 from ci.report.evidence import ROWS_MAX
 from ci.report.model import Tone, worst
 from ci.report.recorded import load

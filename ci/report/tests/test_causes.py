@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ci.report import report_run
+from ci.report.building import report_run
 from ci.report.causes import Span, faults_of, wall_clock_s
 from ci.report.model import AnomalyReport, RunReport
 from ci.report.recorded import load

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ci.doctor import Component
-from ci.report import report_demo, report_run
 from ci.report.browser import open_page
+from ci.report.building import report_demo, report_run
 from ci.report.screenshot import screenshot
 from ci.report.tests.runs import invalid_rows, results, valid_rows, write_run
 

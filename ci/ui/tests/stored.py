@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ci.report import report_run
+from ci.report.building import report_run
 from ci.report.tests.runs import invalid_rows, results, unknown_verdict, valid_rows, write_run
 
 TARGETS = ("apache:4.3.1", "apache:3.9.1", "kfake", "reference")
