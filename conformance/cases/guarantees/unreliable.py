@@ -91,8 +91,15 @@ class Consumed:
     values: set[bytes] = field(default_factory=set)
 
     @property
+    def generations(self) -> set[int]:
+        """The generations in which some member owned a partition."""
+        return {generation for generation, *_ in self.owners}
+
+    @property
     def is_over(self) -> bool:
-        return len(self.values) >= self.enough or time.monotonic() > self.deadline
+        """Whether every value has come, in more than one generation, or the time is up."""
+        has_all = len(self.values) >= self.enough and len(self.generations) > 1
+        return has_all or time.monotonic() > self.deadline
 
 
 @dataclass
