@@ -68,8 +68,8 @@ def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def told(reads: pl.DataFrame, ended: pl.LazyFrame, given: int) -> pl.LazyFrame:
-    """Return COLUMNS: the reads that matter, the ends of their transactions, and how many reads
-    there were in all."""
+    """Return rows (COLUMNS): the reads that matter, the ends of their transactions, and how many
+    reads there were in all."""
     counted = pl.LazyFrame({"value": [given]})
     return pl.concat([_as_rows(reads.lazy(), READ), ended, _as_rows(counted, GIVEN)])
 

@@ -235,7 +235,8 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
 
 
 def whereabouts(survey: Tables, count: int) -> Whereabouts:
-    """Deal partitions to buckets, the largest first, each to the bucket with the fewest rows."""
+    """Return the facts that cutting the history needs. Partitions are dealt to buckets, the largest
+    first, each to the bucket with the fewest rows."""
     partitions = survey["partitions"]
     known = ingest.topic_ids(partitions.lazy())
     sizes = (

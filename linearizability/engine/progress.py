@@ -21,7 +21,7 @@ Stage = tuple[int, int, int]
 
 @contextmanager
 def progress_shown(session: SparkSession, is_connect: bool) -> Iterator[None]:
-    """Say the running stages, with their tasks done and all, until the block ends."""
+    """Show the running stages, with their finished and total tasks, until the block ends."""
     if not sys.stderr.isatty():
         yield
         return

@@ -110,7 +110,7 @@ class History:
 def by_bucket(
     chunks: DataFrame, schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> DataFrame:
-    """Shuffle: each bucket's tables through the work."""
+    """Shuffle the chunks, and return what the work makes of the tables of each bucket."""
     return chunks.groupBy("bucket").applyInArrow(on_chunks(schemas, work), CHUNK_SQL)
 
 

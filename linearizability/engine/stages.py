@@ -173,7 +173,7 @@ def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
 
 
 def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
-    """Find the markers (`ingest`, step 1)."""
+    """Find the markers (`ingest`, step 1) and send them out."""
     events = ingest.with_places(tables[MARKED]).lazy()
     markers = ingest.markers_of_transactions(events).with_columns(bucket=remainder("txn", count))
     yield from scattered(

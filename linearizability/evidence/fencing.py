@@ -57,19 +57,20 @@ _KIND_OF_REQUEST = {
 
 
 def fencing_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return COLUMNS of a whole resolved history."""
+    """Return rows (COLUMNS) of a whole resolved history."""
     return told_of_producers(pl.concat([of_logs(events), of_requests(events)]))
 
 
 def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return COLUMNS of any number of whole partitions."""
+    """Return rows (COLUMNS) of what raw reads show of any number of whole partitions."""
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
     found = [behind_newer(events), pairs(events), written(events)]
     return pl.concat(_whole(rows.join(names, on=KEY)) for rows in found)
 
 
 def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return COLUMNS of what coordinators accepted; of ends without an epoch."""
+    """Return rows (COLUMNS) of what coordinators accepted. The rows of transactions' ends have no
+    epoch."""
     kind = pl.col("f").cast(pl.String).replace_strict(_KIND_OF_REQUEST, return_dtype=pl.String)
     is_end = pl.col("kind") == ENDED
     is_judged = (is_end & pl.col("txn").is_not_null()) | (~is_end & NAMES_EPOCH)
@@ -98,8 +99,8 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return COLUMNS of the epochs that InitProducerId accepted from producers that wanted to go
-    on."""
+    """Return rows (COLUMNS) of the epochs that InitProducerId accepted from producers that wanted
+    to go on."""
     names_epoch = (pl.col("asked") == "epoch") & (pl.col("asked_offset") >= 0)
     is_init = (pl.col("f") == F.INIT_PRODUCER.value) & IS_OK
     is_told = (pl.col("producer_id") >= 0) & pl.col("t_complete_ns").is_not_null()
@@ -167,9 +168,9 @@ def pairs(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def written(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, of each transaction, partition and epoch, the first of its sends that was
-    acknowledged and the last that was asked for; of records that were sent once, and that raw reads
-    show in one epoch."""
+    """Return the sends of each transaction, partition and epoch: the first that was acknowledged,
+    and the last that was invoked. Only records that were sent once, and that raw reads show in one
+    epoch, count."""
     shown = (
         events.filter(IS_RAW & pl.col("control").is_null() & NAMES_EPOCH)
         .group_by(*KEY, "value")

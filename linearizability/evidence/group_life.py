@@ -240,9 +240,9 @@ def _longest(group: Group) -> int:
 
 
 def _acked(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return topic, partition, acked (the offset), known_ns, sent_op of plain records, of which
-    every reader of the partition is given each: to which nobody writes in transactions, or with
-    keys that compaction may go by, and at or above the highest log start."""
+    """Return topic, partition, acked (the offset), known_ns and sent_op of the plain records that
+    every reader of the partition must be given: nobody writes there in transactions, compaction
+    removes nothing, and the record lies at or above the highest log start."""
     place = ["topic", "partition"]
     unsure = rows.filter((IS_SEND & pl.col("txn").is_not_null()) | pl.col("key").is_not_null())
     starts = rows.group_by(place).agg(start=pl.col("log_start").max().fill_null(0))
@@ -256,8 +256,8 @@ def _acked(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def places_of(group: Group, life: Life) -> set[Place]:
-    """Return the partitions that members of a group owned, or could have been given records of: who
-    owns one partition of a topic has subscribed to all of them."""
+    """Return the partitions that members of a group owned, or could have been given records of. A
+    member that owns one partition of a topic has subscribed to the whole topic."""
     owned = {place for report in group.reports for place in report.places}
     topics = {topic for topic, _ in owned}
     others = {place for place in life.made_ns if place[0] in topics}
@@ -265,8 +265,8 @@ def places_of(group: Group, life: Life) -> set[Place]:
 
 
 def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
-    """Return how long a rebalance may take: the session of the most patient member, the time that
-    the slowest one takes to join again, at most the rebalance time-out, and the bound."""
+    """Return how long a rebalance may take: the longest session time-out, plus the time that the
+    slowest member takes to join again (the rebalance time-out at most), plus the bound."""
     told = [_told(text) for text in settings.drop_nulls().unique()] or [{}]
     session = max(_milliseconds(each, "session.timeout.ms", SESSION_MS) for each in told)
     rebalance = max(_milliseconds(each, "max.poll.interval.ms", MAX_POLL_MS) for each in told)
@@ -275,8 +275,9 @@ def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
 
 
 def _metadata_age_ns(settings: pl.Series) -> int:
-    """Return how long a group may be without hearing of a new partition: by the consumer protocol
-    the coordinator notices by itself (KIP-848), by the classic one a member asks now and then."""
+    """Return how long a group may be without knowing of a new partition. With the consumer protocol
+    the coordinator notices by itself (KIP-848); with the classic one a member refreshes its
+    metadata now and then."""
     told = [_told(text) for text in settings.fill_null("{}").unique()]
     told = [one if isinstance(one, dict) else {} for one in told]
     is_consumer = [one.get("group.protocol") == "consumer" for one in told]
@@ -347,7 +348,7 @@ def _reports(rows: pl.DataFrame) -> Iterator[Report]:
 
 
 def _watched(polls: pl.Series, loud: list[Span]) -> list[Span]:
-    """Return when somebody polled again and again, and no fault was under way."""
+    """Return the times in which some member polled again and again and no fault was in progress."""
     begins = (polls.diff() > WATCHED_GAP_NS).fill_null(True)
     starts, ends = polls.filter(begins), polls.filter(begins.shift(-1, fill_value=True))
     spans = list(zip(starts, ends, strict=True))
@@ -369,5 +370,5 @@ def within(span: Span, spans: list[Span]) -> Iterator[Span]:
 
 
 def live_at(group: Group, at_ns: int) -> set[int]:
-    """Return the processes that were members of a group at some time."""
+    """Return the processes that were members of a group at this time."""
     return {m.process for m in group.members if m.since_ns <= at_ns < m.until_ns}

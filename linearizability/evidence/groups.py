@@ -94,8 +94,8 @@ def _row(
 
 
 def _starved(group: Group, pause: Pause) -> Iterator[Row]:
-    """Find groups that received nothing of a partition though a record was there for it, and in the
-    end no member was given anything else either: none had a backlog."""
+    """Yield the groups that received nothing of a partition though a record was waiting there, and
+    whose members received nothing else at the end, so that no backlog explains it."""
     for span in within((max(pause.since_ns, pause.known_ns), pause.until_ns), group.watched):
         if span[1] - span[0] > group.limit_ns and (polls := _drained(group, span[1])):
             yield _row(STARVED, group, place=pause.place, span=span, op_ids=(pause.op_id, *polls))
@@ -103,7 +103,8 @@ def _starved(group: Group, pause: Pause) -> Iterator[Row]:
 
 
 def _drained(group: Group, end_ns: int) -> tuple[int, ...]:
-    """Return the last empty polls of all who were members in the end, if each had one lately."""
+    """Return the operations of the last empty polls of all processes that were members at the end,
+    or none unless each of them had one recently."""
     lately = pl.col("at_ns").is_between(end_ns - BOUND_NS, end_ns)
     empty = group.polls.filter("nothing", lately).group_by("process").agg(pl.col("op_id").last())
     last = dict(empty.iter_rows())
@@ -131,8 +132,8 @@ def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]
 
 
 def _without_owner(group: Group, place: Place, made_ns: int) -> Iterator[Row]:
-    """Find partitions that no member owned for longer than a rebalance may take; of one that came
-    when the group was there already, since it must have heard of it."""
+    """Yield the partitions that no member owned for longer than a rebalance may take. A partition
+    that was added to a group's topic counts from when the group must have heard of it."""
     owned = _owned(group, place)
     since = min(report.at_ns for report in group.reports)
     if made_ns > since:
@@ -152,13 +153,13 @@ def _without_owner(group: Group, place: Place, made_ns: int) -> Iterator[Row]:
 
 
 def _polled(group: Group, at_ns: int) -> tuple[int, ...]:
-    """Return the last poll of the group until then."""
+    """Return the operation of the group's last poll up to this time, if there is one."""
     return tuple(group.polls.filter(pl.col("at_ns") <= at_ns)["op_id"].tail(1))
 
 
 def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
-    """Find members that owned nothing for longer than a rebalance may take, though there are more
-    partitions than processes that were ever members."""
+    """Yield the members that owned nothing for longer than a rebalance may take, though there are
+    more partitions than processes that were ever members."""
     if partitions <= len({member.process for member in group.members}):
         return
     for member in group.members:
@@ -186,7 +187,8 @@ def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
 
 
 def _assigned_twice(group: Group, place: Place) -> Iterator[Row]:
-    """Find partitions that two members owned at a time in one generation (KIP-848: epoch)."""
+    """Yield the partitions that two members owned at the same time in one generation (KIP-848:
+    epoch)."""
     owned = _owned(group, place)
     for number, (span, process, op_id, generation) in enumerate(owned):
         for other, other_process, other_op, other_generation in owned[number + 1 :]:

@@ -77,8 +77,8 @@ def offsets_told(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the commits that may have set a group's offset: OF_GROUP, sent, send_op; begun_ns and
-    over_ns, between which it came to the coordinator; since_ns, from when on it is in force for
-    certain, or its transaction has ended one way or the other (null: nobody knows)."""
+    over_ns, between which the commit reached the coordinator; since_ns, from when on it is
+    certainly in force or its transaction has ended either way (null if unknown)."""
     over_ns = pl.when(IS_OK).then("t_complete_ns")
     is_plain = pl.col("txn").is_null()
     ended_ns = (
@@ -113,7 +113,8 @@ def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
-    """Add the columns of the commit in force, or ended, before each answer was asked for."""
+    """Add to each answer the columns of the last commit that was in force, or had ended, before the
+    answer was asked for."""
     return answers.sort("as_of_ns").join_asof(
         last,
         left_on="as_of_ns",
@@ -127,8 +128,8 @@ def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def last_of(commits: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, in the order of since_ns, the commit that came last to the coordinator so far, and
-    last_ns, when it was asked for."""
+    """Return, for each commit in the order of since_ns, the one that had reached the coordinator
+    last by then, and last_ns, when that was invoked."""
     columns = ["sent", "send_op", *OF_ITS_TRANSACTION]
     ordered = (
         commits.filter(pl.col("since_ns").is_not_null() & (pl.col("over_ns") < NEVER))
@@ -145,8 +146,8 @@ def last_of(commits: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def unexplained(last: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers with the offsets of a transaction as their last commit, which no commit
-    explains that may have come to the coordinator after those."""
+    """Return the answers that no commit explains, though a transaction's offsets were the last
+    commit before them. Commits count that may have reached the coordinator after those offsets."""
     known = last.filter(pl.col("txn").is_not_null())
     own = commits.filter(~IS_ABORTED).select(*OF_GROUP, "begun_ns", "over_ns", answer="sent")
     asked = known.select(*OF_GROUP, "op_id", "answer", "answered_ns", "last_ns")
@@ -159,9 +160,8 @@ def unexplained(last: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame)
 def only_explanations(
     certain: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame
 ) -> pl.LazyFrame:
-    """Return the answers that offsets of one transaction alone explain, with those offsets.
-
-    certain: answers with the last commit that is in force for certain."""
+    """Return the answers that only the offsets of one transaction explain, with those offsets.
+    certain: the answers, each with the last commit that was certainly in force."""
     answers = certain.select(*OF_GROUP, "op_id", "answer", "answered_ns", "last_ns")
     unsure = answers.join(untold(events), on=OF_GROUP).filter(MAY_BE_LATER)
     found = (
@@ -178,8 +178,9 @@ def only_explanations(
 
 
 def untold(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return OF_GROUP, begun_ns, over_ns of transactions that may have sent any offset: the group
-    was given records of the partition in them, and they name none that they sent."""
+    """Return OF_GROUP, begun_ns and over_ns of the transactions that may have sent any offset: the
+    group was given records of the partition in them, and the history has no row of the offsets that
+    they sent."""
     of_txn = [*OF_GROUP, "txn"]
     told = events.filter(IS_SENT).select(of_txn).unique()
     return (

@@ -47,7 +47,7 @@ def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
     value of their key: a later record of the key, or one of unknown place, may have taken them, and
     a tombstone takes itself."""
     compacted = collect(compactable(events))
-    if compacted.is_empty():  # mostly so; finding the last values is dear
+    if compacted.is_empty():  # the usual case; finding the last values is expensive
         return rows
     vanishes = pl.col("tombstone") | pl.col("lost") | pl.col("lost_tombstone")
     kept = newest_of_keys(events).filter(~vanishes).select(*KEY, offset="newest", kept=pl.lit(True))

@@ -127,7 +127,7 @@ def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the jumps over a record that was not aborted: few, in a correct log none."""
+    """Return the jumps over a record that was not aborted. In a correct log there are none."""
     undecided = sent.filter((pl.col("txn_outcome") != "aborted").fill_null(True))
     ends = undecided.select(*KEY, inside="offset").unique().sort("inside")
     return (
@@ -147,14 +147,15 @@ def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_decided(events: pl.LazyFrame) -> list[pl.LazyFrame]:
-    """Return what readers were given, and what they lack, of transactions that only their records
-    show to be committed, where no offset is known that the rest could go by."""
+    """Return evidence about transactions that only their own records show to be committed: the
+    records without a known offset that readers were given, and the records that no reader was
+    given."""
     records = collect(
         events.filter(
             IS_DECIDED & pl.col("txn").is_not_null() & pl.col("value").is_not_null()
         ).select(*KEY, *PARTITION, *OF_ITS_TRANSACTION, "offset", "value", send_op="op_id")
     ).lazy()
-    if collect(records).is_empty():  # mostly so: only imported histories have them
+    if collect(records).is_empty():  # the usual case: only imported histories have them
         return []
     lacking = unseen(events, IS_DECIDED).select(*KEY, "value", send_op="op_id")
     return [

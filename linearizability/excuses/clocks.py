@@ -82,8 +82,8 @@ def _goes_by_clocks(opinion: CheckerVerdict) -> bool:
 def _told(
     history: pl.LazyFrame, anomalies: list[Anomaly]
 ) -> dict[tuple[int, ...], tuple[int, int]]:
-    """Return, for the operations of each anomaly, when all of them had ended, or the history, and
-    when the first began."""
+    """Return, by the operations of each anomaly, when the last of them had ended (or the history
+    had), and when the first began."""
     numbers = {number for anomaly in anomalies for number in anomaly.operations}
     when = pl.max_horizontal("t_invoke_ns", "t_complete_ns")
     end = collect(history.select(when.max())).item()
@@ -132,9 +132,9 @@ def moved_by(detail: str | None) -> Move | None:
 
 
 def apart_ms(moves: Iterable[Move], until_ns: int, since_ns: int = 0) -> float:
-    """Return how far apart these faults can have made any two clocks until then, one of which may
-    be ours. Moves between two heals add up, since they may all hit one node. A move healed well
-    before `since_ns` moved nothing that matters since."""
+    """Return how far apart these faults can have moved any two clocks until `until_ns`; one of the
+    two may be ours. Moves between two heals add up, since they may all hit one node. A move that
+    was healed well before `since_ns` does not count."""
     ahead: dict[int | None, float] = defaultdict(float)
     behind: dict[int | None, float] = defaultdict(float)
     for move in moves:

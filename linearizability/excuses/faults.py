@@ -127,7 +127,7 @@ def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def quiet(faults: pl.DataFrame) -> pl.DataFrame:
-    """Return quiet_ns, loud_ns: from when until when no fault was under way."""
+    """Return the times in which no fault was in progress, each from quiet_ns until loud_ns."""
     parts: list[tuple[int, int]] = []
     since = -NEVER
     for begun_ns, ended_ns in disturbed(faults):

@@ -34,14 +34,15 @@ class Excuse(NamedTuple):
 
 
 def _after_a_time_out(history: pl.LazyFrame) -> int | None:
-    """Return how long after a fault the longest transaction of a run may still be open, though its
-    time-out started again."""
+    """Return for how long after a fault the longest transaction of a run may still be open, since
+    its time-out may have started again, in nanoseconds, or None if that is not known."""
     timeout_ns = longest_of(time_outs_in(history))
     return None if timeout_ns is None else timeout_ns + SWEEP_NS + RECOVERED_NS
 
 
 def _after_a_look(history: pl.LazyFrame) -> int | None:
-    """Return how long after a fault segments may stay that were due."""
+    """Return for how long after a fault segments that are due may still be there, in nanoseconds,
+    or None if that is not known."""
     looked_ns = retention.longest_ns(history)
     return None if looked_ns is None else looked_ns + RECOVERED_NS
 
@@ -77,7 +78,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
 
 
 def _strike_brokers(details: Iterable[str | None]) -> Iterator[bool]:
-    """Yield of each fault and heal whether it keeps brokers from acting, or ends what does."""
+    """Yield, for each fault, whether it keeps brokers from acting; for each heal, whether it ended
+    such a fault, or no fault is known that it ended."""
     untouched = struck = False
     for detail in details:
         if is_heal(detail):

@@ -50,8 +50,8 @@ def with_around(
 
 
 def deciding(history: pl.LazyFrame, rows: pl.DataFrame) -> Iterator[Beside]:
-    """Yield what decided the unknown operations among these rows: who was given a record of them,
-    and what the importer of a foreign history says."""
+    """Yield the operations that decided the outcome of unknown ones among these rows: those that
+    were given one of their records, and those that an importer names."""
     is_unknown = pl.col("type") == Type.INFO.value
     is_end = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])
     unknown = rows.filter(is_unknown & ((pl.col("f") == F.SEND.value) | is_end))
@@ -96,7 +96,8 @@ def _told_by_importer(history: pl.LazyFrame, rows: pl.DataFrame) -> Iterator[Bes
 
 
 def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterator[Beside]:
-    """Yield who was given something else at the offset of a record, and who sent that."""
+    """Yield the operations that were given something else at the offset of one of these records,
+    and the operations that sent that."""
     for record in records:
         if record.instead is None or record.offset in record.stands_at:
             continue
@@ -114,7 +115,7 @@ def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterato
 
 
 def _now(records: Sequence[Record], scene: Scene) -> Iterator[tuple[tuple[str, int, int], str]]:
-    """Yield of each record that is not where it was what stands there in the end."""
+    """Yield, for each of these records that is not at its offset, what is there at the end."""
     for record in records:
         if record.offset is None or record.offset in record.stands_at:
             continue
@@ -126,8 +127,8 @@ def _now(records: Sequence[Record], scene: Scene) -> Iterator[tuple[tuple[str, i
 
 
 def arrows_of(operations: Iterable[list[Row]]) -> Iterator[Arrow]:
-    """Yield what depends on what: a transaction that was given a record of another, or asked for
-    its end after the other's had been acknowledged."""
+    """Yield an arrow for each dependency of one transaction on another: it was given a record of
+    the other, or its commit was asked for after the other's had been acknowledged."""
     rows = [row for operation in operations for row in operation]
     sent = {
         (row["topic"], row["partition"], row["value"]): row

@@ -91,7 +91,7 @@ def _rows(rows: pl.DataFrame, rng: Random) -> File:
 
 
 def _columns(rows: pl.DataFrame, rng: Random) -> File:
-    """Lose a column, name it otherwise, or give it another type."""
+    """Drop a column, rename it, or change its type."""
     name = rng.choice(rows.columns)
     match rng.randrange(4):
         case 0:

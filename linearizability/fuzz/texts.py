@@ -111,7 +111,7 @@ def _damaged(events: list[Event], suffix: str, rng: Random) -> Text:
 
 
 def _told_by_json(content: bytes) -> tuple[Told | None, bool]:
-    """Return what JSON lines say, and whether they are none."""
+    """Return (what the lines say, False), or (None, True) if they are not JSON lines."""
     try:
         lines = content.removeprefix(b"\xef\xbb\xbf").decode().split("\n")
         events = [json.loads(line, object_pairs_hook=_unique) for line in lines if line.strip()]

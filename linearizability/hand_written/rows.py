@@ -66,12 +66,12 @@ def SAYS(high_watermark: int, **more: Any) -> Row:
 
 
 def COMMITS(offset: int | None, **more: Any) -> Row:
-    """Group g commits a position, or (None) has it deleted."""
+    """Return a commit of group g, or (None) the deletion of its position."""
     return PLACE | {"f": F.COMMIT_OFFSETS.value, "group": "g", "offset": offset} | more
 
 
 def ASKS(offset: int | None, **more: Any) -> Row:
-    """Group g is told its position, in the final phase."""
+    """Return an answer to group g about its position, in the final phase."""
     own = {"f": F.FETCH_OFFSETS.value, "group": "g", "offset": offset, "final": True}
     return PLACE | own | more
 

@@ -9,7 +9,8 @@ from linearizability.twins.readings import groups_of, polls_lost, seeks_of, stan
 
 
 def _set_back(rows: list[Row], place: Any, group: str) -> list[Row]:
-    """Return what set the group back: seeks, and lower offsets outside of transactions."""
+    """Return the rows that set the group back: seeks, and lower offsets committed outside of
+    transactions."""
     found, most = seeks_of(rows, place, group), None
     for row in sorted(rows, key=lambda r: (r["op_id"], r["offset"] or 0)):
         if (row["place"], row["group"]) != (place, group) or row["offset"] is None:

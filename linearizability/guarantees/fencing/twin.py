@@ -30,8 +30,9 @@ def fencing(rows: list[Row]) -> Found:
 
 
 def _epochs_written(rows: list[Row]) -> list[Any]:
-    """kind, producer, epoch, transaction, (time, operation) by which its epoch was out, those of
-    the last that was asked for, place; of what each transaction wrote to each partition."""
+    """Return, for what each transaction wrote to each partition: kind, producer, epoch,
+    transaction, the time and operation by which its epoch was known, those of the send that was
+    invoked last, and place."""
     written: dict[Any, list[Row]] = {}
     for send in rows:
         if send["f"] != "send" or send["txn"] is None or send["value"] is None:
@@ -64,7 +65,7 @@ def _epochs_written(rows: list[Row]) -> list[Any]:
 
 
 def _epochs_answered(rows: list[Row]) -> list[Any]:
-    """Return the same of answers to InitProducerId and of offsets sent."""
+    """Return rows of the same form for answers to InitProducerId and for offsets sent."""
     kinds = {"init_producer": "reused-epoch", "send_offsets": "zombie-commits-offsets"}
     return [
         (
@@ -86,7 +87,7 @@ def _epochs_answered(rows: list[Row]) -> list[Any]:
 
 
 def _epochs_accepted(rows: list[Row]) -> list[Any]:
-    """Return the same of epochs with which producers wanted to go on."""
+    """Return rows of the same form for epochs with which producers wanted to go on."""
     return [
         (
             "zombie-rejoins",
@@ -106,7 +107,7 @@ def _epochs_accepted(rows: list[Row]) -> list[Any]:
 
 
 def _ends_of(rows: list[Row], used: list[Any]) -> list[Any]:
-    """Return the same of ends, which tell of no epoch."""
+    """Return rows of the same form for ends of transactions, which make no epoch known."""
     found = []
     for end in rows:
         if end["f"] not in ("commit", "abort") or end["type"] != "ok" or end["txn"] is None:

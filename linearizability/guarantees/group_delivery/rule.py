@@ -81,8 +81,8 @@ class GroupDelivery(Checker):
 
 
 def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records but those between what a group had been given and where one of its members
-    then sought to."""
+    """Return the records without those that a member skipped by a seek: from what the group had
+    been given before to where it sought."""
     seeks = events.filter(IS_SEEK).select(*GROUP, sought="offset", seek_op="op_id")
     given = (
         events.filter(COUNTED)

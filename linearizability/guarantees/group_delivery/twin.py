@@ -22,8 +22,8 @@ def _stands_to_own(row: Row, lost: Row) -> str | None:
 
 
 def _together(rows: list[Row], reads: list[Row]) -> list[list[Row]]:
-    """Return what the group received without a lost poll between: of all of it, and of one
-    session."""
+    """Return the records that the group received without a lost poll between, once for the whole
+    group and once for each session."""
     lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == reads[0]["group"]]
     eras: dict[Any, list[Row]] = {}
     sessions: dict[Any, list[Row]] = {}

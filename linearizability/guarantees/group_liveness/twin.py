@@ -84,8 +84,8 @@ def _members(rows: list[Row], group: str) -> list[tuple[int, int, int, int]]:
 
 
 def _polls(rows: list[Row], group: str) -> list[tuple[int, int, int, bool, int | None]]:
-    """Return when it was asked, op_id, process, whether it was answered by nothing, and when it
-    ended without an answer, of each poll."""
+    """Return, for each poll, when it was invoked, its operation, its process, whether it was
+    answered without records, and when it ended if it had no answer."""
     by_op: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
         if row["f"] == "poll" and row["group"] == group:
@@ -237,7 +237,8 @@ def _starved(
 
 
 def _made(rows: list[Row]) -> dict[Place, int]:
-    """Return since when each partition is known to be there: it was told, or had a record."""
+    """Return the time from which on each partition is known to exist: a row names it, or it had a
+    record."""
     found: dict[Place, int] = {}
     for row in rows:
         is_told = row["f"] == "topic" and row["type"] == "ok"

@@ -155,8 +155,8 @@ def marked(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records of transactions: where they stand, when they were acknowledged, when their end
-    was, and how long any transaction of the run may last."""
+    """Return the acknowledged records of transactions: their place, when they were acknowledged,
+    when the end of their transaction was, and how long any transaction of the run may last."""
     return events.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
         *KEY,
         "end_ns",

@@ -77,8 +77,9 @@ class ProducerOrder(Checker):
 
 
 def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return those of `within_operations` in the wrong order whose producer id had a record in the
-    log before them; if that is unknown, whose process had."""
+    """Return those of `within_operations` that are in the wrong order although the leader knew
+    their producer: its id has an earlier record in the log or, if that is unknown, its process
+    has."""
     numbered = IS_RAW & (pl.col("producer_id") >= 0)
     first = events.filter(numbered).group_by(*KEY, "producer_id").agg(first=pl.col("offset").min())
     is_told = pl.col("producer_id").is_not_null() & pl.col("producer_before").is_not_null()

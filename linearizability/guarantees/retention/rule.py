@@ -280,7 +280,7 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
-    """Return how long leaders have been without an answer at most, before the final phase."""
+    """Return the longest time for which leaders gave no answer, before the final phase."""
     since_ns = pl.col("t_complete_ns") - pl.col("t_invoke_ns").shift(1).over(KEY)
     return (
         answers.filter(~pl.col("final").fill_null(False) & pl.col("t_complete_ns").is_not_null())
@@ -308,8 +308,8 @@ def shortened(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the DeleteRecords that were or may have been done; upto: below which offset. The
-    answer to a deletion of everything says how far it went."""
+    """Return the DeleteRecords that were performed, or may have been. upto: the offset below which
+    they deleted; for a deletion of everything the answer says how far it went."""
     everything = pl.lit(2**62, dtype=pl.Int64)
     answered = pl.when(IS_OK).then("log_start")
     asked = events.filter(IS_DELETION & (pl.col("type") != Type.FAIL.value))
@@ -319,8 +319,8 @@ def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def went_back(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return answers of a leader with a log start below that of a deletion which was over
-    before."""
+    """Return the leaders' answers whose log start is below that of a DeleteRecords which was
+    answered before."""
     done = events.filter(
         IS_DELETION
         & IS_OK

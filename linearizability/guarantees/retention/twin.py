@@ -83,7 +83,7 @@ def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) 
 
 
 def _clocks_ms(told: list[tuple[dict[str, str], Row]]) -> list[int]:
-    """Return the wall clock at second 0, as each row tells it."""
+    """Return the wall clock at second 0, once for each row that names it."""
     return [
         r["timestamp_ms"] - r["t_invoke_ns"] // 1_000_000
         for _, r in told
@@ -150,7 +150,7 @@ def _kept_too_long(rows: list[Row]) -> Found:
 
 
 def _stalled_ms(rows: list[Row], place: Any) -> int:
-    """Return how long leaders gave no answer at most, before the final phase."""
+    """Return the longest time for which leaders gave no answer, before the final phase."""
     answers = sorted(
         (
             r
@@ -179,7 +179,8 @@ def _late_ms(settings: dict[str, str]) -> int | None:
 
 
 def _ahead_ms(rows: list[Row], place: Any, told: list[tuple[dict[str, str], Row]]) -> int:
-    """Return how far ahead of the wall clock a sender has set a time."""
+    """Return the longest time by which a sender set a timestamp ahead of the wall clock, 0 if none
+    did."""
     ahead = [
         r["timestamp_ms"] - min(_clocks_ms(told)) - r["t_invoke_ns"] // 1_000_000
         for r in rows

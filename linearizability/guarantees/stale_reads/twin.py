@@ -81,7 +81,8 @@ def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, bega
 def _proofs(
     rows: list[Row], who: tuple[str, Any], start: int, until: int, bound: int
 ) -> list[tuple[int, int]]:
-    """Return (when it asked, op_id) of the polls between start and until that prove it."""
+    """Return (when it was invoked, op_id) of the polls between `start` and `until` that prove the
+    reader was kept waiting."""
     polls: dict[int, list[Row]] = {}
     for row in rows:
         answered = row["f"] == "poll" and row["type"] == "ok" and row["t_complete_ns"] is not None

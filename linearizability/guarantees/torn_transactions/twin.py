@@ -43,7 +43,7 @@ def torn_transactions(rows: list[Row]) -> Found:
 
 
 def _order(found: Evidence) -> list[tuple[bool, Any]]:
-    """Return what sorts a record behind those of which less is known."""
+    """Return the sort key by which a record comes after those of which less is known."""
     return [(value is not None, value) for value in found[0]]
 
 
