@@ -56,7 +56,25 @@ class Bug:
         return self.node, self.rules()
 
 
+_ELECTIONS = (
+    "the reference is one node, which has no other to elect;"
+    " core/controller/tests/test_elections.py plays three brokers, and shows what a controller"
+    " without this rule does"
+)
 WITHOUT_BUG = {
+    "may_be_elected": _ELECTIONS,
+    "may_lead": _ELECTIONS,
+    "unclean_candidates": _ELECTIONS,
+    "eligible_replicas": _ELECTIONS,
+    "left_uncleanly": _ELECTIONS,
+    "raises_leader_epoch": _ELECTIONS,
+    "check_broker_epoch": _ELECTIONS,
+    "check_leadership": _ELECTIONS,
+    "check_partition_epoch": _ELECTIONS,
+    "may_join_isr": _ELECTIONS,
+    "session_is_over": _ELECTIONS,
+    "may_unfence": _ELECTIONS,
+    "may_stop": _ELECTIONS,
     "check_enough_replicas": "the reference is one node, whose ISR is always whole",
     "answer_waits": (
         "the reference is one node, whose records are replicated once they are written;"

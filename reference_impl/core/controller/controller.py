@@ -16,6 +16,7 @@ from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.dynamic import config_in_force
 from reference_impl.core.controller.image.metadata_delta import MetadataDelta
 from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE, MetadataImage
+from reference_impl.core.controller.leaders.broker_sessions import BrokerSessions
 from reference_impl.core.moment import Moment
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
@@ -44,6 +45,7 @@ class Controller:
         self.image = MetadataImage()
         self.tokens = Tokens(self.image.delegation_tokens, moment, started_with)
         self.metadata, self._moment = metadata, moment
+        self.sessions = BrokerSessions(rules, lambda: moment.monotonic_ms)
         metadata.listen(self._replay)
 
     @property

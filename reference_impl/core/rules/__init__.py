@@ -9,6 +9,7 @@ difference.
 from __future__ import annotations
 
 from reference_impl.core.rules.deleting import Deleting
+from reference_impl.core.rules.electing import Electing
 from reference_impl.core.rules.grouping import Grouping
 from reference_impl.core.rules.producing import ACKS_ALL, Producing
 from reference_impl.core.rules.reading import READ_COMMITTED, Reading
@@ -17,8 +18,8 @@ from reference_impl.core.rules.transacting import Transacting
 
 __all__ = ["ACKS_ALL", "CHAPTERS", "READ_COMMITTED", "Rules"]
 
-CHAPTERS = (Producing, Recovering, Reading, Deleting, Grouping, Transacting)
+CHAPTERS = (Producing, Recovering, Reading, Deleting, Grouping, Transacting, Electing)
 
 
-class Rules(Producing, Recovering, Reading, Deleting, Grouping, Transacting):
+class Rules(Producing, Recovering, Reading, Deleting, Grouping, Transacting, Electing):
     """The decisions of a correct broker."""

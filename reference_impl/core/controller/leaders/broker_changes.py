@@ -1,0 +1,253 @@
+"""Registering brokers, hearing their heartbeats, fencing the silent ones: which records say so.
+
+Source: ClusterControlManager.java (registerBroker), BrokerHeartbeatManager.java
+(calculateNextBrokerState), ReplicationControlManager.java (processBrokerHeartbeat); KIP-631,
+KIP-841, KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.image.registrations import BrokerImage, features_of
+from reference_impl.core.controller.leaders import elections
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+REGISTER, CHANGE = definition("RegisterBrokerRecord"), definition("BrokerRegistrationChangeRecord")
+FENCE, UNFENCE = 1, -1
+"""BrokerRegistrationFencingChange."""
+IN_CONTROLLED_SHUTDOWN = 1
+SESSION_TIMEOUT = "broker.session.timeout.ms"
+
+
+class State(Enum):
+    """The states of a registered broker (BrokerControlState)."""
+
+    FENCED = auto()
+    UNFENCED = auto()
+    CONTROLLED_SHUTDOWN = auto()
+    SHUTDOWN_NOW = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The controller's answer to a heartbeat."""
+
+    is_caught_up: bool
+    state: State
+
+
+def register_broker(controller: Controller, body: Struct, cluster_id: str) -> int:
+    """Register an incarnation of a broker and return its broker epoch, or raise Refused."""
+    if body.cluster_id != cluster_id:
+        raise Refused(
+            ErrorCode.INCONSISTENT_CLUSTER_ID,
+            f"Expected cluster ID {cluster_id}, but got cluster ID {body.cluster_id}",
+        )
+    _check_directories(controller, body)
+    _check_features(controller, body)
+    known = controller.image.brokers.get(body.broker_id)
+    is_same = known is not None and known.incarnation_id == body.incarnation_id
+    records: list[Struct] = []
+    if known is not None and not is_same:
+        _check_session(controller, known)
+        records += _of_shutdown(controller, known, body.previous_broker_epoch)
+    broker_epoch = controller.image.end_offset
+    records.append(_registration(body, broker_epoch, known if is_same else None))
+    controller.write(records)
+    controller.sessions.restart(body.broker_id)
+    return broker_epoch
+
+
+def _check_session(controller: Controller, known: BrokerImage) -> None:
+    """Raise Refused while another process is the broker, unless that is about to stop."""
+    timeout_ms = controller.config.number(SESSION_TIMEOUT)
+    is_valid = not known.fenced and controller.sessions.is_valid(known.node_id, timeout_ms)
+    if is_valid and not known.in_controlled_shutdown:
+        raise Refused(
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+            f"Another broker is registered with the id {known.node_id}. If the broker was recently"
+            " restarted this resolves itself once the controller expires the broker's session.",
+        )
+
+
+def _check_directories(controller: Controller, body: Struct) -> None:
+    """Raise Refused for a directory that another broker has, or one that stands twice."""
+    wanted = set(body.log_dirs)
+    if len(wanted) < len(body.log_dirs):
+        raise Refused(ErrorCode.INVALID_REQUEST, "A log directory stands twice.")
+    for broker in controller.image.brokers.values():
+        if broker.node_id != body.broker_id and wanted & set(broker.log_dirs):
+            raise Refused(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                f"Broker {body.broker_id} claims directories that broker {broker.node_id} has.",
+            )
+
+
+def _check_features(controller: Controller, body: Struct) -> None:
+    """Raise Refused for a broker that cannot work at a level in force
+    (ClusterControlManager.processRegistrationFeature)."""
+    supported = features_of(body.features)
+    for name, level in controller.image.features.items():
+        levels = supported.get(name)
+        if levels is None or not levels.lowest <= level <= levels.highest:
+            can = (
+                "does not support it"
+                if levels is None
+                else (f"supports {levels.lowest} to {levels.highest}")
+            )
+            raise Refused(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"Unable to register because the cluster works at {name} {level}, and the broker"
+                f" {can}.",
+            )
+
+
+def _of_shutdown(
+    controller: Controller, known: BrokerImage, previous_broker_epoch: int
+) -> Iterator[Struct]:
+    """Yield what follows from the end of the incarnation before."""
+    if controller.rules.left_uncleanly(known, previous_broker_epoch):
+        yield from elections.after_unclean_shutdown(controller, known.node_id)
+    else:
+        yield from elections.without(controller, known.node_id)
+
+
+def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -> Struct:
+    """Return the record of a registration. One that comes again amends the one before."""
+    return REGISTER.new(
+        broker_id=body.broker_id,
+        incarnation_id=body.incarnation_id,
+        broker_epoch=broker_epoch,
+        rack=body.rack,
+        fenced=before is None or before.fenced,
+        in_controlled_shutdown=before is not None and before.in_controlled_shutdown,
+        log_dirs=sorted(body.log_dirs),
+        end_points=[
+            REGISTER.struct(
+                "BrokerEndpoint",
+                name=each.name,
+                host=each.host,
+                port=each.port,
+                security_protocol=each.security_protocol,
+            )
+            for each in body.listeners
+        ],
+        features=[
+            REGISTER.struct(
+                "BrokerFeature",
+                name=each.name,
+                min_supported_version=each.min_supported_version,
+                max_supported_version=each.max_supported_version,
+            )
+            for each in body.features
+        ],
+    )
+
+
+def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
+    """Take a heartbeat into account, or raise Refused(STALE_BROKER_EPOCH)."""
+    broker = controller.image.brokers.get(body.broker_id)
+    controller.rules.check_broker_epoch(broker, body.broker_epoch)
+    assert broker is not None
+    now, following = state_of(broker), _following(controller, broker, body)
+    if following is not now:
+        controller.write(list(_records_of_move(controller, broker, following)))
+    controller.sessions.renew(broker.node_id, body.current_metadata_offset)
+    is_stopping = following is State.CONTROLLED_SHUTDOWN
+    if is_stopping and (now is not following or elections.leads_any(controller, broker.node_id)):
+        session = controller.sessions.of(broker.node_id)
+        session.controlled_shutdown_at = controller.image.end_offset
+    return Reply(
+        controller.rules.may_unfence(broker.broker_epoch, body.current_metadata_offset), following
+    )
+
+
+def state_of(broker: BrokerImage) -> State:
+    """Return the state in which the metadata log has a broker."""
+    if broker.fenced:
+        return State.FENCED
+    return State.CONTROLLED_SHUTDOWN if broker.in_controlled_shutdown else State.UNFENCED
+
+
+def _following(controller: Controller, broker: BrokerImage, body: Struct) -> State:
+    """Return the state in which a heartbeat puts a broker."""
+    if broker.fenced:
+        if body.want_shut_down:
+            return State.SHUTDOWN_NOW
+        is_ready = not body.want_fence and controller.rules.may_unfence(
+            broker.broker_epoch, body.current_metadata_offset
+        )
+        return State.UNFENCED if is_ready else State.FENCED
+    if body.want_fence:
+        return State.SHUTDOWN_NOW if body.want_shut_down else State.FENCED
+    leads = elections.leads_any(controller, broker.node_id)
+    if broker.in_controlled_shutdown:
+        session = controller.sessions.of(broker.node_id)
+        others = [each.node_id for each in controller.image.brokers.values() if each.is_active]
+        may_stop = controller.rules.may_stop(
+            leads, session.controlled_shutdown_at, controller.sessions.lowest_offset(others)
+        )
+        return State.SHUTDOWN_NOW if may_stop else State.CONTROLLED_SHUTDOWN
+    if body.want_shut_down:
+        return State.CONTROLLED_SHUTDOWN if leads else State.SHUTDOWN_NOW
+    return State.UNFENCED
+
+
+def _records_of_move(
+    controller: Controller, broker: BrokerImage, following: State
+) -> Iterator[Struct]:
+    """Yield the records that put a broker into its next state."""
+    if following is State.UNFENCED:
+        yield change(broker, fenced=UNFENCE)
+        yield from elections.with_broker(controller, broker.node_id)
+    elif following is State.CONTROLLED_SHUTDOWN:
+        yield change(broker, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN)
+        yield from elections.without(controller, broker.node_id)
+    elif not broker.fenced:
+        yield from fenced(controller, broker)
+
+
+def fenced(controller: Controller, broker: BrokerImage) -> Iterator[Struct]:
+    """Yield the records that fence a broker: others lead what it led."""
+    yield from elections.without(controller, broker.node_id)
+    yield change(broker, fenced=FENCE)
+
+
+def change(broker: BrokerImage, *, fenced: int = 0, in_controlled_shutdown: int = 0) -> Struct:
+    """Return the record of a change of a registered broker."""
+    return CHANGE.new(
+        broker_id=broker.node_id,
+        broker_epoch=broker.broker_epoch,
+        fenced=fenced,
+        in_controlled_shutdown=in_controlled_shutdown,
+    )
+
+
+def fence_silent(controller: Controller) -> list[int]:
+    """Fence each broker whose session is over, and return their ids."""
+    living = [each.node_id for each in controller.image.brokers.values() if not each.fenced]
+    timeout_ms = controller.config.number(SESSION_TIMEOUT)
+    silent = list(controller.sessions.silent(living, timeout_ms))
+    for node_id in silent:
+        controller.write(list(fenced(controller, controller.image.brokers[node_id])))
+    return silent
+
+
+def unregister_broker(controller: Controller, broker_id: int) -> None:
+    """Forget a broker, which leads nothing and is in no ISR afterwards, or raise Refused."""
+    broker = controller.image.brokers.get(broker_id)
+    if broker is None:
+        raise Refused(
+            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered"
+        )
+    records = list(elections.without(controller, broker_id))
+    record = definition("UnregisterBrokerRecord").new(
+        broker_id=broker_id, broker_epoch=broker.broker_epoch
+    )
+    controller.write([*records, record])
+    controller.sessions.forget(broker_id)

@@ -1,0 +1,78 @@
+"""The brokers' sessions with the active controller: when each was heard of, and what it has read.
+
+Only the active controller keeps them, in memory: the next one begins with all of them fresh.
+
+Source: BrokerHeartbeatManager.java, BrokerHeartbeatTracker.java; KIP-631.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from reference_impl.core.rules import Rules
+
+NEVER = 1 << 63
+"""The offset at which a broker that is not stopping has begun to stop."""
+
+
+@dataclass(slots=True)
+class Session:
+    """The newest news of one broker."""
+
+    heard_at_ms: int
+    """On the clock that never jumps."""
+    metadata_offset: int = -1
+    """How far the broker has read the metadata log."""
+    controlled_shutdown_at: int = NEVER
+    """The end of the metadata log when the broker last led a partition while it was stopping."""
+
+
+class BrokerSessions:
+    """The session of each broker that the active controller has heard of."""
+
+    def __init__(self, rules: Rules, monotonic_ms: Callable[[], int]) -> None:
+        self._rules, self._monotonic_ms = rules, monotonic_ms
+        self._by_id: dict[int, Session] = {}
+
+    def begin(self, brokers: Iterable[int]) -> None:
+        """Forget all, and give each of these brokers a fresh session."""
+        now_ms = self._monotonic_ms()
+        self._by_id = {broker: Session(now_ms) for broker in brokers}
+
+    def of(self, broker: int) -> Session:
+        """Return the session of a broker, which begins here if it has none."""
+        return self._by_id.setdefault(broker, Session(self._monotonic_ms()))
+
+    def renew(self, broker: int, metadata_offset: int) -> None:
+        """Note that a broker was heard of now, and how far it has read the metadata log."""
+        session = self.of(broker)
+        session.heard_at_ms = self._monotonic_ms()
+        session.metadata_offset = metadata_offset
+
+    def restart(self, broker: int) -> None:
+        """Give a new incarnation of a broker a fresh session."""
+        self._by_id[broker] = Session(self._monotonic_ms())
+
+    def forget(self, broker: int) -> None:
+        """Forget a broker that is no longer registered."""
+        self._by_id.pop(broker, None)
+
+    def is_valid(self, broker: int, timeout_ms: int) -> bool:
+        """Return whether a broker was heard of within its session's time-out."""
+        session = self._by_id.get(broker)
+        if session is None:
+            return False
+        silent_ms = self._monotonic_ms() - session.heard_at_ms
+        return not self._rules.session_is_over(silent_ms, timeout_ms)
+
+    def silent(self, brokers: Iterable[int], timeout_ms: int) -> Iterator[int]:
+        """Yield those of the brokers whose session is over."""
+        for broker in brokers:
+            self.of(broker)
+            if not self.is_valid(broker, timeout_ms):
+                yield broker
+
+    def lowest_offset(self, brokers: Iterable[int]) -> int:
+        """Return how far all of these brokers have read the metadata log."""
+        return min((self.of(broker).metadata_offset for broker in brokers), default=NEVER)

@@ -1,0 +1,127 @@
+"""The changes of partitions that follow when brokers come, go and stop.
+
+Source: ReplicationControlManager.java (generateLeaderAndIsrUpdates and its callers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.features import ELIGIBLE_REPLICAS
+from reference_impl.core.controller.image.metadata_image import PartitionImage, TopicImage
+from reference_impl.core.controller.leaders.partition_changes import (
+    NO_LEADER,
+    Circumstances,
+    Election,
+    change_of,
+    change_record,
+)
+from reference_impl.wire import Struct
+
+NOBODY = -1
+UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A broker that goes, comes, or has come back without its newest records."""
+
+    gone: int = NOBODY
+    come: int = NOBODY
+    shut_down_uncleanly: int = NOBODY
+
+
+def circumstances_of(
+    controller: Controller,
+    topic: TopicImage,
+    event: Event | None = None,
+    election: Election | None = None,
+) -> Circumstances:
+    """Return what decides about the partitions of a topic. Without an election the topic says
+    whether it may be unclean."""
+    event = event or Event()
+    brokers, rules = controller.image.brokers, controller.rules
+    configs = {**controller.config.topic_defaults, **topic.configs}
+    if election is None:
+        is_unclean = configs[UNCLEAN_ELECTION].strip().lower() == "true"
+        election = Election.UNCLEAN if is_unclean else Election.ONLINE
+    lost = {event.gone, event.shut_down_uncleanly}
+
+    def is_live(replica: int) -> bool:
+        if replica in lost:
+            return False
+        return replica == event.come or rules.may_lead(brokers.get(replica))
+
+    return Circumstances(
+        is_live,
+        min(int(configs[MIN_ISR]), len(topic.partitions[0].replicas)),
+        controller.image.features.get(ELIGIBLE_REPLICAS, 0) > 0,
+        election,
+        frozenset({event.shut_down_uncleanly} - {NOBODY}),
+        {
+            node_id: broker.log_dirs[0]
+            for node_id, broker in brokers.items()
+            if len(broker.log_dirs) == 1
+        },
+    )
+
+
+def after(
+    controller: Controller, event: Event, concerns: Callable[[PartitionImage], bool]
+) -> Iterator[Struct]:
+    """Yield the records of all partitions that the event concerns and changes."""
+    lost = {event.gone, event.shut_down_uncleanly}
+    for topic in controller.image.topics.values():
+        circumstances: Circumstances | None = None
+        for index, old in topic.partitions.items():
+            if not concerns(old):
+                continue
+            circumstances = circumstances or circumstances_of(controller, topic, event)
+            isr = tuple(replica for replica in old.isr if replica not in lost)
+            yield from changed(
+                controller, topic.topic_id, index, old, replace(old, isr=isr), circumstances
+            )
+
+
+def changed(
+    controller: Controller,
+    topic_id: UUID,
+    index: int,
+    old: PartitionImage,
+    wanted: PartitionImage,
+    circumstances: Circumstances,
+) -> Iterator[Struct]:
+    """Yield the record of one partition's change, if there is any."""
+    new = change_of(controller.rules, old, wanted, circumstances)
+    record = change_record(topic_id, index, old, new)
+    if record is not None:
+        yield record
+
+
+def without(controller: Controller, broker: int) -> Iterator[Struct]:
+    """Yield the records by which a broker leaves every ISR and leads nothing: it is fenced, stops,
+    or is no longer registered."""
+    yield from after(controller, Event(gone=broker), lambda state: broker in state.isr)
+
+
+def after_unclean_shutdown(controller: Controller, broker: int) -> Iterator[Struct]:
+    """Yield the records by which a broker leaves every ISR and ELR, as it may have lost records."""
+    event = Event(shut_down_uncleanly=broker)
+    yield from after(controller, event, lambda state: broker in state.isr or broker in state.elr)
+
+
+def with_broker(controller: Controller, broker: int) -> Iterator[Struct]:
+    """Yield the records of the partitions without a leader which this broker may lead."""
+    yield from after(controller, Event(come=broker), lambda state: state.leader == NO_LEADER)
+
+
+def leads_any(controller: Controller, broker: int) -> bool:
+    """Return whether a broker leads a partition."""
+    return any(
+        state.leader == broker
+        for topic in controller.image.topics.values()
+        for state in topic.partitions.values()
+    )

@@ -1,0 +1,80 @@
+"""Changes of an ISR, which the leader of a partition asks for.
+
+Source: ReplicationControlManager.java (alterPartition, validateAlterPartitionData); KIP-497,
+KIP-841, KIP-903.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from uuid import UUID
+
+from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.image.metadata_image import (
+    RECOVERING,
+    PartitionImage,
+    TopicImage,
+)
+from reference_impl.core.controller.leaders.elections import changed, circumstances_of
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct
+
+
+def alter_partition(
+    controller: Controller, broker_id: int, topic_id: UUID, wanted: Struct
+) -> PartitionImage:
+    """Give a partition the ISR that its leader asks for, and return its state, or raise Refused.
+    Where the change completes a reassignment, another broker may lead afterwards; the leader is
+    told so by NEW_LEADER_ELECTED."""
+    topic = controller.image.topics_by_id.get(topic_id)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+    index = wanted.partition_index
+    old = topic.partitions.get(index)
+    if old is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    epochs = epochs_of(wanted)
+    _check(controller, broker_id, old, wanted, epochs)
+    is_recovering = wanted.leader_recovery_state == RECOVERING
+    target = replace(old, isr=tuple(epochs), is_recovering=is_recovering)
+    circumstances = circumstances_of(controller, topic)
+    records = list(changed(controller, topic_id, index, old, target, circumstances))
+    if records:
+        controller.write(records)
+    return _told(topic, index, broker_id)
+
+
+def epochs_of(wanted: Struct) -> dict[int, int]:
+    """Return the broker epoch of each member of the new ISR, -1 where the leader names none."""
+    if wanted.new_isr_with_epochs:
+        return {each.broker_id: each.broker_epoch for each in wanted.new_isr_with_epochs}
+    return dict.fromkeys(wanted.new_isr, -1)
+
+
+def _told(topic: TopicImage, index: int, broker_id: int) -> PartitionImage:
+    new = topic.partitions[index]
+    if new.leader != broker_id:
+        raise Refused(ErrorCode.NEW_LEADER_ELECTED)
+    return new
+
+
+def _check(
+    controller: Controller,
+    broker_id: int,
+    old: PartitionImage,
+    wanted: Struct,
+    epochs: Mapping[int, int],
+) -> None:
+    """Raise Refused unless the leader may change the partition so."""
+    rules, brokers = controller.rules, controller.image.brokers
+    rules.check_leadership(old, broker_id, wanted.leader_epoch)
+    rules.check_partition_epoch(old, wanted.partition_epoch)
+    named_twice = len(epochs) < max(len(wanted.new_isr_with_epochs), len(wanted.new_isr))
+    if named_twice or not set(epochs) <= set(old.replicas) or old.leader not in epochs:
+        raise Refused(ErrorCode.INVALID_REQUEST)
+    if wanted.leader_recovery_state == RECOVERING and (len(epochs) > 1 or not old.is_recovering):
+        raise Refused(ErrorCode.INVALID_REQUEST)
+    for replica, epoch in epochs.items():
+        if not rules.may_join_isr(brokers.get(replica), epoch):
+            raise Refused(ErrorCode.INELIGIBLE_REPLICA)

@@ -1,0 +1,173 @@
+"""The change of one partition: the new leader, ISR, ELR and replicas, and the record that says so.
+
+Everything that changes a partition goes through `change_of`: brokers that come and go, leaders that
+alter an ISR, elections, reassignments. The decisions are rules (`core/rules/electing.py`).
+
+Source: PartitionChangeBuilder.java, PartitionReassignmentReplicas.java; KIP-455, KIP-704, KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import TypeVar
+from uuid import UUID
+
+from reference_impl.core.controller.image.metadata_image import (
+    NO_LEADER_CHANGE,
+    NO_RECOVERY_CHANGE,
+    RECOVERED,
+    RECOVERING,
+    PartitionImage,
+)
+from reference_impl.core.rules import Rules
+from reference_impl.wire import Struct, definition
+
+NO_LEADER = -1
+Element = TypeVar("Element")
+RECORD = definition("PartitionChangeRecord")
+
+
+class Election(Enum):
+    """The replicas that an election prefers."""
+
+    ONLINE = auto()
+    """The leader stays if it may; else the first replica that may lead."""
+    PREFERRED = auto()
+    """The first replica leads, if it may (KIP-183)."""
+    UNCLEAN = auto()
+    """A replica that is out of the ISR leads if no other may (KIP-460)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """The conditions on which a change depends, beside the partition itself."""
+
+    is_live: Callable[[int], bool]
+    """Whether a broker may lead."""
+    min_isr: int
+    has_elr: bool = True
+    """Whether the cluster keeps eligible leader replicas (eligible.leader.replicas.version)."""
+    election: Election = Election.ONLINE
+    unclean_shutdown: frozenset[int] = frozenset()
+    """The brokers that may just have lost records."""
+    directories: Mapping[int, UUID] | None = None
+    """The directories of replicas that the partition has not had before."""
+
+
+def change_of(
+    rules: Rules, old: PartitionImage, wanted: PartitionImage, circumstances: Circumstances
+) -> PartitionImage:
+    """Return the state that follows. `wanted` has the replicas, ISR, reassignment and recovery that
+    the caller asks for; leader, ELR and epochs follow from them."""
+    target = completed(wanted)
+    if circumstances.has_elr:
+        eligible = rules.eligible_replicas(
+            old, target.isr, circumstances.min_isr, circumstances.unclean_shutdown
+        )
+        target = replace(target, elr=tuple(r for r in eligible if r in target.replicas))
+    else:
+        target = replace(target, isr=target.isr or old.isr, elr=())
+    leader, is_unclean = elected(rules, old, target, circumstances)
+    if leader != old.leader and leader in target.elr:
+        rest = tuple(replica for replica in target.elr if replica != leader)
+        target = replace(target, isr=(leader,), elr=rest)
+    elif is_unclean:
+        target = replace(target, isr=(leader,), elr=(), is_recovering=True)
+    target = replace(target, last_known_elr=_last_known(old, target, leader, circumstances))
+    target = replace(target, directories=_directories(old, target, circumstances))
+    begins = rules.raises_leader_epoch(old, leader) or not set(old.replicas) <= set(target.replicas)
+    epochs = old.leader_epoch + begins, old.partition_epoch
+    target = replace(target, leader=leader, leader_epoch=epochs[0], partition_epoch=epochs[1])
+    return target if target == old else replace(target, partition_epoch=old.partition_epoch + 1)
+
+
+def completed(wanted: PartitionImage) -> PartitionImage:
+    """Return the state without its reassignment, if every replica that is to stay or to come is in
+    sync (PartitionReassignmentReplicas.maybeCompleteReassignment)."""
+    if not wanted.adding and not wanted.removing:
+        return wanted
+    replicas = tuple(each for each in wanted.replicas if each not in wanted.removing)
+    isr = tuple(each for each in wanted.isr if each not in wanted.removing)
+    if not isr or not set(wanted.adding) <= set(isr):
+        return wanted
+    return replace(wanted, replicas=replicas, isr=isr, adding=(), removing=())
+
+
+def elected(
+    rules: Rules, old: PartitionImage, target: PartitionImage, circumstances: Circumstances
+) -> tuple[int, bool]:
+    """Return the leader, NO_LEADER if no replica may lead, and whether it may lack records."""
+    for replica in _candidates(old, target, circumstances.election):
+        if rules.may_be_elected(target, replica) and circumstances.is_live(replica):
+            return replica, False
+    if circumstances.has_elr and not (target.isr or target.elr):
+        # Balanced recovery: whoever led last is the best that there is (KIP-966).
+        for last in old.last_known_elr if len(old.last_known_elr) == 1 else ():
+            if circumstances.is_live(last):
+                return last, True
+    is_allowed = circumstances.election is Election.UNCLEAN
+    for replica in rules.unclean_candidates(target.replicas, is_allowed):
+        if circumstances.is_live(replica):
+            return replica, True
+    return NO_LEADER, False
+
+
+def _candidates(old: PartitionImage, target: PartitionImage, election: Election) -> Iterator[int]:
+    """Yield the replicas in the order in which they are considered."""
+    if election is Election.PREFERRED:
+        yield target.replicas[0]
+    yield old.leader
+    yield from target.replicas
+
+
+def _last_known(
+    old: PartitionImage, target: PartitionImage, leader: int, circumstances: Circumstances
+) -> tuple[int, ...]:
+    """Return the leader that a partition had last, while it has none and its ISR is empty."""
+    if not circumstances.has_elr or leader != NO_LEADER:
+        return ()
+    if not target.isr and old.leader != NO_LEADER:
+        return (old.leader,)
+    return old.last_known_elr
+
+
+def _directories(
+    old: PartitionImage, target: PartitionImage, circumstances: Circumstances
+) -> tuple[UUID, ...]:
+    """Return the directory of each replica: the one that it had, else its broker's."""
+    if target.directories != old.directories:
+        return target.directories
+    had = dict(zip(old.replicas, old.directories, strict=False))
+    given = {**(circumstances.directories or {}), **had}
+    return tuple(given.get(replica, UUID(int=0)) for replica in target.replicas)
+
+
+def change_record(
+    topic_id: UUID, index: int, old: PartitionImage, new: PartitionImage
+) -> Struct | None:
+    """Return the record that turns one state into the other, None if they are the same."""
+    if old == new:
+        return None
+    leads_anew = new.leader_epoch != old.leader_epoch
+    recovery = RECOVERING if new.is_recovering else RECOVERED
+    return RECORD.new(
+        topic_id=topic_id,
+        partition_id=index,
+        leader=new.leader if leads_anew else NO_LEADER_CHANGE,
+        leader_recovery_state=(
+            NO_RECOVERY_CHANGE if new.is_recovering == old.is_recovering else recovery
+        ),
+        isr=_changed(old.isr, new.isr),
+        replicas=_changed(old.replicas, new.replicas),
+        adding_replicas=_changed(old.adding, new.adding),
+        removing_replicas=_changed(old.removing, new.removing),
+        directories=_changed(old.directories, new.directories),
+        eligible_leader_replicas=_changed(old.elr, new.elr),
+        last_known_elr=_changed(old.last_known_elr, new.last_known_elr),
+    )
+
+
+def _changed(old: tuple[Element, ...], new: tuple[Element, ...]) -> list[Element] | None:
+    return None if old == new else list(new)

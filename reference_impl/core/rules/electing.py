@@ -1,0 +1,108 @@
+"""A controller's decisions about who leads a partition, who is in sync, and which brokers live.
+
+Each takes what the controller knows and answers; `core/controller/leaders` acts upon the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from reference_impl.core.controller.image.metadata_image import PartitionImage
+from reference_impl.core.controller.image.registrations import BrokerImage
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+
+class Electing:
+    """Which replica may lead, which may be in sync, and whose word counts."""
+
+    def may_be_elected(self, state: PartitionImage, replica: int) -> bool:
+        """Return whether this replica has every committed record: it is in the ISR, or, where the
+        ISR is empty, in the ELR (KIP-966; PartitionChangeBuilder.isValidNewLeader)."""
+        return replica in state.isr or (not state.isr and replica in state.elr)
+
+    def may_lead(self, broker: BrokerImage | None) -> bool:
+        """Return whether a broker may become a leader, or stay one: it is neither fenced nor about
+        to stop (KIP-841; ClusterControlManager.isActive)."""
+        return broker is not None and broker.is_active
+
+    def unclean_candidates(self, replicas: Collection[int], is_allowed: bool) -> Collection[int]:
+        """Return the replicas that may lead although they may lack committed records, when no other
+        lives: all, where the topic or an administrator allows that (KIP-106, KIP-460)."""
+        return replicas if is_allowed else ()
+
+    def eligible_replicas(
+        self,
+        old: PartitionImage,
+        isr: Collection[int],
+        min_isr: int,
+        unclean_shutdown: Collection[int],
+    ) -> Iterable[int]:
+        """Yield the replicas that have every committed record although they are out of the ISR.
+        Nothing was committed since they left, as the ISR is below the minimum; but whoever lost
+        power may have lost records (KIP-966; PartitionChangeBuilder.maybePopulateTargetElr)."""
+        if len(isr) >= min_isr:
+            return
+        for replica in dict.fromkeys((*old.elr, *old.isr)):
+            if replica not in isr and replica not in unclean_shutdown:
+                yield replica
+
+    def left_uncleanly(self, known: BrokerImage, previous_broker_epoch: int) -> bool:
+        """Return whether the incarnation before may have lost records: it did not write its broker
+        epoch down when it stopped (KIP-966; ClusterControlManager.registerBroker)."""
+        return known.broker_epoch != previous_broker_epoch
+
+    def raises_leader_epoch(self, old: PartitionImage, leader: int) -> bool:
+        """Return whether another leadership begins: each has an epoch of its own, so that records
+        written under the one before can be told from new ones (KIP-101)."""
+        return leader != old.leader
+
+    def check_broker_epoch(self, broker: BrokerImage | None, broker_epoch: int) -> None:
+        """Raise Refused(STALE_BROKER_EPOCH) unless the request comes from the incarnation that is
+        registered (KIP-380; ClusterControlManager.checkBrokerEpoch)."""
+        if broker is None or broker.broker_epoch != broker_epoch:
+            known = "none" if broker is None else str(broker.broker_epoch)
+            raise Refused(
+                ErrorCode.STALE_BROKER_EPOCH,
+                f"The broker epoch {broker_epoch} is not the registered one, {known}.",
+            )
+
+    def check_leadership(self, state: PartitionImage, broker_id: int, leader_epoch: int) -> None:
+        """Raise Refused unless the ISR is changed by the leader of this epoch, which alone knows
+        who has its records (ReplicationControlManager.validateAlterPartitionData)."""
+        if leader_epoch > state.leader_epoch:
+            raise Refused(ErrorCode.NOT_CONTROLLER)  # it knows a newer controller than this one
+        if leader_epoch < state.leader_epoch:
+            raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
+        if broker_id != state.leader:
+            raise Refused(ErrorCode.INVALID_REQUEST)
+
+    def check_partition_epoch(self, state: PartitionImage, partition_epoch: int) -> None:
+        """Raise Refused unless the leader knows the newest state of the partition: it would else
+        undo a change that it has not heard of (KIP-497)."""
+        if partition_epoch > state.partition_epoch:
+            raise Refused(ErrorCode.NOT_CONTROLLER)
+        if partition_epoch < state.partition_epoch:
+            raise Refused(ErrorCode.INVALID_UPDATE_VERSION)
+
+    def may_join_isr(self, broker: BrokerImage | None, broker_epoch: int) -> bool:
+        """Return whether a broker may join an ISR: it lives, and the leader means the incarnation
+        that is registered; -1 stands for any (KIP-841, KIP-903)."""
+        if broker is None or not broker.is_active:
+            return False
+        return broker_epoch in (-1, broker.broker_epoch)
+
+    def session_is_over(self, silent_ms: int, timeout_ms: int) -> bool:
+        """Return whether a broker has been silent for so long that it is fenced
+        (broker.session.timeout.ms; BrokerHeartbeatTracker.hasValidSession)."""
+        return silent_ms >= timeout_ms
+
+    def may_unfence(self, registered_at: int, metadata_offset: int) -> bool:
+        """Return whether a broker has read the metadata log up to its own registration, so that it
+        knows what it leads no more (BrokerHeartbeatManager.calculateNextBrokerState)."""
+        return metadata_offset >= registered_at
+
+    def may_stop(self, leads: bool, controlled_shutdown_at: int, lowest_offset: int) -> bool:
+        """Return whether a broker that wants to stop may do so: it leads nothing, and every living
+        broker has read so (BrokerHeartbeatManager.calculateNextBrokerState)."""
+        return not leads and controlled_shutdown_at <= lowest_offset
