@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 NANOSECONDS = 1_000_000_000
+NEVER = 2**62
+"""Later than any time, and behind any offset."""
 
 
 @dataclass(frozen=True)

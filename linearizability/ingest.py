@@ -40,6 +40,15 @@ IS_POLL = pl.col("f") == F.POLL.value
 IS_OK = pl.col("type") == Type.OK.value
 HAS_RECORD = IS_POLL & pl.col("offset").is_not_null()
 IS_DATA = HAS_RECORD & pl.col("control").is_null()
+# Predicates that are never null: what a history does not tell of a row is taken for no.
+READ_COMMITTED = "read_committed"
+READS_COMMITTED = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
+BY_RAW_CLIENT = (pl.col("client") == "raw").fill_null(False)
+IS_FINAL = pl.col("final").fill_null(False)
+IS_IDEMPOTENT = pl.col("idempotent").fill_null(False)
+WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
+"""Complete reads of a partition, by whomever."""
+LOG_START = pl.col("log_start").fill_null(0)
 IS_DELETION = (
     (pl.col("f") == F.COMMIT_OFFSETS.value)
     & pl.col("offset").is_null()

@@ -22,8 +22,15 @@ import polars as pl
 
 from linearizability.evidence.removals import IS_TOPIC
 from linearizability.history import F
-from linearizability.ingest import HAS_RECORD, IS_OK, IS_SEND
-from linearizability.reads.inferred_log import ACKNOWLEDGED, READ_COMMITTED
+from linearizability.ingest import (
+    HAS_RECORD,
+    IS_IDEMPOTENT,
+    IS_OK,
+    IS_SEND,
+    READ_COMMITTED,
+    WHOLE_READ,
+)
+from linearizability.reads.inferred_log import ACKNOWLEDGED
 
 COLUMNS_READ = (
     "op_id",
@@ -176,9 +183,8 @@ be the leader's."""
 _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.SENDS: IS_SEND,
     Needs.ACKED_SENDS: ACKNOWLEDGED,
-    Needs.IDEMPOTENT_SENDS: IS_SEND & pl.col("idempotent").fill_null(False),
-    Needs.SEQUENCES: (IS_SEND & pl.col("idempotent").fill_null(False))
-    | (HAS_RECORD & (pl.col("sequence") >= 0)),
+    Needs.IDEMPOTENT_SENDS: IS_SEND & IS_IDEMPOTENT,
+    Needs.SEQUENCES: (IS_SEND & IS_IDEMPOTENT) | (HAS_RECORD & (pl.col("sequence") >= 0)),
     Needs.TRANSACTIONS: (
         pl.col("f").is_in([F.SEND.value, F.SEND_OFFSETS.value]) & pl.col("txn").is_not_null()
     )
@@ -193,7 +199,7 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     & pl.col("group").is_not_null()
     & pl.col("member_id").is_not_null(),
     Needs.READERS: HAS_RECORD | pl.col("f").is_in([F.ASSIGN.value, F.POSITION.value]),
-    Needs.WHOLE_READS: (pl.col("f") == F.READ_ALL.value) & IS_OK,
+    Needs.WHOLE_READS: WHOLE_READ,
     Needs.BATCH_HEADERS: HAS_RECORD & pl.col("producer_id").is_not_null(),
     Needs.COMMITTED_OFFSETS: pl.col("topic").is_not_null()
     & (
@@ -205,9 +211,7 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
         )
     ),
     Needs.LEADER_ANSWERS: IS_LEADER_ANSWER,
-    Needs.REPLICA_READS: (pl.col("f") == F.READ_ALL.value)
-    & IS_OK
-    & pl.col("replica").is_not_null(),
+    Needs.REPLICA_READS: WHOLE_READ & pl.col("replica").is_not_null(),
     Needs.KEYS: IS_SEND & pl.col("key").is_not_null(),
     Needs.TOPIC_SETTINGS: IS_TOPIC | (pl.col("f") == F.DELETE_RECORDS.value),
 }

@@ -25,9 +25,8 @@ import polars as pl
 
 from linearizability.cycles.graph import NEVER
 from linearizability.history import PARTITION, F
-from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
+from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY, READ_COMMITTED
 from linearizability.plans import collect
-from linearizability.reads.inferred_log import READ_COMMITTED
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,

@@ -84,11 +84,11 @@ def pieces(where: Whereabouts, rows: pl.DataFrame) -> Iterator[tuple[Cut, pl.Dat
     """Yield for each kind of cut its rows of large partitions, with the piece's `bucket`.
 
     rows: as `Whereabouts.with_buckets` gives them."""
-    whales = rows.filter("is_whale").drop("is_whale")
-    if whales.is_empty():
+    large = rows.filter("is_large").drop("is_large")
+    if large.is_empty():
         return
     for number, cut in enumerate(Cut, _FIRST):
-        found = whales.filter(cut.rows)
+        found = large.filter(cut.rows)
         yield cut, found.with_columns(bucket=_piece(found, cut, where.count) + number * where.count)
 
 

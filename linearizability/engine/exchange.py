@@ -43,7 +43,7 @@ CHUNK_ROWS = 100_000
 ROWS_PER_TASK = 500_000
 PIECE_ROWS = 1_000_000
 """More than a run has, unless row groups are very large."""
-WHALE_ROWS = 1_000_000
+LARGE_PARTITION_ROWS = 1_000_000
 """A partition with more would take half a GiB of an executor's memory, if it were kept there."""
 
 Chunk = tuple[int, str, int, bytes]
@@ -184,16 +184,16 @@ class Whereabouts:
     longest_ns: int | None
     """How long a transaction may last (`time_outs`)."""
     buckets: pl.DataFrame
-    """PARTITION, bucket, is_whale."""
+    """PARTITION, bucket, is_large."""
     count: int
     """Buckets of partitions are numbered from 0, others from here."""
-    has_whales: bool
-    """Partitions of more than WHALE_ROWS are cut (`cuts.py`)."""
+    has_large: bool
+    """Partitions of more than LARGE_PARTITION_ROWS are cut (`cuts.py`)."""
     began_ns: int
     ended_ns: int
 
     def with_buckets(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return rows with their topic ids, `bucket` and `is_whale`; null where there is no
+        """Return rows with their topic ids, `bucket` and `is_large`; null where there is no
         partition."""
         named = ingest.with_topic_ids(rows.lazy(), self.topic_ids)
         return named.join(
@@ -252,9 +252,9 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
         bucket = held.index(min(held))
         held[bucket] += rows
         numbers.append(bucket)
-    is_whale = pl.col("rows") > WHALE_ROWS
+    is_large = pl.col("rows") > LARGE_PARTITION_ROWS
     buckets = sizes.select(
-        *PARTITION, is_whale.alias("is_whale"), bucket=pl.Series(numbers, dtype=pl.Int32)
+        *PARTITION, is_large.alias("is_large"), bucket=pl.Series(numbers, dtype=pl.Int32)
     )
     lost = put_together(survey["lost"], survey["sessions"])
     began, ended = survey["times"].select(pl.col("began").min(), pl.col("ended").max()).row(0)
@@ -264,7 +264,7 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
         longest_of(survey["time_outs"]),
         buckets,
         count,
-        bool(buckets["is_whale"].any()),
+        bool(buckets["is_large"].any()),
         began or 0,
         ended or 0,
     )

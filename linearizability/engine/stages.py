@@ -14,8 +14,8 @@ from linearizability.cycles import evidence as cycles
 from linearizability.engine.cuts import COLUMNS as CUT_COLUMNS
 from linearizability.engine.cuts import COLUMNS_CUT, cut_by, pieces
 from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, remainder, scattered
+from linearizability.engine.large_partitions import on_disk
 from linearizability.engine.opinion import judge
-from linearizability.engine.whales import on_disk
 from linearizability.evidence.fencing import COLUMNS as EPOCH_COLUMNS
 from linearizability.evidence.fencing import of_logs
 from linearizability.evidence.lost_polls import with_eras
@@ -46,7 +46,7 @@ VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value",
 """The columns that the checkers of Scope.VALUE read."""
 
 EVENT, VALUE, MARKED = "event", "value", "marked"
-WHALE = "whale"
+LARGE = "large"
 """Rows like EVENT, of partitions that some checkers are given in pieces: `Cut.name` of each, with
 `cuts.COLUMNS_CUT` alone."""
 END, ASKER, MARKER, OUTCOME = "end", "asker", "marker", "outcome"
@@ -123,7 +123,7 @@ TO_OUTCOMES: Mapping[str, pl.Schema] = {
 }
 TO_JUDGE: Mapping[str, pl.Schema] = {
     EVENT: EVENTS,
-    WHALE: EVENTS,
+    LARGE: EVENTS,
     **{cut.name: EVENTS for cut in Cut},
     VALUE: VALUES,
     OUTCOME: OUTCOMES,
@@ -138,8 +138,8 @@ def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
     events = with_eras(timed, where.lost_polls).collect()
     for cut, piece in pieces(where, events):
         yield from scattered(piece.select(*COLUMNS_CUT[cut], "bucket"), cut.name, position)
-    yield from scattered(events.filter("is_whale").drop("is_whale"), WHALE, position)
-    yield from scattered(events.filter(~pl.col("is_whale")).drop("is_whale"), EVENT, position)
+    yield from scattered(events.filter("is_large").drop("is_large"), LARGE, position)
+    yield from scattered(events.filter(~pl.col("is_large")).drop("is_large"), EVENT, position)
     values = rows.filter(Scope.VALUE.rows).select(
         *VALUE_COLUMNS, bucket=remainder("value", where.count) + where.count
     )
@@ -161,7 +161,7 @@ def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) 
 
 def transaction_columns(where: Whereabouts) -> tuple[str, ...]:
     """Return the columns of this history that `scatter_transactions` reads."""
-    cut = CUT_COLUMNS if where.has_whales else ()
+    cut = CUT_COLUMNS if where.has_large else ()
     return tuple(dict.fromkeys([*ingest.END_COLUMNS, *PARTITION, *cut]))
 
 
@@ -169,7 +169,7 @@ def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
     """Send out the rows that show markers, partition by partition."""
     in_transactions = ingest.IS_SEND & pl.col("txn").is_not_null()
     rows = rows.filter(in_transactions | pl.col("producer_id").is_not_null())
-    yield from scattered(where.with_buckets(rows).drop("is_whale"), MARKED, position)
+    yield from scattered(where.with_buckets(rows).drop("is_large"), MARKED, position)
 
 
 def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
@@ -210,8 +210,8 @@ def judge_bucket(
         yield from packed(judge(events, Scope.PARTITION, checkers), OPINION)
         yield from told_by_partitions(where, stale_after_ns, events, outcomes)
         del events
-    if tables.chunks(WHALE):
-        with on_disk(tables.chunks(WHALE), outcomes) as events:
+    if tables.chunks(LARGE):
+        with on_disk(tables.chunks(LARGE), outcomes) as events:
             yield from packed(judge(events, Scope.PARTITION, cut_by(checkers, None)), OPINION)
             yield from told_by_partitions(where, stale_after_ns, events, outcomes)
 

@@ -10,13 +10,8 @@ import polars as pl
 
 from linearizability.evidence.removals import compactable
 from linearizability.history import PARTITION, F, Type
-from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
-from linearizability.reads.inferred_log import (
-    ACKNOWLEDGED,
-    BELOW_HIGH_WATERMARK,
-    PROVEN_POLL,
-    READ_COMMITTED,
-)
+from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY, READ_COMMITTED, WHOLE_READ
+from linearizability.reads.inferred_log import ACKNOWLEDGED, BELOW_HIGH_WATERMARK, PROVEN_POLL
 from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER
 
 UNMARKED, JOINED = "unmarked", "joined"
@@ -26,12 +21,7 @@ NAMES_LAST_STABLE_OFFSET = (
     & pl.col("replica").is_null()
     & pl.col("last_stable_offset").is_not_null()
 )
-IS_WHOLE_RAW_READ = (
-    (pl.col("f") == F.READ_ALL.value)
-    & IS_OK
-    & (pl.col("client") == "raw")
-    & pl.col("replica").is_null()
-)
+IS_WHOLE_RAW_READ = WHOLE_READ & (pl.col("client") == "raw") & pl.col("replica").is_null()
 OF_ITS_TRANSACTION = ("txn", "txn_outcome", "told", "end_op")
 RECORD = (*OF_ITS_TRANSACTION, *PARTITION, "offset", "value", "send_op")
 

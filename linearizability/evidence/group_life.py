@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from linearizability.excuses.faults import NEVER, disturbed, faults_of
+from linearizability.bounds import NEVER
+from linearizability.excuses.faults import disturbed, faults_of
 from linearizability.history import F
-from linearizability.ingest import HAS_RECORD, IS_OK, IS_POLL, IS_SEND
+from linearizability.ingest import HAS_RECORD, IS_FINAL, IS_OK, IS_POLL, IS_SEND
 from linearizability.plans import collect, collect_all
 from linearizability.reads.inferred_log import ACKNOWLEDGED
 
@@ -104,7 +105,7 @@ class Life(NamedTuple):
 
 def lives(rows: pl.LazyFrame) -> Life:
     """Return the life of each group of a history."""
-    before_the_end = ~pl.col("final").fill_null(False)
+    before_the_end = ~IS_FINAL
     is_member = pl.col("f").is_in([F.SUBSCRIBE.value, *ENDS]) & OF_GROUP & before_the_end
     members = collect(
         rows.filter(is_member)

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.evidence.group_life import (
     BOUND_NS,
     LONG_AGO,
@@ -22,7 +23,6 @@ from linearizability.evidence.group_life import (
     places_of,
     within,
 )
-from linearizability.excuses.faults import NEVER
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,

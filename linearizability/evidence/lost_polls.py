@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.history import F, Type
 from linearizability.plans import collect
 
 UNSEEN_NS = 60 * 1_000_000_000
 """Longer than the default of session.timeout.ms (45 s), after which a coordinator refuses what a
 member that is gone had still asked for."""
-NEVER = 2**62
 IN_A_GROUP = pl.col("group").is_not_null()
 IS_LOST_POLL = (
     (pl.col("f") == F.POLL.value)

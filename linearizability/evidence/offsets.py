@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.evidence.ends import OF_ITS_TRANSACTION
 from linearizability.history import PARTITION, F, Type
 from linearizability.ingest import (
     IS_DELETION,
+    IS_FINAL,
     IS_OK,
     IS_POLL,
     KEY,
@@ -32,7 +34,6 @@ from linearizability.ingest import (
 
 IN_FORCE, NOT_IN_FORCE = "in_force", "not_in_force"
 OF_GROUP = [*KEY, "group"]
-NEVER = 2**62
 MAY_BE_OLD_NS = 60 * 1_000_000_000
 """Until the final phase an answer may be so old: a coordinator that is one no longer, and has not
 heard of it, answers with what it knew (`committed_offsets`)."""
@@ -100,7 +101,7 @@ def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the answers that groups got: OF_GROUP, op_id, answer (or NO_POSITION), as_of_ns and
     answered_ns, between which it was so; is_stable: OffsetFetch with require_stable."""
-    age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
+    age_ns = pl.when(IS_FINAL).then(0).otherwise(MAY_BE_OLD_NS)
     answer = pl.when(IS_BEGUN).then("asked_offset").otherwise("offset")
     return events.filter((IS_FETCHED | IS_BEGUN) & pl.col("t_complete_ns").is_not_null()).select(
         *OF_GROUP,

@@ -9,7 +9,15 @@ from __future__ import annotations
 import polars as pl
 
 from linearizability.history import F, Type
-from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_SEND, KEY, PLAIN
+from linearizability.ingest import (
+    ABORTED,
+    COMMITTED,
+    HAS_RECORD,
+    IS_IDEMPOTENT,
+    IS_SEND,
+    KEY,
+    PLAIN,
+)
 from linearizability.plans import collect
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL, at_or_above_log_start
 
@@ -75,7 +83,7 @@ def newest_of_keys(events: pl.LazyFrame) -> pl.LazyFrame:
         tombstone=pl.col("tombstone").filter(pl.col("offset") == pl.col("offset").max()).any(),
     )
     sent = records.filter(IS_SEND).with_columns(times=pl.len().over(*KEY, "value"))
-    once = pl.col("idempotent").fill_null(False) & pl.col("outcome").is_in([PLAIN, COMMITTED])
+    once = IS_IDEMPOTENT & pl.col("outcome").is_in([PLAIN, COMMITTED])
     seen = placed.select(*KEY, "value", seen=pl.lit(True)).unique()
     is_placed = once & (ACKNOWLEDGED | (pl.col("seen").fill_null(False) & (pl.col("times") == 1)))
     lost = (

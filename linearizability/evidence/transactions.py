@@ -34,10 +34,17 @@ from linearizability.evidence.ends import (
 from linearizability.evidence.offsets import offsets_told
 from linearizability.evidence.removals import not_compacted_away
 from linearizability.history import PARTITION
-from linearizability.ingest import IS_DATA, IS_DECIDED, IS_SEND, KEY, markers_of_records
+from linearizability.ingest import (
+    IS_DATA,
+    IS_DECIDED,
+    IS_SEND,
+    KEY,
+    READ_COMMITTED,
+    markers_of_records,
+)
 from linearizability.plans import collect
 from linearizability.reads.final_reads import unseen
-from linearizability.reads.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
+from linearizability.reads.inferred_log import ACKNOWLEDGED, at_or_above_log_start
 from linearizability.reads.readers import steps
 
 COLUMNS: Mapping[str, Any] = {

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.history import F
 
-NEVER = 2**62
 HEAL = "Heal"
 LASTING = frozenset(
     {

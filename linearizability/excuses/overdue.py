@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.evidence.time_outs import SWEEP_NS, longest_of, time_outs_in
-from linearizability.excuses.faults import NEVER, disturbed, faults_of, is_heal, name_of
+from linearizability.excuses.faults import disturbed, faults_of, is_heal, name_of
 from linearizability.guarantees.retention import rule as retention
 from linearizability.plans import collect
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity

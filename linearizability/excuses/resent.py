@@ -15,7 +15,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from linearizability.excuses.faults import NEVER, faults_of, name_of
+from linearizability.bounds import NEVER
+from linearizability.excuses.faults import faults_of, name_of
 from linearizability.excuses.overdue import left_out
 from linearizability.history import F
 from linearizability.plans import collect

@@ -13,9 +13,8 @@ from linearizability.history import SCHEMA, SCHEMA_VERSION, F, Type
 from linearizability.importers.columns import FAIL, INFO, NONE, OK, Collected, series
 from linearizability.importers.decided import RECORD, Decided, decided
 from linearizability.importers.micro import Place
-from linearizability.ingest import DECIDED_BY
+from linearizability.ingest import DECIDED_BY, READ_COMMITTED
 from linearizability.plans import collect
-from linearizability.reads.inferred_log import READ_COMMITTED
 
 PIECE_ROWS = 256 * 1024
 _TYPES = {OK: Type.OK.value, FAIL: Type.FAIL.value, INFO: Type.INFO.value}

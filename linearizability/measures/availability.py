@@ -20,6 +20,7 @@ from linearizability.bounds import NANOSECONDS, NOTHING_STATED, Bounds
 from linearizability.excuses.faults import is_heal
 from linearizability.history import F, Type
 from linearizability.importers.jepsen import CLIENT as JEPSEN
+from linearizability.ingest import IS_FINAL
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 NAME = "availability"
@@ -151,7 +152,7 @@ def measured(rows: pl.LazyFrame) -> Availability:
     """Measure these rows of a history."""
     asked = rows.filter(IS_SERVICE)
     ended = pl.coalesce("t_complete_ns", "t_invoke_ns")
-    before_the_end = asked.filter(~pl.col("final").fill_null(False))
+    before_the_end = asked.filter(~IS_FINAL)
     number = pl.col("op_id")
     totals = before_the_end.select(
         operations=number.n_unique(),
@@ -162,7 +163,7 @@ def measured(rows: pl.LazyFrame) -> Availability:
     successes = (
         rows.filter(IS_SUCCESS)
         .group_by("t_complete_ns")
-        .agg(op_id=number.min(), final=pl.col("final").fill_null(False).all())
+        .agg(op_id=number.min(), final=IS_FINAL.all())
         .sort("t_complete_ns")
     )
     bounds = rows.select(start=pl.col("t_invoke_ns").min())
@@ -198,7 +199,7 @@ _ROLE = (
     .then(pl.format("group {}", "group"))
     .otherwise(pl.lit(READERS))
 )
-_HAS_ROLE = _F.is_in([F.SEND.value, F.POLL.value]) & ~pl.col("final").fill_null(False)
+_HAS_ROLE = _F.is_in([F.SEND.value, F.POLL.value]) & ~IS_FINAL
 
 
 def roles(rows: pl.LazyFrame) -> dict[str, Served]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import polars as pl
 
 from linearizability.evidence.removals import still_there
-from linearizability.history import F
-from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
-from linearizability.reads.inferred_log import READ_COMMITTED
-
-WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
+from linearizability.ingest import (
+    BY_RAW_CLIENT,
+    IS_DATA,
+    IS_OK,
+    IS_SEND,
+    KEY,
+    LOG_START,
+    READS_COMMITTED,
+    WHOLE_READ,
+)
 
 
 def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -21,7 +26,7 @@ def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
         .select(*KEY, transactional=pl.lit(True))
         .unique()
     )
-    committed_only = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
+    committed_only = READS_COMMITTED
     end = (
         pl.when(~committed_only | pl.col("transactional").is_null())
         .then(pl.col("high_watermark"))
@@ -32,7 +37,7 @@ def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
         events.filter(WHOLE_READ)
         .join(transactional, on=KEY, how="left")
         .filter(~(unknown_stable & pl.col("transactional").fill_null(False)))
-        .select(*KEY, start=pl.col("log_start").fill_null(0), end=end, proof="op_id")
+        .select(*KEY, start=LOG_START, end=end, proof="op_id")
         .filter(pl.col("end").is_not_null())
     )
 
@@ -43,10 +48,7 @@ def unseen(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
     given = (
         events.filter(IS_DATA & IS_OK)
         .group_by(*KEY, "value")
-        .agg(
-            seen_raw=(pl.col("client") == "raw").fill_null(False).any(),
-            seen=(pl.col("client") != "raw").fill_null(True).any(),
-        )
+        .agg(seen_raw=BY_RAW_CLIENT.any(), seen=(pl.col("client") != "raw").fill_null(True).any())
     )
     return (
         expected(events, durable)
@@ -63,11 +65,7 @@ def expected(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
     raw one."""
     sent = events.filter(durable).select(*KEY, "value", "offset", "op_id", acked_ns="t_complete_ns")
     began = events.filter(WHOLE_READ).select(
-        *KEY,
-        "high_watermark",
-        read_ns="t_invoke_ns",
-        proof="op_id",
-        raw=(pl.col("client") == "raw").fill_null(False),
+        *KEY, "high_watermark", read_ns="t_invoke_ns", proof="op_id", raw=BY_RAW_CLIENT
     )
     everything = began.filter(pl.col("high_watermark").is_null())
     ranges = whole_reads(events).join(began, on=[*KEY, "proof"])

@@ -20,12 +20,21 @@ from __future__ import annotations
 
 import polars as pl
 
-from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_OK, IS_SEND, KEY, PLAIN
-
-READ_COMMITTED = "read_committed"
+from linearizability.ingest import (
+    ABORTED,
+    COMMITTED,
+    HAS_RECORD,
+    IS_OK,
+    IS_SEND,
+    KEY,
+    PLAIN,
+    READ_COMMITTED,
+)
 
 ACKNOWLEDGED = IS_SEND & IS_OK & (pl.col("acks") == -1) & pl.col("offset").is_not_null()
 """The send rows that prove a record at an offset."""
+DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
+"""The send rows whose records stay: plain, or of a committed transaction."""
 
 BELOW_HIGH_WATERMARK = (
     pl.col("replica").is_null()

@@ -19,14 +19,23 @@ from typing import Any
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.evidence.removals import still_there
 from linearizability.history import PARTITION, F, Type
-from linearizability.ingest import COMMITTED, IS_DATA, IS_OK, IS_POLL, IS_SEND, KEY, PLACE, PLAIN
+from linearizability.ingest import (
+    COMMITTED,
+    IS_DATA,
+    IS_OK,
+    IS_POLL,
+    IS_SEND,
+    KEY,
+    PLACE,
+    PLAIN,
+    READ_COMMITTED,
+)
 from linearizability.plans import collect
-from linearizability.reads.inferred_log import ACKNOWLEDGED, READ_COMMITTED
+from linearizability.reads.inferred_log import ACKNOWLEDGED
 
-NEVER = 2**62
-"""Later than any time, and behind any offset."""
 READER = [*KEY, "process", "group"]
 """Also one number, `reader`: to group by one costs a third of grouping by three."""
 PAUSE, SPAN = "pause", "span"

@@ -16,12 +16,13 @@ from typing import Any
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.evidence.lost_polls import UNSEEN_NS
 from linearizability.excuses.faults import faults_of, quiet
 from linearizability.history import F
 from linearizability.ingest import IS_OK, IS_POLL
 from linearizability.plans import collect, collect_all
-from linearizability.reads.pauses import IS_LOST, NEVER, PAUSE, SPAN, WHO, ends_of, pauses
+from linearizability.reads.pauses import IS_LOST, PAUSE, SPAN, WHO, ends_of, pauses
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,

@@ -14,6 +14,7 @@ import polars as pl
 from linearizability.bounds import NANOSECONDS
 from linearizability.excuses.fault_spans import Fault, fault_spans, overlapping
 from linearizability.history import F, Type
+from linearizability.ingest import IS_FINAL
 from linearizability.stories.mentions import IS_RECORD, Mentions
 from linearizability.verdict import Anomaly
 
@@ -143,13 +144,7 @@ def _whole_reads(history: pl.LazyFrame) -> pl.LazyFrame:
         .sort("t_complete_ns", "op_id", nulls_last=False)
         .unique(["topic", "partition"], keep="last", maintain_order=True)
         .select(
-            "topic",
-            "partition",
-            "op_id",
-            "t_invoke_ns",
-            "high_watermark",
-            "log_start",
-            pl.col("final").fill_null(False),
+            "topic", "partition", "op_id", "t_invoke_ns", "high_watermark", "log_start", IS_FINAL
         )
     )
 
@@ -208,7 +203,7 @@ def _sights(
     which it still stands in the end. In the partitions of `read_whole`, which the final phase read
     whole, a value that it did not find is gone."""
     polls = ours.filter(pl.col("f") == F.POLL.value)
-    final = pl.col("final").fill_null(False)
+    final = IS_FINAL
     running = polls.filter(~final).unique(VALUE, keep="last", maintain_order=True)
     seen: dict[Any, Row] = {_value(row): row for row in running.iter_rows(named=True)}
     elsewhere = polls.join(read_whole, on=["topic", "partition"], how="anti")

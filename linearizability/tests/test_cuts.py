@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from linearizability import ingest
 from linearizability.checkers import CHECKERS, Cut, Scope
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.engine import cuts, exchange, local, stages, whales
+from linearizability.engine import cuts, exchange, large_partitions, local, stages
 from linearizability.engine.exchange import Chunk, Tables, as_arrow, unpacked, whereabouts
 from linearizability.engine.opinion import JUDGED, ROWS, judge, opinions
 from linearizability.self_test.model import joined, valid_rows
@@ -30,15 +30,15 @@ CUT = {name for name, checker in CHECKERS.items() if checker.cut is not None}
 
 
 @pytest.fixture(autouse=True)
-def _all_are_whales(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "WHALE_ROWS", 0)
+def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "LARGE_PARTITION_ROWS", 0)
 
 
 def in_pieces(rows: pl.DataFrame) -> list[CheckerVerdict]:
     """Do what `engine/spark.py` has its executors do."""
     survey = unpacked(as_arrow(exchange.surveyed(rows.select(exchange.SURVEYED))), exchange.SURVEY)
     where = whereabouts(survey, BUCKETS)
-    assert where.has_whales
+    assert where.has_large
     of_transactions = rows.select(stages.transaction_columns(where))
     known = [*stages.scatter_transactions(where, 0, of_transactions)]
     marked = stages.scatter_marked(where, 0, rows.select(stages.MARKED_COLUMNS))
@@ -88,8 +88,8 @@ def test_what_lies_far_apart_is_found_in_pieces() -> None:
 def test_a_partition_on_disk_is_as_it_would_be_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where rows were recorded out of their order, and operations are spread over chunks."""
     monkeypatch.setattr(exchange, "CHUNK_ROWS", 300)
-    monkeypatch.setattr(whales, "CHUNK_ROWS", 200)
-    monkeypatch.setattr(whales, "SLICE_ROWS", 300)
+    monkeypatch.setattr(large_partitions, "CHUNK_ROWS", 200)
+    monkeypatch.setattr(large_partitions, "SLICE_ROWS", 300)
     rows = joined(valid_rows(seed) for seed in range(40, 44)).select(COLUMNS_READ)
     eras = {
         "era": pl.lit(0, pl.Int32),
@@ -104,11 +104,11 @@ def test_a_partition_on_disk_is_as_it_would_be_in_memory(monkeypatch: pytest.Mon
     outcomes = ingest.outcomes_of_transactions(ends, markers)
     placed = ingest.with_places(partitions)
     expected = ingest.with_record_outcomes(ingest.with_transaction_outcomes(placed, outcomes))
-    packed = as_arrow(exchange.packed(partitions, stages.WHALE))
-    tables = unpacked(packed, {stages.WHALE: partitions.schema})
+    packed = as_arrow(exchange.packed(partitions, stages.LARGE))
+    tables = unpacked(packed, {stages.LARGE: partitions.schema})
     assert packed.num_rows > 3
     assert set(expected["outcome"]) > {ingest.COMMITTED, ingest.ABORTED}
-    with whales.on_disk(tables.chunks(stages.WHALE), outcomes) as found:
+    with large_partitions.on_disk(tables.chunks(stages.LARGE), outcomes) as found:
         assert_frame_equal(found.collect(), expected, check_column_order=False)
 
 

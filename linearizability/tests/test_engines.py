@@ -54,7 +54,7 @@ def test_a_partition_too_large_for_one_executor_is_judged_alike(
     """Several tasks read it, and several judge it; what belongs together must come together again,
     in its order."""
     monkeypatch.setattr(exchange, "ROWS_PER_TASK", 4_000)
-    monkeypatch.setattr(exchange, "WHALE_ROWS", 10_000)
+    monkeypatch.setattr(exchange, "LARGE_PARTITION_ROWS", 10_000)
     monkeypatch.setattr(table, "ROWS_PER_BUCKET", 5_000)
     file = tmp_path / "history.parquet"
     pq.write_table(one_partition().to_arrow(), file, row_group_size=1_500)

@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
+from linearizability.bounds import NEVER
 from linearizability.twins.facts import Row, is_data, is_read
 
 
@@ -102,9 +103,6 @@ def seeks_of(rows: list[Row], place: Any, group: str) -> list[Row]:
         and r["asked"] in ("offset", "timestamp")
         and r["offset"] is not None
     ]
-
-
-NEVER = 2**62
 
 
 def is_given(row: Row) -> bool:

@@ -1,7 +1,5 @@
 """Histories written by hand for `aborted_reads`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import ABORT, COMMIT, END, RAW, RU, TXN, Invalid, P, S, Valid
 
 VALID: Valid = {

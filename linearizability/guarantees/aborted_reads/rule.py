@@ -7,8 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.ingest import ABORTED, IS_DATA, IS_SEND, KEY
-from linearizability.reads.inferred_log import READ_COMMITTED
+from linearizability.ingest import ABORTED, IS_DATA, IS_SEND, KEY, READ_COMMITTED
 
 COMMITTED_READ = IS_DATA & (pl.col("isolation") == READ_COMMITTED)
 

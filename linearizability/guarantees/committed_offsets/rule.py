@@ -6,14 +6,15 @@ from typing import ClassVar
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.checkers.base import IS_UNSTABLE, Checker, Cut, Needs, Scope, count, describe
 from linearizability.evidence.removals import setting
 from linearizability.evidence.time_outs import SWEEP_NS
-from linearizability.excuses.faults import NEVER
 from linearizability.history import F, Type
 from linearizability.ingest import (
     ABORTED,
     IS_DELETION,
+    IS_FINAL,
     IS_OK,
     KEY,
     NO_POSITION,
@@ -325,7 +326,7 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(pl.col("last_op").forward_fill().over(OF_GROUP))
         .select(*OF_GROUP, "last_ns", "last_op", "t_complete_ns")
     )
-    age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
+    age_ns = pl.when(IS_FINAL).then(0).otherwise(MAY_BE_OLD_NS)
     asked = events.filter(FETCHED).select(
         *OF_GROUP,
         "op_id",

@@ -1,7 +1,5 @@
 """Judge `committed_offsets` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 import json
 
 from linearizability.twins.facts import Found, Row, operations

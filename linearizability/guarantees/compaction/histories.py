@@ -1,7 +1,5 @@
 """Histories written by hand for `compaction`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import (
     HOUR_NS,
     LATE,

@@ -1,7 +1,5 @@
 """Ways to break `compaction`, each with the clause of its promise that it breaks."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from random import Random

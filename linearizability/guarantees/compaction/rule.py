@@ -8,12 +8,21 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.evidence.removals import IS_TOPIC, OF_KEY, newest_of_keys, setting
-from linearizability.history import F
-from linearizability.ingest import ABORTED, COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
+from linearizability.ingest import (
+    ABORTED,
+    COMMITTED,
+    IS_DATA,
+    IS_IDEMPOTENT,
+    IS_SEND,
+    KEY,
+    LOG_START,
+    PLAIN,
+    READS_COMMITTED,
+    WHOLE_READ,
+)
 from linearizability.reads.inferred_log import (
     ACKNOWLEDGED,
     BELOW_HIGH_WATERMARK,
-    READ_COMMITTED,
     at_or_above_log_start,
 )
 
@@ -100,20 +109,20 @@ class Compaction(Checker):
 
 def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each reading of a log from start to end, by whomever, in partitions with keys."""
-    is_committed = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
+    is_committed = READS_COMMITTED
     end = pl.when(is_committed).then(pl.min_horizontal("high_watermark", "last_stable_offset"))
     known = pl.col("high_watermark").is_not_null() & (
         ~is_committed | pl.col("last_stable_offset").is_not_null()
     )
     with_keys = events.filter(IS_SEND & pl.col("key").is_not_null()).select(KEY).unique()
     return (
-        events.filter((pl.col("f") == F.READ_ALL.value) & IS_OK & known)
+        events.filter(WHOLE_READ & known)
         .join(with_keys, on=KEY, how="semi")
         .select(
             *KEY,
             read_op="op_id",
             reader=pl.col("replica").fill_null(LEADER),
-            start=pl.col("log_start").fill_null(0),
+            start=LOG_START,
             end=end.otherwise("high_watermark"),
             asked_ns="t_invoke_ns",
             read_ns="t_complete_ns",
@@ -203,7 +212,7 @@ def placed_once(events: pl.LazyFrame, shown: pl.LazyFrame) -> pl.LazyFrame:
     idempotence."""
     sends = events.filter(IS_SEND & pl.col("value").is_not_null())
     once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
-    placed = sends.filter(ACKNOWLEDGED & pl.col("idempotent").fill_null(False)).select(
+    placed = sends.filter(ACKNOWLEDGED & IS_IDEMPOTENT).select(
         *KEY, "value", "op_id", acked_at="offset"
     )
     return placed.join(once, on=[*KEY, "value"], how="semi").join(shown, on=[*KEY, "value"])

@@ -1,7 +1,5 @@
 """Judge `compaction` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Histories written by hand for `delivery_semantics`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import END, SAYS, TXN, WHOLE, Invalid, P, S, Valid
 
 READING = {"op_id": 1000, "process": 9}

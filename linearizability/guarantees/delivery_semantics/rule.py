@@ -8,13 +8,22 @@ import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.evidence.removals import still_there
-from linearizability.guarantees.unseen_writes.rule import DURABLE
-from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
-from linearizability.reads.final_reads import WHOLE_READ, whole_reads
+from linearizability.guarantees.unseen_writes.rule import VOUCHED
+from linearizability.ingest import (
+    IS_DATA,
+    IS_FINAL,
+    IS_IDEMPOTENT,
+    IS_OK,
+    IS_SEND,
+    KEY,
+    PLAIN,
+    WHOLE_READ,
+)
+from linearizability.reads.final_reads import whole_reads
 
 FIRST_EPOCH = 0
 """The leader epoch of a topic created in this run (ReplicationControlManager)."""
-AT_LEAST_ONCE = DURABLE & pl.col("offset").is_not_null()
+AT_LEAST_ONCE = VOUCHED & pl.col("offset").is_not_null()
 BY_FIRST_LEADER = (
     IS_SEND
     & IS_OK
@@ -23,7 +32,7 @@ BY_FIRST_LEADER = (
     & pl.col("offset").is_not_null()
 )
 """Lost only with its leader (design#replication; ProducerConfig, acks=1)."""
-AT_MOST_ONCE = (pl.col("idempotent").fill_null(False) | (pl.col("acks") == 0)).fill_null(False)
+AT_MOST_ONCE = (IS_IDEMPOTENT | (pl.col("acks") == 0)).fill_null(False)
 
 
 class DeliverySemantics(Checker):
@@ -116,7 +125,7 @@ def never_led_by_another(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the partitions whose leader reports in the final phase that its epoch is the first
     (0), and for which no other epoch was ever seen."""
     epoch = pl.col("leader_epoch")
-    said = (IS_LEADER_ANSWER & pl.col("final").fill_null(False) & (epoch == FIRST_EPOCH)).any()
+    said = (IS_LEADER_ANSWER & IS_FINAL & (epoch == FIRST_EPOCH)).any()
     return (
         events.filter(epoch.is_not_null())
         .group_by(KEY)

@@ -1,7 +1,5 @@
 """Judge `delivery_semantics` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

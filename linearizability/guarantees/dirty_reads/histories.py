@@ -1,7 +1,5 @@
 """Histories written by hand for `dirty_reads`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import ABORT, COMMIT, END, RU, TXN, Invalid, P, S, Valid
 
 VALID: Valid = {

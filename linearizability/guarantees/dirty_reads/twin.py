@@ -1,7 +1,5 @@
 """Judge `dirty_reads` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from linearizability.twins.facts import Found, Row, is_data, operations

@@ -1,7 +1,5 @@
 """Histories written by hand for `duplicates`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import Invalid, P, S, Valid
 
 VALID: Valid = {

@@ -1,7 +1,5 @@
 """Ways to break `duplicates`, each with the clause of its promise that it breaks."""
 
-from __future__ import annotations
-
 from random import Random
 
 from linearizability.self_test.clause import Clauses, by

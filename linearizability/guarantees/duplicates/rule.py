@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.history import Type
-from linearizability.ingest import IS_SEND, KEY
+from linearizability.ingest import IS_IDEMPOTENT, IS_SEND, KEY
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 
 SEQUENCE = ["producer_id", "producer_epoch", "sequence"]
@@ -67,11 +67,7 @@ class Duplicates(Checker):
         return (
             events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
             .group_by(*KEY, "value")
-            .agg(
-                sends=pl.len(),
-                idempotent=pl.col("idempotent").fill_null(False).all(),
-                send_op=pl.col("op_id").first(),
-            )
+            .agg(sends=pl.len(), idempotent=IS_IDEMPOTENT.all(), send_op=pl.col("op_id").first())
             .filter(SENT_ONCE_IDEMPOTENT)
             .select(*KEY, "value", "send_op")
         )

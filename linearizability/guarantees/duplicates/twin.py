@@ -1,7 +1,5 @@
 """Judge `duplicates` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from linearizability.twins.facts import Found, Row, is_proof, operations
 
 

@@ -1,7 +1,5 @@
 """Ways to break `ends_honoured`, each with the clause of its promise that it breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from random import Random
 

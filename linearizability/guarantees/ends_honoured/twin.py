@@ -1,9 +1,8 @@
 """Judge `ends_honoured` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
+from linearizability.bounds import NEVER
 from linearizability.twins.facts import (
     Found,
     Row,
@@ -17,9 +16,6 @@ from linearizability.twins.transactions import counts, evidence
 
 Shown = tuple[Any, ...]
 """place, offset, kind, value, operations, send_op."""
-
-
-NEVER = 2**62
 
 
 OLD_NS = 60 * 10**9

@@ -1,7 +1,5 @@
 """Histories written by hand for `exactly_once`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import (
     ABORT,
     ASKS,

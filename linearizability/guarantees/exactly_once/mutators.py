@@ -1,7 +1,5 @@
 """Ways to break `exactly_once`, each with the clause of its promise that it breaks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from random import Random
 

@@ -10,7 +10,7 @@ from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.evidence.removals import still_there
 from linearizability.guarantees.group_delivery.rule import COUNTED, GROUP, IS_SEEK, MEMBERS_READ
 from linearizability.history import F, Type
-from linearizability.ingest import ABORTED, COMMITTED, IS_OK, KEY
+from linearizability.ingest import ABORTED, COMMITTED, IS_FINAL, IS_OK, KEY
 
 OUTCOME = pl.col("txn_outcome")
 IN_COMMITTED = (OUTCOME == COMMITTED).fill_null(False)
@@ -18,7 +18,7 @@ IN_ABORTED = (OUTCOME == ABORTED).fill_null(False)
 HAS_FAILED = pl.col("type") == Type.FAIL.value
 IS_POSITION = IS_OK & (
     ((pl.col("f") == F.SEND_OFFSETS.value) & IN_COMMITTED)
-    | ((pl.col("f") == F.FETCH_OFFSETS.value) & pl.col("final").fill_null(False))
+    | ((pl.col("f") == F.FETCH_OFFSETS.value) & IS_FINAL)
 )
 """The group goes on at this offset: everything below it counts as consumed."""
 

@@ -1,7 +1,5 @@
 """Histories written by hand for `fencing`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from linearizability.hand_written.rows import (

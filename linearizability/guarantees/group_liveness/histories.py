@@ -1,7 +1,5 @@
 """Histories written by hand for `group_liveness`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from linearizability.hand_written.rows import FAULT, PLACE, Invalid, P, Row, S, Valid, at

@@ -1,13 +1,12 @@
 """Judge `group_liveness` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from typing import Any
 
+from linearizability.bounds import NEVER
 from linearizability.twins.facts import Row, is_acked
-from linearizability.twins.readings import NEVER, quiet_times
+from linearizability.twins.readings import quiet_times
 
 SECOND = 1_000_000_000
 

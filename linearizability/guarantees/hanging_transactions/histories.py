@@ -1,7 +1,5 @@
 """Histories written by hand for `hanging_transactions`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import COMMIT, MARKER, RAW, SAYS, TXN, Invalid, Row, S, Valid
 
 QUARTER = 15 * 60 * 1_000_000_000

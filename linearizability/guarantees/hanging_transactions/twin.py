@@ -1,7 +1,5 @@
 """Judge `hanging_transactions` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

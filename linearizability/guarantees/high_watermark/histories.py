@@ -1,7 +1,5 @@
 """Histories written by hand for `high_watermark`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import RAW, SAYS, WHOLE, Invalid, Valid
 
 VALID: Valid = {

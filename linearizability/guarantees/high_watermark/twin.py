@@ -1,7 +1,5 @@
 """Judge `high_watermark` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from linearizability.twins.facts import Found, Row, is_leader_answer

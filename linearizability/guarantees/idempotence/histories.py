@@ -1,7 +1,5 @@
 """Histories written by hand for `idempotence`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import LED, MARKER, NEWER, RAW, Invalid, Row, S, Valid
 
 OUT_OF_ORDER: Row = {"type": "fail", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"}

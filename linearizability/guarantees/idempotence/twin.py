@@ -1,7 +1,5 @@
 """Judge `idempotence` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from linearizability.twins.facts import Found, Row

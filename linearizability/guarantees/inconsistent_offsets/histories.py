@@ -1,7 +1,5 @@
 """Histories written by hand for `inconsistent_offsets`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import AT_5, BY_BROKER, RAW, Invalid, P, S, Valid
 
 VALID: Valid = {

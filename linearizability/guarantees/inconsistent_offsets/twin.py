@@ -1,7 +1,5 @@
 """Judge `inconsistent_offsets` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from linearizability.twins.facts import Found, Row, is_proof

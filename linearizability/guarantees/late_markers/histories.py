@@ -1,7 +1,5 @@
 """Histories written by hand for `late_markers`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import LED, MARKER, RAW, TXN, Invalid, S, Valid
 
 VALID: Valid = {

@@ -1,7 +1,5 @@
 """Judge `late_markers` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from linearizability.twins.facts import Found, Row
 from linearizability.twins.logs import of_producers, raw_reads
 

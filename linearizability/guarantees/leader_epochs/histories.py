@@ -1,7 +1,5 @@
 """Histories written by hand for `leader_epochs`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import RAW, Invalid, P, Valid
 
 VALID: Valid = {

@@ -1,7 +1,5 @@
 """Ways to break `leader_epochs`, each with the clause of its promise that it breaks."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from random import Random
 

@@ -1,7 +1,5 @@
 """Histories written by hand for `lost_writes`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import (
     ABORT,
     COMMIT,

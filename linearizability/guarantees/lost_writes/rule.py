@@ -8,11 +8,20 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.evidence.removals import still_there
-from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_DATA, KEY, PLAIN
-from linearizability.reads.final_reads import WHOLE_READ, whole_reads
-from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL, READ_COMMITTED
+from linearizability.ingest import (
+    ABORTED,
+    HAS_RECORD,
+    IS_DATA,
+    IS_FINAL,
+    KEY,
+    LOG_START,
+    READ_COMMITTED,
+    READS_COMMITTED,
+    WHOLE_READ,
+)
+from linearizability.reads.final_reads import whole_reads
+from linearizability.reads.inferred_log import ACKNOWLEDGED, DURABLE, PROVEN_POLL
 
-DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 WHOLE_RAW_READ = (
     WHOLE_READ
     & (pl.col("client") == "raw")
@@ -114,11 +123,11 @@ def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
     that; otherwise it was acknowledged, and the read belongs to the final phase."""
     whole = events.filter(WHOLE_RAW_READ).select(
         *KEY,
-        start=pl.col("log_start").fill_null(0),
+        start=LOG_START,
         end="high_watermark",
         read_ns="t_invoke_ns",
         proof="op_id",
-        final=pl.col("final").fill_null(False),
+        final=IS_FINAL,
     )
     data = events.filter(PROVEN_POLL & IS_DATA & pl.col("value").is_not_null())
     # What nobody received at all is a lost write.
@@ -189,7 +198,7 @@ def ends_of_log(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return partition, end, read_ns, proof: where complete raw reads found the log to end, and
     when they began. (A read_committed one proves no end: a hanging transaction hides what follows.)
     """
-    committed_only = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
+    committed_only = READS_COMMITTED
     return events.filter(
         WHOLE_READ & ~committed_only & pl.col("high_watermark").is_not_null()
     ).select(*KEY, end="high_watermark", read_ns="t_invoke_ns", proof="op_id")

@@ -1,7 +1,5 @@
 """Histories written by hand for `offset_gaps`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import LOG, RAW, TXN, WHOLE, Invalid, P, S, Valid
 
 OURS = {"client": "confluent"}

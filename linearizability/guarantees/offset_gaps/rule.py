@@ -9,9 +9,8 @@ import polars as pl
 from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.evidence.removals import compactable
 from linearizability.guarantees.poll_skips.rule import passed_over
-from linearizability.ingest import HAS_RECORD, IS_SEND, KEY
-from linearizability.reads.final_reads import WHOLE_READ
-from linearizability.reads.inferred_log import READ_COMMITTED, at_or_above_log_start
+from linearizability.ingest import HAS_RECORD, IS_SEND, KEY, READ_COMMITTED, WHOLE_READ
+from linearizability.reads.inferred_log import at_or_above_log_start
 from linearizability.reads.raw_reads import IS_RAW, READ, raw_records
 from linearizability.reads.readers import steps
 

@@ -1,7 +1,5 @@
 """Judge `offset_gaps` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from linearizability.twins.facts import Found, Row, is_compacted, is_read, log_start, operations

@@ -1,7 +1,5 @@
 """Histories written by hand for `own_uncommitted_reads`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import ABORT, COMMIT, RU, TXN, Invalid, P, S, Valid
 
 VALID: Valid = {

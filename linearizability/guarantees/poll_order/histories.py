@@ -1,7 +1,5 @@
 """Histories written by hand for `poll_order`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import Invalid, P, Valid
 
 VALID: Valid = {

@@ -1,7 +1,5 @@
 """Judge `poll_order` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from linearizability.twins.facts import Found, Row, operations
 from linearizability.twins.readings import steps
 

@@ -1,7 +1,5 @@
 """Judge `poll_skips` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from linearizability.twins.facts import Found, Row, is_proof, is_read, may_be_gone, operations

@@ -1,7 +1,5 @@
 """Histories written by hand for `producer_order`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import RAW, Invalid, P, S, Valid
 
 VALID: Valid = {

@@ -9,7 +9,7 @@ import polars as pl
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.guarantees.offset_gaps.rule import JEPSEN
 from linearizability.history import Type
-from linearizability.ingest import IS_DATA, IS_SEND, KEY
+from linearizability.ingest import IS_DATA, IS_IDEMPOTENT, IS_SEND, KEY
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 from linearizability.reads.raw_reads import IS_RAW
 
@@ -107,7 +107,7 @@ def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
         .drop("producer_id")
         .filter(pl.col("type") != Type.FAIL.value)
         .filter(pl.len().over(*KEY, "value") == 1)
-        .filter(pl.col("idempotent").fill_null(False) & pl.col("value").is_not_null())
+        .filter(IS_IDEMPOTENT & pl.col("value").is_not_null())
         .filter(pl.len().over(*KEY, "op_id") > 1)
     )
     places = (

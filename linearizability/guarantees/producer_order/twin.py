@@ -1,7 +1,5 @@
 """Judge `producer_order` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Histories written by hand for `replica_agreement`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import LOG, NIL, RAW, Invalid, K, S, Valid
 
 VALID: Valid = {

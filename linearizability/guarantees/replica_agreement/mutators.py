@@ -1,7 +1,5 @@
 """Ways to break `replica_agreement`, each with the clause of its promise that it breaks."""
 
-from __future__ import annotations
-
 from random import Random
 
 from linearizability.history import F

@@ -8,17 +8,24 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.evidence.removals import compactable
-from linearizability.history import F
-from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_OK, KEY, PLAIN
-from linearizability.reads.inferred_log import BELOW_HIGH_WATERMARK, READ_COMMITTED
+from linearizability.ingest import (
+    ABORTED,
+    BY_RAW_CLIENT,
+    COMMITTED,
+    HAS_RECORD,
+    KEY,
+    LOG_START,
+    PLAIN,
+    READ_COMMITTED,
+    WHOLE_READ,
+)
+from linearizability.reads.inferred_log import BELOW_HIGH_WATERMARK
 
 LACKS, HAS_MORE, DIFFERS = "replica-lacks-records", "replica-has-more-records", "replica-differs"
 READ = [*KEY, "op_id"]
 PAIR = [*READ, "replica", "other_op", "other"]
 """A reading of a follower, and the one of its leader, or of another replica, that it must equal."""
-IS_RAW_READ = (pl.col("client") == "raw").fill_null(False) & (
-    pl.col("isolation") != READ_COMMITTED
-).fill_null(True)
+IS_RAW_READ = BY_RAW_CLIENT & (pl.col("isolation") != READ_COMMITTED).fill_null(True)
 LEADER = -1
 """Stands for the leader among replicas, so that joins need no special case for null."""
 CONTENT = (
@@ -128,18 +135,9 @@ def compared(events: pl.LazyFrame) -> pl.LazyFrame:
 def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each PAIR of complete reads, with the range to compare."""
     reads = (
-        events.filter(
-            (pl.col("f") == F.READ_ALL.value)
-            & IS_OK
-            & pl.col("final")
-            & pl.col("high_watermark").is_not_null()
-        )
+        events.filter(WHOLE_READ & pl.col("final") & pl.col("high_watermark").is_not_null())
         .group_by(*READ, pl.col("replica").fill_null(LEADER))
-        .agg(
-            start=pl.col("log_start").fill_null(0).max(),
-            end=pl.col("high_watermark").min(),
-            raw=IS_RAW_READ.all(),
-        )
+        .agg(start=LOG_START.max(), end=pl.col("high_watermark").min(), raw=IS_RAW_READ.all())
     )
     followers = reads.filter(pl.col("replica") != LEADER)
     others = reads.select(

@@ -1,7 +1,5 @@
 """Judge `replica_agreement` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from linearizability.twins.facts import Found, Row, is_compacted, is_proof, is_read, operations

@@ -1,7 +1,5 @@
 """Histories written by hand for `retention`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import (
     DELETES,
     LATE,

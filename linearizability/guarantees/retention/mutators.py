@@ -1,7 +1,5 @@
 """Ways to break `retention`, each with the clause of its promise that it breaks."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 

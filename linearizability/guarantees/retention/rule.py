@@ -9,9 +9,9 @@ import polars as pl
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.evidence.removals import IS_TOPIC, setting
 from linearizability.history import F, Type
-from linearizability.ingest import COMMITTED, IS_OK, KEY, PLAIN
+from linearizability.ingest import IS_FINAL, IS_OK, KEY
 from linearizability.plans import collect
-from linearizability.reads.inferred_log import ACKNOWLEDGED
+from linearizability.reads.inferred_log import DURABLE
 
 TOO_EARLY, KEPT = "deleted-too-early", "deleted-though-kept"
 HOURS_TOO_EARLY = "deleted-hours-too-early"
@@ -36,7 +36,6 @@ STALLED_MS_MAX = 30_000
 FIRST_EPOCH = 0
 """Of a topic that was made in this run: a later leader may have cut what was not in sync."""
 IS_DELETION = pl.col("f") == F.DELETE_RECORDS.value
-DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 
 
 class Retention(Checker):
@@ -283,7 +282,7 @@ def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
     """Return the longest time for which leaders gave no answer, before the final phase."""
     since_ns = pl.col("t_complete_ns") - pl.col("t_invoke_ns").shift(1).over(KEY)
     return (
-        answers.filter(~pl.col("final").fill_null(False) & pl.col("t_complete_ns").is_not_null())
+        answers.filter(~IS_FINAL & pl.col("t_complete_ns").is_not_null())
         .sort("t_invoke_ns", "op_id")
         .select(*KEY, stalled_ms=since_ns // 1_000_000)
         .group_by(KEY)

@@ -1,7 +1,5 @@
 """Judge `retention` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise, product
 from typing import Any

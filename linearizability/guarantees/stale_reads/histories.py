@@ -1,7 +1,5 @@
 """Histories written by hand for `stale_reads`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import (
     END,
     FAULT,

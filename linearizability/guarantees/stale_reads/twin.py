@@ -1,13 +1,11 @@
 """Judge `stale_reads` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
-from linearizability.bounds import NOTHING_STATED
+from linearizability.bounds import NEVER, NOTHING_STATED
 from linearizability.twins.facts import Found, Row, is_acked, may_be_gone
-from linearizability.twins.readings import NEVER, UNSEEN_NS, is_given, over_at, quiet_times
+from linearizability.twins.readings import UNSEEN_NS, is_given, over_at, quiet_times
 
 TURNS = ("assign", "subscribe", "leave", "crash")
 

@@ -1,7 +1,5 @@
 """Histories written by hand for `timestamp_types`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import RAW, TOPIC, Invalid, P, Row, Valid
 
 CREATED: Row = {"timestamp_type": "create"}

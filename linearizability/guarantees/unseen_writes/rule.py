@@ -11,12 +11,12 @@ from linearizability.ingest import COMMITTED, IS_DECIDED, IS_OK, IS_SEND, KEY, P
 from linearizability.reads.final_reads import expected, unseen
 
 ACKS_ALL = IS_SEND & IS_OK & (pl.col("acks") == -1) & pl.col("value").is_not_null()
-DURABLE = ACKS_ALL & (
+VOUCHED = ACKS_ALL & (
     (pl.col("outcome") == COMMITTED)
     | ((pl.col("outcome") == PLAIN) & pl.col("offset").is_not_null())
 )
 """The commit of a transaction vouches for all its records, also where no offset is known."""
-TOLD = DURABLE & ~IS_DECIDED
+TOLD = VOUCHED & ~IS_DECIDED
 """Records whose commit was acknowledged. Where only another record shows that a transaction was
 committed, it is torn (`torn_transactions`)."""
 

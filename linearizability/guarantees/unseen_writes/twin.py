@@ -1,7 +1,5 @@
 """Judge `unseen_writes` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from linearizability.twins.facts import Found, Row, is_decided, operations
 from linearizability.twins.transactions import is_unseen
 

@@ -1,7 +1,5 @@
 """Histories written by hand for `write_cycles`."""
 
-from __future__ import annotations
-
 from linearizability.hand_written.rows import (
     COMMIT,
     END,

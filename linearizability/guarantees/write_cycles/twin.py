@@ -1,7 +1,5 @@
 """Judge `write_cycles` again, in plain loops over plain rows."""
 
-from __future__ import annotations
-
 from itertools import pairwise, permutations
 from typing import Any
 

@@ -34,7 +34,7 @@ def on_disk(chunks: Chunks, outcomes: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
     """Provide the resolved events of whole partitions, in their order, while this context lasts.
 
     outcomes: of the transactions, as `ingest.with_transaction_outcomes` wants them."""
-    with TemporaryDirectory(prefix="touchstone-whale-") as name:
+    with TemporaryDirectory(prefix="touchstone-partition-") as name:
         ordered, resolved = (Path(name) / part for part in ("ordered", "resolved"))
         ordered.mkdir()
         resolved.mkdir()
