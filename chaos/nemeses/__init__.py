@@ -53,6 +53,7 @@ from chaos.nemeses.restarts import (
     RollingRestart,
 )
 from chaos.nemeses.shapes import (
+    IsolateController,
     PartitionBridge,
     PartitionControllers,
     PartitionHalves,
@@ -80,6 +81,7 @@ NEMESES: dict[str, Nemesis] = {
         PartitionLink(),
         IsolateLeader(),
         CutClientLinks(),
+        IsolateController(),
         PartitionHalves(),
         PartitionBridge(),
         PartitionRing(),

@@ -13,10 +13,25 @@ from random import Random
 
 from chaos.nemeses.partition import HOWS
 from chaos.nemeses.rounds import rounds
-from chaos.values.faults import CutControllers, Fault, Heal, Split
+from chaos.values.faults import CutControllers, Fault, Heal, Isolate, Split
 
 CALM, HOLD = (3.0, 6.0), (4.0, 8.0)
 """A session is 3 seconds in the targets' chaos settings: leaders move, and come back."""
+
+
+class IsolateController:
+    """Cut the active controller from all other nodes.
+
+    They elect another (KIP-595), while the old one must notice by itself that it leads no majority
+    (KRaft's check quorum), and its broker, whose records nobody else has, is fenced (KIP-631).
+    """
+
+    name = "isolate-controller"
+    faults: frozenset[type[Fault]] = frozenset({Isolate, Heal})
+    nodes_min = 3
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        return rounds(rng, lambda: Isolate("controller", how=rng.choice(HOWS)), CALM, HOLD)
 
 
 class PartitionHalves:

@@ -78,6 +78,8 @@ def lost(examined: Examined, wire: Wire, topic: Topic, fault: Fault) -> Iterator
     finally:
         examined.cluster.perform(Heal())
         wire.forget_connections()
+        # Kafka 4.3 opens the listener of clients after the broker is in everybody's Metadata.
+        eventually(examined.cluster.alive, bool, "every broker answers", RETURN_S)
         brokers = examined.cluster.nodes
         eventually(wire.brokers, lambda found: len(found) == brokers, "all brokers", RETURN_S)
         wait_for_isr(wire, topic, replicas)

@@ -16,7 +16,7 @@ from conformance.cases.cluster.test_lost_brokers import (
     two_brokers,
 )
 from conformance.target.examination import Examined
-from conformance.wire import ConnectionClosed, Topic, Wire, eventually
+from conformance.wire import ConnectionClosed, Topic, Wire, batch, eventually
 from reference_impl.wire import ErrorCode, Struct
 
 NOBODY = -1
@@ -211,6 +211,41 @@ def test_the_isr_shrinks_and_grows_and_the_high_watermark_only_grows(
     isr()
     expect(seen, sorted(seen), "high watermarks, in the order of the answers")
     expect(seen[-1], 2, "high watermark at the end")
+
+
+@case(
+    "REPL-07",
+    "Metadata",
+    versions=(13, 13),
+    spec="KIP-966, Strict min ISR; class Partition, maybeIncrementLeaderHW",
+    priority="P1",
+    requires=["restart"],
+)
+def test_the_high_watermark_stands_still_under_the_minimum_in_sync(
+    wire: Wire, version: int, examined: Examined
+) -> None:
+    """While the ISR is smaller than min.insync.replicas the high watermark stands still: what the
+    leader acknowledges alone (acks=1) is not read until enough replicas are in sync again, and then
+    it is."""
+    asked, other = two_brokers(wire)
+    topic = replicated(wire, [asked, other], min_insync_replicas="2")
+    newest = wire.version("Produce")
+    expect(produced(wire, topic, newest, b"a", 20_000).error_code, ErrorCode.NONE, "error")
+    with lost(examined, wire, topic, Pause(other)):
+        eventually(
+            lambda: list(wire.topic_metadata(topic.name, version).partitions[0].isr_nodes),
+            lambda isr: isr == [asked],
+            "the silent one leaves the ISR",
+            RETURN_S,
+        )
+        for offset, value in enumerate((b"b", b"c"), 1):
+            alone = wire.produce(topic, batch(value).encode(), acks=1)
+            expect((alone.error_code, alone.base_offset), (ErrorCode.NONE, offset), "(error, at)")
+            read = wire.fetch(topic, 1)
+            expect(
+                (read.high_watermark, bytes(read.records or b"")), (1, b""), "(HW, records) read"
+            )
+    eventually(lambda: wire.values(topic), lambda v: v == [b"a", b"b", b"c"], "records afterwards")
 
 
 @case(
