@@ -74,6 +74,8 @@ class Surroundings:
     """The cluster for which a directory without owner is formatted."""
     resolve: Mapping[str, str] = field(default_factory=dict)
     """The addresses of the other nodes' hosts, before the system is asked."""
+    until_closed: int | None = None
+    """A pipe that the process holds open which has started this one: their end is common."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where other nodes' hosts are, ADDRESS NAME on each line, before the system is asked",
     )
+    parser.add_argument("--until-closed", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--bug", metavar="NAME", help=f"plant a bug: {', '.join(sorted(BUGS))}")
 
 
@@ -147,7 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.data,
         config,
         arguments.bug,
-        Surroundings(arguments.cluster_id, resolve),
+        Surroundings(arguments.cluster_id, resolve, arguments.until_closed),
     )
 
 
@@ -285,6 +288,8 @@ async def _serve(plan: Plan) -> int:
         host.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, None)
+        if plan.surroundings.until_closed is not None:
+            loop.add_reader(plan.surroundings.until_closed, end, None)
         await server.accept(host)
         print(f"ready {plan.listeners[0].endpoint.host or 'localhost'}:{ports[0]}", flush=True)
         failure = await ended

@@ -82,6 +82,14 @@ class DataDirectory:
         return cls(path, properties["cluster.id"], directory_id, storage)
 
     @staticmethod
+    def cluster_of(storage: Storage, path: str) -> str | None:
+        """Return the id of the cluster that a directory belongs to, None if it is not formatted."""
+        meta = f"{path}/{META_PROPERTIES}"
+        if not storage.exists(meta):
+            return None
+        return _parse(storage.read_file(meta).decode("utf-8", "replace")).get("cluster.id")
+
+    @staticmethod
     def format(
         storage: Storage, path: str, node_id: int, random_uuid: Callable[[], UUID], cluster_id: str
     ) -> None:
