@@ -87,8 +87,8 @@ CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 
 
 def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
-    """Return topic -> topic_id where the history names exactly one; fills rows which do not name
-    it."""
+    """Return topic -> topic_id for the topics of which the history names exactly one id, to fill
+    the rows that name none."""
     return collect(
         history.filter(pl.col("topic").is_not_null() & pl.col("topic_id").is_not_null())
         .group_by("topic")

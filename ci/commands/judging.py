@@ -33,7 +33,7 @@ def check(
         typer.Option("--format", help="touchstone, jepsen, a plugin's, or auto (by the suffix)."),
     ] = "auto",
     profile: Annotated[
-        str, typer.Option(help="Whose rules make a history invalid: touchstone or jepsen.")
+        str, typer.Option(help="The rules by which a history is invalid: touchstone or jepsen.")
     ] = "touchstone",
     stale_after: Annotated[
         float | None,

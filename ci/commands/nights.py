@@ -62,7 +62,9 @@ def scenarios(
     table: Annotated[
         bool, typer.Option("--table", help="Run the guarantee tables; print each cell.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Maximum seeds for a cell that says: may.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Maximum seeds for a cell that allows an anomaly.")
+    ] = 3,
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Use the results of existing runs.")
     ] = False,

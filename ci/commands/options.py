@@ -47,7 +47,8 @@ SummaryOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file.")
 ]
 MoreTargets = Annotated[
-    list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
+    list[str] | None,
+    typer.Argument(metavar="[TARGET]…", help="Further targets, besides --targets."),
 ]
 TargetsOption = Annotated[
     list[str] | None,

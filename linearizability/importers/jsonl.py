@@ -34,7 +34,8 @@ def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
 
 
 def _slowly(text: str, line: int, source: str) -> Any:
-    """Return the value of a line with spaces about it, or say what is wrong with it."""
+    """Return the value of a line with spaces about it. Raise HistoryError, which says what is
+    wrong, if there is none."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -60,7 +60,8 @@ def is_lasting(f: str, ends: dict[str, tuple[str, ...]]) -> bool:
 
 
 def has_failed(event: Event) -> bool:
-    """Return whether an action ended by an exception, or says that it could not be done."""
+    """Return whether an action of the nemesis ended by an exception, or reports that it was not
+    possible."""
     return any(event.raw.get(key) for key in FAILED)
 
 

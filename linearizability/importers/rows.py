@@ -123,8 +123,9 @@ class Rows:
         return decided(sent, self._records(ok.drop("operation", "type")))
 
     def _decide(self, found: Decided) -> None:
-        """Mark what has committed unanswered: `committed` and `owed` of sends, `done_ns` of ends.
-        An unknown operation that has committed ended with its time-out, or at the end."""
+        """Mark the operations that committed without an answer: `committed` and `owed` of sends,
+        `done_ns` of ends. An operation of unknown outcome that committed counts as ended at its
+        time-out, or at the end of the history."""
         self.sends = self.sends.with_columns(
             committed=pl.col("transaction").is_in(found.commits["transaction"].implode()),
             owed=pl.col("send").is_in(found.owed["send"].implode()),
@@ -147,8 +148,8 @@ class Rows:
         self.ends = self.ends.join(self._asked(), on="operation", how="left", maintain_order="left")
 
     def _asked(self) -> pl.DataFrame:
-        """Return `operation` and `asked_ns` of the transactions that polled what was sent after
-        they had begun: they asked to commit after that."""
+        """Return `operation` and `asked_ns` of the transactions that polled records sent after they
+        had begun: their commit was invoked after that."""
         batches = self.batches.select("operation", "place", "start", "count")
         read = self._of_operations(batches, "txn", "t_invoke_ns").filter(
             pl.col("txn").is_not_null()
@@ -190,8 +191,9 @@ class Rows:
         ).drop("send", "transaction", "committed", "owed", "shown_by")
 
     def _ended(self, low: int, beyond: int) -> pl.DataFrame:
-        """Add when transactions ended: a commit was asked for after all polls, so after what they
-        found was sent; an unanswered one was done by the time when its effect was seen."""
+        """Return the rows of transactions' ends with their times. The commit was invoked after all
+        polls, and so after the sending of what they received; an unanswered one was complete when
+        its effect was seen."""
         asked_ns = pl.max_horizontal("t_invoke_ns", "asked_ns")
         asked_ns = pl.min_horizontal(asked_ns, "t_complete_ns")
         is_decided = pl.col("done_ns").is_not_null()

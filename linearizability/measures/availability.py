@@ -239,7 +239,8 @@ def roles(rows: pl.LazyFrame) -> dict[str, Served]:
 
 
 def _served(gaps: pl.DataFrame, asked_ns: int) -> Served:
-    """Add up gaps; gaps of several topics at the same time count once."""
+    """Return the service of one role: the sum of its gaps, where gaps of several topics at the same
+    time count once."""
     covered_ns, longest_ns, reach_ns = 0, 0, 0
     for since_ns, until_ns in gaps.iter_rows():
         covered_ns += max(0, until_ns - max(since_ns, reach_ns))

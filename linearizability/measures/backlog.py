@@ -161,8 +161,8 @@ def _positions(working: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _still_assigned(looks: pl.DataFrame, working: pl.LazyFrame) -> pl.DataFrame:
-    """Leave out the times at which a process had been assigned other partitions meanwhile. (A group
-    keeps its partitions, whichever member has them.)"""
+    """Return the samples without those at which the process had meanwhile been assigned other
+    partitions. (A group keeps its partitions, whichever member has them.)"""
     assigned = working.filter(IS_ASSIGNED & ~IS_MEMBER).sort("at_ns").collect()
     here = assigned.select(*CONSUMER, here_ns="at_ns", here="op_id")
     anywhere = assigned.select("consumer", any_ns="at_ns", anywhere="op_id")

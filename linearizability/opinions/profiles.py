@@ -48,7 +48,7 @@ NAMED_POLLS = ("poll_order", "poll_skips", "aborted_reads")
 
 
 def known_profile(profile: str) -> str:
-    """Return the profile, or raise HistoryError if there is none of this name."""
+    """Return the profile. Raise HistoryError if there is none of this name."""
     if profile not in PROFILES:
         raise HistoryError(f"profile {profile!r} is not one of {', '.join(PROFILES)}")
     return profile

@@ -161,7 +161,7 @@ class _Search:
         return self.next[last.event]
 
     def _put_back_reads(self) -> bool:
-        """Undo the reads taken last; return False if nothing is left to try differently."""
+        """Undo the reads taken last. Return False if no other order is left to try."""
         while self.taken and self.taken[-1].read_only:
             self._put_back()
         return bool(self.taken)

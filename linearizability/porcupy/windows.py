@@ -152,7 +152,8 @@ def _contradicting(placed: pl.DataFrame, offset: int, op_ids: Sequence[int]) -> 
 
 
 def _not_crowded(polled: pl.DataFrame) -> pl.DataFrame:
-    """Return the first of them, leaving out more than a drawing can show at once."""
+    """Return the polls without those that would make more of them concurrent than a drawing can
+    show; the first ones and those that the anomaly names stay."""
     kept: list[tuple[int, int]] = []
     keep = []
     for lo, hi, involved in polled.select("lo", "hi", "involved").iter_rows():

@@ -111,8 +111,8 @@ def _offset(number: int | None) -> pl.Expr:
 
 
 def _given(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, in the order of operations, what moved a reader's position; offset: of the record
-    received, NEVER if unknown, null if the partition was assigned."""
+    """Return what moved a reader's position, in the order of operations. offset: the offset of the
+    record received, NEVER if unknown, null if the partition was assigned."""
     return (
         events.filter(IS_READ | IS_ASSIGNED | IS_LOST)
         .select(
@@ -166,8 +166,8 @@ def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
-    """Return place, committed, offset, value, op_id, known_ns: the records that readers should be
-    given, once for each isolation level, and since when."""
+    """Return place, committed, offset, value, op_id and known_ns of the records that readers should
+    be given, once for each isolation level, with the time from which on that is known."""
     acknowledged, stable = _acknowledged(events, ends)
     given = (
         events.filter(IS_READ & pl.col("t_complete_ns").is_not_null())
@@ -195,8 +195,9 @@ def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _acknowledged(events: pl.LazyFrame, ends: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """Return place, offset, value, op_id, known_ns: when records were acknowledged; and of those
-    which readers of committed records should see, when nothing before them was open any more."""
+    """Return two tables of place, offset, value, op_id and known_ns: when records were
+    acknowledged; and, for records that readers of committed records should get, when nothing before
+    them was open any more."""
     sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value)).join(
         ends, on="txn", how="left", maintain_order="left"
     )

@@ -68,8 +68,8 @@ def bounds(events: pl.LazyFrame) -> tuple[int, int]:
 
 
 def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return process, group, t_invoke_ns of what changes positions, or may have; lost_until_ns:
-    when a poll of unknown result was over, null for anything else."""
+    """Return process, group and t_invoke_ns of the operations that change positions, or may have.
+    lost_until_ns: when a poll of unknown result was over; null for other operations."""
     over_ns = pl.col("t_complete_ns").fill_null(pl.col("t_invoke_ns") + UNSEEN_NS)
     found = events.filter(IS_TURN).select(
         "process", "group", "t_invoke_ns", lost_until_ns=pl.when(IS_LOST_ANYWHERE).then(over_ns)
@@ -90,7 +90,8 @@ def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
 def kept_waiting(
     found: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, polls: Polls, shortest_ns: int
 ) -> pl.DataFrame:
-    """Return COLUMNS, from what partitions show (`pauses`) and what no partition knows."""
+    """Return rows (COLUMNS) from what each partition shows (`pauses`) and what no partition
+    knows."""
     judged = found.with_columns(
         began_ns="since_ns", since_ns=pl.max_horizontal("since_ns", "known_ns")
     )
@@ -181,8 +182,8 @@ def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> p
 
 
 def _stale(paused: pl.DataFrame, asked: pl.DataFrame, shortest_ns: int) -> pl.DataFrame:
-    """Return the pauses in which the reader asked for long enough; op_ids: the record's, what it
-    was given last, and the first poll that proves it."""
+    """Return the pauses in which the reader asked for long enough. op_ids: the operations of the
+    record, of what the reader was given last, and of the first poll that proves the pause."""
     late = pl.col("asked_ns") >= pl.col("since_ns") + shortest_ns
     early = pl.col("asked_ns") <= pl.col("since_ns") + shortest_ns // 2
     polls = asked.select(*WHOSE, "nothing", asked_ns="t_invoke_ns", poll_op="op_id")

@@ -25,7 +25,7 @@ class Coordinator:
 
 
 def committer(world: World, coordinator: Coordinator) -> Actor:
-    """Commit or ask, one at a time."""
+    """Commit a position or ask for it, again and again."""
     process = next(world.processes)
     while True:
         for _ in range(world.rng.randint(1, 30)):
@@ -38,7 +38,7 @@ def committer(world: World, coordinator: Coordinator) -> Actor:
 
 
 def ask_finally(world: World, coordinator: Coordinator) -> None:
-    """Ask for every position when all is over."""
+    """Ask for every position after everything else is over."""
     process = next(world.processes)
     for partition in world.partitions:
         for _ in _ask(world, process, partition, coordinator):

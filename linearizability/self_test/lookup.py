@@ -255,7 +255,7 @@ def leaders_answer(rows: list[Row], place: Row, log_start: int, number: int = 0)
 
 
 def over_ns(rows: list[Row]) -> int:
-    """Return when all operations were over."""
+    """Return the time at which all operations had ended."""
     times: list[int] = [row["t_complete_ns"] or row["t_invoke_ns"] for row in rows]
     return max(times)
 
@@ -265,8 +265,8 @@ def with_contents(rows: list[Row]) -> list[Row]:
 
 
 def nothing_of(row: Row) -> Row:
-    """Return the row of a poll that was answered with nothing, in place of one that received a
-    record, whatever became of that one."""
+    """Return the row of a poll that was answered without records, in place of a row with a received
+    record and whatever outcome."""
     told = ("topic", "topic_id", "partition", "offset", "value")
     kept = {column: value for column, value in row.items() if column not in told}
     return kept | {"type": "ok", "t_complete_ns": row["t_complete_ns"] or row["t_invoke_ns"]}

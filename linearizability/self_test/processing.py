@@ -105,7 +105,7 @@ def ask(world: World, inputs: Inputs, process: int, number: int) -> Steps:
 
 
 def ask_finally(world: World, inputs: Inputs) -> None:
-    """Ask for every position when all is over."""
+    """Ask for every position after everything else is over."""
     process = next(world.processes)
     for partition in world.partitions:
         for _ in ask(world, inputs, process, partition.number):

@@ -57,7 +57,7 @@ class SelfTest:
     """One sentence for each false alarm and each anomaly that was missed."""
 
     def add(self, more: SelfTest) -> None:
-        """Count what was seen of other seeds, too."""
+        """Add the results of other seeds."""
         self.seeds += more.seeds
         for mine, theirs in (
             (self.judged, more.judged),

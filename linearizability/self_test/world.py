@@ -88,7 +88,7 @@ class World:
             yield
 
     def end(self) -> None:
-        """Write what never completed."""
+        """Write the operations that never completed."""
         for operation, rows in self.under_way.values():
             self.write(operation, rows, completed=False)
 

@@ -137,7 +137,8 @@ def _telling_first(case: Case) -> tuple[object, ...]:
 
 
 def _rank(part: Sequence[Case]) -> tuple[object, ...]:
-    """Order groups: the most serious first, then what is proven by more."""
+    """Return the sort key of a group: the most serious groups come first, then those that are
+    proven by more."""
     example = part[0]
     records = {_record_key(r) for c in part if c.family is example.family for r in c.records}
     return (

@@ -69,7 +69,7 @@ def counted(verdict: Verdict) -> str:
 
 
 def facts_of(group: Group) -> list[str]:
-    """Return what to know of a group beside its headline."""
+    """Return further facts about a group that its headline does not contain."""
     facts = [_anomalies(group.anomalies)]
     if group.fault is not None:
         facts.append(f"fault: {group.fault}")
@@ -120,7 +120,7 @@ def _verb(row: Row) -> str:
 
 
 def _most_telling(records: Sequence[Record]) -> Record:
-    """Return the record of which most is known: rather one of which the send is."""
+    """Return the record of which most is known; a record whose send is known comes first."""
     return max(records, key=lambda record: (record.send is not None, record.offset is not None))
 
 

@@ -235,7 +235,8 @@ def is_compacted(rows: list[Row], place: Any) -> bool:
 
 
 def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:
-    """Return the records of a key, sent (maybe) or read, that were not aborted for certain."""
+    """Return the records of a key that were, or may have been, sent or read, and that are not known
+    to be aborted."""
     return [
         r
         for r in rows

@@ -45,7 +45,7 @@ def visible(proofs: list[Row]) -> bool:
 
 
 def groups_of(rows: list[Row]) -> dict[Any, list[Row]]:
-    """Return (place, group) -> what ok polls of members gave."""
+    """Return, by (place, group), the records that successful polls of members received."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         of_member = row["group"] is not None and row["member_id"] is not None
@@ -58,7 +58,8 @@ UNSEEN_NS = 60 * 10**9
 
 
 def polls_lost(rows: list[Row]) -> list[tuple[Row, int]]:
-    """Return each poll that may have given anything, and when its process was seen again."""
+    """Return each poll whose records are not known, or whose reader was no member of the group,
+    with the time at which its process was seen again (or UNSEEN_NS after the poll)."""
     found = []
     of_groups = [r for r in rows if r["group"] is not None]
     for poll in of_groups:
@@ -116,7 +117,7 @@ def over_at(row: Row) -> int:
 
 
 def quiet_times(rows: list[Row]) -> list[tuple[int, int]]:
-    """Return when no fault was in progress. A heal is one only after a fault."""
+    """Return the times in which no fault was in progress. A heal counts only after a fault."""
     spans: list[tuple[int, int]] = []
     begun: list[int] = []
     previous = "Heal"

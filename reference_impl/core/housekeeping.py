@@ -34,7 +34,7 @@ LEAST_INTERVAL_MS = 10
 
 
 def start(broker: Broker) -> Iterator[Effect]:
-    """Set the time of each first round."""
+    """Set the timers of the first round of each kind of work."""
     yield _next_checkpoints(broker)
     yield _next_expiry(broker)
     yield SetTimer(_RETENTION, broker.config.number("log.initial.task.delay.ms"))
@@ -45,7 +45,7 @@ def start(broker: Broker) -> Iterator[Effect]:
 
 
 def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
-    """Do one round of the work that this timer is for."""
+    """Do one round of the work to which this timer belongs."""
     if key == _CLEANER:
         yield from _compact(broker)
         return
@@ -79,7 +79,7 @@ def _delete_files(broker: Broker) -> Iterator[Effect]:
 
 
 def _partitions(broker: Broker) -> Generator[Partition, None, None]:
-    """Return the partitions of this broker, but for those that are deleted on the way."""
+    """Yield the partitions of this broker without those that are deleted meanwhile."""
     for partition in broker.replicas:
         if broker.replicas.holds(partition):
             yield partition

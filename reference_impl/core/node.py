@@ -163,7 +163,7 @@ class Node:
                 raise ValueError(f"a node cannot handle {event}")
 
     def answer_waiting(self) -> list[Effect]:
-        """Go on with everything that can go on now."""
+        """Resume everything that can go on now, and return the effects."""
         effects: list[Effect] = []
         self._waiting.settle(effects)
         return effects
@@ -202,7 +202,7 @@ def connection_of(event: Event) -> int | None:
 
 
 def never() -> bool:
-    """Let no request give way: whoever steps the node serves nobody else meanwhile."""
+    """Return False: the node serves nobody else meanwhile, so no request gives way."""
     return False
 
 

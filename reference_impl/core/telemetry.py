@@ -151,7 +151,8 @@ class Telemetry:
     # --- the two requests -----------------------------------------------------------------------
 
     def asked(self, request: Request) -> Instance:
-        """Return the client with what is wanted of it; raise Refused if it asks too often."""
+        """Return the client with the metrics that it shall push. Raise Refused if it asks too
+        often."""
         given = request.body.client_instance_id
         instance = self._instance(given if given.int else self._moment.random_uuid(), request)
         if not instance.may_ask(self._moment.monotonic_ms):
@@ -160,7 +161,8 @@ class Telemetry:
         return instance
 
     def pushed(self, request: Request) -> Instance:
-        """Keep what a client sends, or remember the error and raise Refused."""
+        """Keep what a client sends, and return the client. Note the error and raise Refused if the
+        push is wrong."""
         body = request.body
         if body.client_instance_id in RESERVED_IDS:
             raise Refused(ErrorCode.INVALID_REQUEST)

@@ -21,7 +21,7 @@ RESPONSE = definition("AlterReplicaLogDirsResponse")
 
 
 def handle_alter_replica_log_dirs(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let replicas lie in the directory that is asked for, if that is where they can lie."""
+    """Accept each replica that is already in the requested directory, and refuse the others."""
     # VALIDATE. DEDUPLICATE, APPLY: what can be moved lies there already.
     codes: dict[PartitionKey, ErrorCode] = {}
     for directory in request.body.dirs:

@@ -39,7 +39,7 @@ RESPONSE = definition("DescribeConfigsResponse")
 
 
 def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Tell what is in force, and why."""
+    """Answer with the configurations in force, and the source of each value."""
     results = []
     pause = GiveWay(request)
     asked = Repetitions()

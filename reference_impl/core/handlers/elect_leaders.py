@@ -22,7 +22,7 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 def handle_elect_leaders(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Let partitions be led by whom the election type prefers."""
+    """Elect leaders of the requested type for the partitions that need an election."""
     body = request.body
     # VALIDATE
     answer = RESPONSE.new()

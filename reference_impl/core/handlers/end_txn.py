@@ -18,7 +18,7 @@ FENCED_SINCE, EPOCH_PER_TRANSACTION_SINCE = 2, 5
 
 
 def handle_end_txn(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Commit or abort."""
+    """Commit or abort the producer's transaction."""
     body, version = request.body, request.api_version
     try:
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, body.transactional_id)

@@ -33,7 +33,7 @@ SEVERAL_KEYS_SINCE, SHARE_SINCE = 4, 6
 
 
 def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Say which broker looks after a group or a transactional id."""
+    """Answer which broker coordinates a group or a transactional id."""
     body = request.body
     # [Modified in v4: KIP-699]
     several = request.api_version >= SEVERAL_KEYS_SINCE

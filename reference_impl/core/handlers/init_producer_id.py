@@ -54,7 +54,8 @@ def handle_init_producer_id(broker: Broker, request: Request) -> Iterator[Effect
 
 
 def check(broker: Broker, request: Request) -> None:
-    """Raise Refused for what cannot be meant."""
+    """Raise Refused unless the client may have a producer id and the fields of the request are
+    valid."""
     # VALIDATE
     body = request.body
     check_access(broker, request)

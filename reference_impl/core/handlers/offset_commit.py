@@ -26,7 +26,7 @@ TOPIC_IDS_SINCE = 10
 
 
 def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Remember how far a group has come."""
+    """Store the offsets that a group commits."""
     answer = RESPONSE.new()
     wanted: list[WantedCommit] = []
     for topic in request.body.topics:

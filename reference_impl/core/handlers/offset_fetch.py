@@ -34,7 +34,7 @@ Rows = Generator[Effect, None, list[Struct]]
 
 
 def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Tell how far groups have come."""
+    """Answer with the offsets that groups have committed."""
     # VALIDATE happens for each group on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     # [Modified in v8: KIP-709]

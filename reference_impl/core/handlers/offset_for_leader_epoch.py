@@ -15,7 +15,8 @@ RESPONSE = definition("OffsetForLeaderEpochResponse")
 
 
 def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Say where leaderships ended, so that a reader can see where its history left ours."""
+    """Answer where leader epochs ended, so that a reader can see from where on its log differs from
+    ours."""
     body = RESPONSE.new()
     for topic in request.body.topics:
         yield GiveWay(request)

@@ -18,7 +18,7 @@ PROTOCOL_SINCE = 5
 
 
 def handle_sync_group(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Give out the assignment (the leader), or come for one's own (everybody)."""
+    """Take the assignment from the leader, and answer each member with its part of it."""
     try:
         # VALIDATE
         # [New in v5: KIP-559]

@@ -28,7 +28,7 @@ RESPONSE = definition("TxnOffsetCommitResponse")
 
 
 def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Note how far a group has come, if the transaction is committed."""
+    """Store the offsets that a group commits if the transaction is committed."""
     answer = RESPONSE.new()
     wanted: list[WantedCommit] = []
     denied = denial(broker, request)

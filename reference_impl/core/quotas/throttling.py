@@ -58,7 +58,7 @@ class Throttle:
         self._is_on = quotas.has(key)
 
     def spend(self, request: Request, amount: float, now_ms: int) -> int:
-        """Count an amount; return how many milliseconds the client must wait until its mean is
+        """Count an amount. Return for how many milliseconds the client must wait until its mean is
         within the quota."""
         account = self._account(request)
         if account is None:
@@ -101,8 +101,8 @@ class Throttle:
         return None
 
     def _opened(self, payer: Payer) -> Account:
-        """Open a new account, dropping the oldest if there are too many: names cost a client
-        nothing."""
+        """Return a new account. If there are too many, drop the oldest: a client can invent as many
+        names as it likes."""
         if len(self._accounts) >= ACCOUNTS_MAX:
             del self._accounts[next(iter(self._accounts))]
         account = self._accounts[payer] = Account(Rate(self._samples, self._sample_ms))

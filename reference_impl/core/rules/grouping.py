@@ -42,7 +42,7 @@ class Grouping:
     def check_speaker(
         self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
     ) -> Member:
-        """Return the member that sends a Heartbeat or SyncGroup. Raise Refused where it is none,
+        """Return the member that sends a Heartbeat or SyncGroup. Raise Refused if it is unknown,
         was replaced, or is of another generation, so that it learns that it must join again.
 
         Source: GroupMetadataManager.java, validateClassicGroupHeartbeat and validateSyncGroup.
@@ -59,9 +59,8 @@ class Grouping:
         return member.is_new or not (member.awaiting_join or member.awaiting_sync)
 
     def members_to_expect(self, loaded: Mapping[str, AnyMember]) -> Collection[AnyMember]:
-        """Return the members from before a restart whose sessions begin again with it: all, since
-        some may have gone meanwhile (GroupMetadataManager.java, onLoaded).
-        """
+        """Return the members from before a restart whose session timeouts start again: all of them,
+        since some may have left meanwhile (GroupMetadataManager.java, onLoaded)."""
         return loaded.values()
 
     def is_join_over(self, group: ClassicGroup, *, timed_out: bool) -> bool:

@@ -146,9 +146,8 @@ class Transacting:
     # --- how it ends --------------------------------------------------------------------------
 
     def is_committed(self, transaction: Transaction) -> bool:
-        """Return which marker a decided transaction gets: COMMIT where that was decided, and only
-        there (KIP-98; TransactionMarkerChannelManager).
-        """
+        """Return whether a decided transaction gets COMMIT markers: only if the commit was decided
+        (KIP-98; TransactionMarkerChannelManager)."""
         return transaction.state is State.PREPARE_COMMIT
 
     def unmarked(

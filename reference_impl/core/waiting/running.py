@@ -193,7 +193,7 @@ class Waiting:
         )
 
     def _takes_own_answers(self, effects: list[Effect]) -> bool:
-        """Give this node's answers to itself to who waits for them, and return whether any came."""
+        """Deliver the answers to this node's requests to itself. Return whether there were any."""
         came = len(self._own)
         kept: list[Effect] = []
         for effect in effects:
@@ -273,7 +273,7 @@ class Waiting:
 
 
 def watched(wait: Wait) -> PartitionKey | None:
-    """Return the partition whose change may end this wait, if there is one."""
+    """Return the partition whose change may end this wait, or None."""
     match wait:
         case Applied():
             return METADATA

@@ -108,7 +108,7 @@ class Access:
 
 
 def bits(operations: Iterable[AclOperation]) -> int:
-    """Encode operations as a bit field: the bit of an operation is its code."""
+    """Return operations as a bit field: the bit of an operation is its code."""
     return sum(1 << operation for operation in operations)
 
 
