@@ -404,7 +404,7 @@ class Connection(asyncio.Protocol):
         """Return (header, body); the body is None if this API or version is not supported."""
         header, start = decode_request_header(frame, elements_max)
         view = memoryview(frame)[start:]
-        api = self._server.host.node.apis.broker.get(header.api_key)
+        api = self._server.host.node.broker.apis_for(self.id).get(header.api_key)
         if api is not None and api.serves(header.api_version):
             definition = request_definition(header.api_key)
             # Bytes after the body are tolerated, as Kafka does (RequestContext.parseRequest).

@@ -78,3 +78,45 @@ def test_a_node_asks_another_over_a_socket_and_hears_when_it_is_gone() -> None:
         host.stop()
 
     asyncio.run(test())
+
+
+def vote(_: object, request: Request) -> Iterator[Effect]:
+    """Answer a Vote, which no broker serves, with its own error code."""
+    yield Respond(
+        request, response_definition(ApiKey.VOTE).new(error_code=ErrorCode.NOT_CONTROLLER)
+    )
+
+
+def test_a_controller_is_asked_on_its_own_listener_by_a_name_of_the_hosts_file() -> None:
+    async def test() -> None:
+        listeners = "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0"
+        config = BrokerConfig.of({"listeners": listeners})
+        server = Server(config)
+        bound = (*config.listeners(), *config.controller_listeners())
+        of_broker, of_controller = [await server.listen(each) for each in bound]
+        apis = Served(BROKER, {**CONTROLLER, ApiKey.VOTE: Api(vote, 0, 2)})
+        told = {"CONTROLLER": Endpoint("b1", of_controller)}
+        first = Endpoint("b1", of_broker)
+        node = Node(config, MemoryStorage(), "data", first, apis=apis, also_advertised=told)
+        host = NodeHost(node, pytest.fail)
+        host.start()
+        await server.accept(host)
+        heard: asyncio.Queue[Struct | str | None] = asyncio.Queue()
+        client = Connections(
+            lambda _, body: heard.put_nowait(body),
+            lambda _, reason: heard.put_nowait(reason),
+            resolve={"b1": "127.0.0.1"},
+        )
+        body = request_definition(ApiKey.VOTE).new()
+        for number, port in enumerate((of_controller, of_broker)):
+            client.ask(Ask(number, Destination("b1", port, Lane.DATA), ApiKey.VOTE, 2, "", body))
+        answers = [await asyncio.wait_for(heard.get(), LIMIT_S) for _ in range(2)]
+        assert [each.error_code for each in answers if isinstance(each, Struct)] == [
+            ErrorCode.NOT_CONTROLLER
+        ]
+        assert any("closed by the broker" in each for each in answers if isinstance(each, str))
+        client.close()
+        await server.close()
+        host.stop()
+
+    asyncio.run(test())
