@@ -172,6 +172,7 @@ def serve(
         if surroundings is not None:
             check_cluster_id(surroundings.cluster_id)
             plan = replace(plan, surroundings=surroundings)
+        check_neighbours(plan)
         with asyncio.Runner(loop_factory=event_loop()) as runner:
             return runner.run(_serve(plan))
     except CANNOT_START as error:
@@ -224,12 +225,7 @@ def make_plan(
     if port is not None and not 0 <= port <= 65535:
         raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
     asked = BrokerConfig.of(config)
-    if not asked.membership().is_alone:
-        raise BadConfig(
-            "the configuration names other nodes: a cluster of several is not served yet; remove"
-            " controller.quorum.voters and controller.quorum.bootstrap.servers"
-        )
-    first = asked.listeners()[0]
+    first = (*asked.listeners(), *asked.controller_listeners())[0]
     if "listeners" in config and port is not None and port != first.endpoint.port:
         raise BadConfig(
             f"--port {port} contradicts listeners={config['listeners']}: give only one of them"
@@ -255,6 +251,15 @@ def check_cluster_id(cluster_id: str | None) -> None:
             f"--cluster-id {cluster_id}: an id has 22 letters, digits, dashes and underscores, for"
             " example MkU3OEVBNTcwNTJENDM2Qk"
         ) from None
+
+
+def check_neighbours(plan: Plan) -> None:
+    """Raise BadConfig for a node that has others, unless one command has started them all."""
+    if not plan.config.membership().is_alone and plan.surroundings.until_closed is None:
+        raise BadConfig(
+            "the configuration names other nodes: a cluster of several is not served yet; remove"
+            " controller.quorum.voters and controller.quorum.bootstrap.servers"
+        )
 
 
 def _directory(data: str | None, config: Mapping[str, str]) -> Path:

@@ -57,6 +57,13 @@ def refused(*options: str) -> str:
         (("--cluster-id", "mine"), "--cluster-id mine: an id has 22 letters"),
         (("--resolver", "no.such.file"), "no.such.file: No such file or directory; name a file"),
         (("--config", "controller.quorum.voters=1@a:1,2@b:1"), "node.id is not given"),
+        (
+            (
+                *("--config", "node.id=4", "--config", "process.roles=broker"),
+                *("--config", "controller.quorum.voters=1@a:1,2@b:1"),
+            ),
+            "a cluster of several is not served yet",
+        ),
     ],
     ids=str,
 )
