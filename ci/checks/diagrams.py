@@ -28,6 +28,7 @@ DIAGRAMS = {
         "reference_impl/README.md",
         "reference_impl.core.transactions.states:TRANSACTION",
     ),
+    "shard": ("reference_impl/README.md", "reference_impl.core.shards.states:SHARD"),
     "sasl": ("reference_impl/README.md", "reference_impl.core.security.sasl.states:SASL"),
     "producer": (
         "reference_impl/client/README.md",

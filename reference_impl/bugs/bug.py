@@ -92,6 +92,26 @@ WITHOUT_BUG = {
         "the reference is one node, whose ISR is its own log; core/tests/test_replicated_writes.py"
         " gives it a follower, and shows what a leader does that counts itself alone"
     ),
+    "is_loaded": (
+        "a log of one run is loaded in one step; core/tests/test_shards.py loads it in several, and"
+        " shows what a coordinator forgets that has read half of it"
+    ),
+    "check_shard_state": (
+        "a log of one run is loaded in one step; core/tests/test_shards.py loads it in several, and"
+        " shows what a coordinator forgets that serves meanwhile"
+    ),
+    "may_begin": (
+        "the reference is one node, whose records are replicated once they are written;"
+        " core/tests/test_shards.py gives it a follower, and shows what a hasty coordinator does"
+    ),
+    "check_shard_leads": (
+        "the reference is one node, which leads for ever; core/tests/test_shards.py lets it lead"
+        " again after another, and shows what a coordinator of the older epoch does not know"
+    ),
+    "shard_has_ended": (
+        "the reference is one node, which leads for ever; core/tests/test_shards.py lets it lead"
+        " again after another, and shows what a shard does not know that is not closed"
+    ),
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so that no kill"
         " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"

@@ -23,22 +23,20 @@ class DeleteNeighbours(Rules):
     """
 
     def __init__(self) -> None:
-        self._groups: set[str] = set()
+        self._groups: dict[GroupLog, set[str]] = {}
 
     def write_commits(
         self, log: GroupLog, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None
     ) -> int:
         """Remember the group, then write its commits."""
-        self._groups.add(group_id)
+        self._groups.setdefault(log, set()).add(group_id)
         return super().write_commits(log, group_id, records, writer)
 
     def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
         """Write the tombstones in the name of each group of the partition."""
         super().write_deletions(log, group_id, records)
-        index = log.partition_of(group_id).index
-        for name in sorted(self._groups - {group_id}):
-            if log.partition_of(name).index == index:
-                super().write_deletions(log, name, [renamed(each, name) for each in records])
+        for name in sorted(self._groups.get(log, set()) - {group_id}):
+            super().write_deletions(log, name, [renamed(each, name) for each in records])
 
 
 def renamed(entry: Entry, group_id: str) -> Entry:

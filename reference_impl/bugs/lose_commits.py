@@ -30,4 +30,4 @@ class LoseCommits(Rules):
         self._commits += 1
         if writer is not None or self._commits % EVERY:
             return super().write_commits(log, group_id, records, writer)
-        return log.partition_of(group_id).log.log_end_offset
+        return log.append([])

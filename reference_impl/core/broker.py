@@ -6,7 +6,7 @@ it never talks to the outside except through what it yields and through `Storage
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from uuid import UUID
 
@@ -26,11 +26,10 @@ from reference_impl.core.controller.image.metadata_image import (
 from reference_impl.core.controller.producer_id_blocks import allocate_block
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import Event, Request
-from reference_impl.core.groups import service as group_service
-from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.groups.group_log import TOPIC as GROUPS_TOPIC
-from reference_impl.core.groups.group_log import GroupLog
+from reference_impl.core.groups.service import GroupCoordinators
 from reference_impl.core.groups.settings import GroupSettings
+from reference_impl.core.groups.settings import Shared as GroupsShared
 from reference_impl.core.log.cleaning.cleaner import Cleaner
 from reference_impl.core.log.directories import stray_directories
 from reference_impl.core.log.directories.data_directory import DataDirectory
@@ -54,11 +53,11 @@ from reference_impl.core.security.sasl.authentication import Authentication
 from reference_impl.core.security.sasl.tokens import Tokens
 from reference_impl.core.storage import Storage
 from reference_impl.core.telemetry import Telemetry
-from reference_impl.core.transactions.coordinator import TransactionCoordinator
+from reference_impl.core.transactions.coordinator import Shared as TransactionsShared
 from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds
+from reference_impl.core.transactions.service import TransactionCoordinators
 from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
-from reference_impl.core.transactions.transaction_log import TransactionLog
 from reference_impl.core.waiting.waits import Outbox
 from reference_impl.wire import ApiKey
 
@@ -125,17 +124,17 @@ class Broker:
             rules.renewed,
             self.purgatory,
         )
-        self._is_built = True
-        self._apply_what_came()
-        for key in self.replicas.unopened():
-            self.replicas.open(key)
-        self.groups = self.read_groups()
+        self.groups = self._group_coordinators()
         self.markers = MarkerWriter(rules, self.moment, self.replicas, self.groups)
         self.producer_ids = ProducerIds(
             partial(allocate_block, self.controller, self.node_id),
             lambda offset: self.image.end_offset >= offset,
         )
-        self.transactions = self._read_transactions()
+        self.transactions = self._transaction_coordinators()
+        self._is_built = True
+        self._apply_what_came()
+        for key in self.replicas.unopened():
+            self.replicas.open(key)
 
     def _catch_up(self, storage: Storage, directory: str) -> None:
         """Learn what the metadata log says, and let the controller begin."""
@@ -149,22 +148,21 @@ class Broker:
         activate(self.controller)
         self.config = config_in_force(self.started_with, self.image, self.node_id)
 
-    def read_groups(self) -> GroupCoordinator:
-        """Return the coordinator of the groups that `__consumer_offsets` tells of."""
-        log = GroupLog(self._keyed_topic(GROUPS_TOPIC))
+    def _group_coordinators(self) -> GroupCoordinators:
         settings = GroupSettings(self._now_in_force, self.image)
-        return GroupCoordinator(log, self.image, self.moment, self.rules, settings, self.access)
+        shared = GroupsShared(self.image, self.moment, self.rules, settings, self.access)
+        return GroupCoordinators(self._keyed_topic(GROUPS_TOPIC), shared, self.outbox)
 
-    def _read_transactions(self) -> TransactionCoordinator:
-        """Return the coordinator of the transactions that `__transaction_state` tells of."""
-        return TransactionCoordinator(
-            TransactionLog(self._keyed_topic(TRANSACTIONS_TOPIC), self.outbox),
+    def _transaction_coordinators(self) -> TransactionCoordinators:
+        shared = TransactionsShared(
+            self.outbox,
             self.markers,
             self.moment,
             self.rules,
             self._now_in_force,
             self.producer_ids,
         )
+        return TransactionCoordinators(self._keyed_topic(TRANSACTIONS_TOPIC), shared)
 
     def _keyed_topic(self, name: str) -> KeyedTopic:
         return KeyedTopic(name, self.image, self.replicas, self.moment)
@@ -248,12 +246,22 @@ class Broker:
         for topic in delta.removed_topics.values():
             self.replicas.forget_topic(topic)
             self.groups.forget_topic(topic.name)
+            self._coordinate(topic.name, topic.partitions)
             for index in topic.partitions:
                 self.purgatory.note_change(topic.name, index)
 
     def _serve_partitions(self, delta: MetadataDelta) -> None:
         for topic_id, indexes in delta.partitions.items():
-            self.replicas.serve(self.image.topics_by_id[topic_id], indexes)
+            topic = self.image.topics_by_id[topic_id]
+            self.replicas.serve(topic, indexes)
+            self._coordinate(topic.name, indexes)
+
+    def _coordinate(self, topic: str, indexes: Iterable[int]) -> None:
+        """Let coordinators come and go with the leadership of partitions of their topic."""
+        for coordinators in (self.groups, self.transactions):
+            if coordinators.topic.name == topic:
+                for index in sorted(indexes):
+                    coordinators.follow(index)
 
     def _note_new_topics(self, delta: MetadataDelta) -> None:
         if delta.new_topics:
@@ -283,7 +291,6 @@ class Broker:
             yield Report(
                 f"{name}-{index} is offline until it is repaired and the broker restarted: {error}"
             )
-        yield from group_service.start(self.groups)
         yield from self.transactions.start()
 
     def stop(self) -> None:

@@ -27,7 +27,6 @@ from reference_impl.core.events import (
     TimerKey,
     TokenArrived,
 )
-from reference_impl.core.groups import service
 from reference_impl.core.groups.classic import timers
 from reference_impl.core.handlers import SERVED
 from reference_impl.core.handlers.forwarding import forward
@@ -39,7 +38,7 @@ from reference_impl.core.security.sasl import authentication
 from reference_impl.core.storage import Storage, StorageError
 from reference_impl.core.transactions import coordinator as transactions
 from reference_impl.core.waiting import peers
-from reference_impl.core.waiting.held import held
+from reference_impl.core.waiting.held import held, timer_fired
 from reference_impl.core.waiting.running import TIMER, Waiting, failed
 from reference_impl.wire import API_NAMES, ApiKey
 
@@ -208,7 +207,7 @@ def never() -> bool:
 
 TIMERS: dict[str, Callable[[Broker, TimerKey], Iterator[Effect]]] = {
     purgatory.TIMER: lambda broker, key: broker.purgatory.expire(key),
-    timers.TIMER: lambda broker, key: held(broker, service.timer_fired(broker.groups, key)),
+    timers.TIMER: timer_fired,
     transactions.TIMER: lambda broker, key: broker.transactions.timer_fired(key),
     authentication.TIMER: lambda broker, key: broker.authentication.timer_fired(key),
     housekeeping.TIMER: housekeeping.fired,

@@ -79,6 +79,7 @@ def begun_behind_a_transaction(rules: type[Rules]) -> object:
 def asked_four_times(rules: type[Rules]) -> object:
     world = world_with(rules)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     Client(world, 1).commit(7)
     return [committed(world) for _ in range(4)]
 
@@ -86,6 +87,7 @@ def asked_four_times(rules: type[Rules]) -> object:
 def committed_backwards(rules: type[Rules]) -> object:
     world = world_with(rules)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     for offset in (7, 3):
         Client(world, 1).commit(offset)
     return committed(world)
@@ -95,6 +97,7 @@ def committed_a_while_ago(rules: type[Rules]) -> object:
     minutes = {"offsets.retention.minutes": "2", "offsets.retention.check.interval.ms": "1000"}
     world = world_with(rules, minutes)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     Client(world, 1).commit(7)
     world.wait(10_000)
     return committed(world)

@@ -26,7 +26,7 @@ def members_gone_since_a_kill(rules: type[Rules]) -> object:
     for _ in range(3):
         world.wait(SESSION_MS // 2)
         two.heartbeat()
-    return one.member_id in world.node.broker.groups.groups["g"].members
+    return one.member_id in world.node.broker.groups.of("g").groups["g"].members
 
 
 def left_open_at_a_kill(rules: type[Rules]) -> object:
@@ -76,12 +76,13 @@ def neighbours_after_a_kill(rules: type[Rules]) -> object:
     world = World({"offsets.topic.num.partitions": "1"}, rules=rules)
     world.create_topic("t")
     ensure_groups_topic(world.node.broker)
+    world.settle()
     client = Client(world, 1)
     for group in ("g", "other"):
         assert client.commit(5, group_id=group) == ErrorCode.NONE
     assert world.call(ApiKey.DELETE_GROUPS, 2, groups_names=["g"]).results[0].error_code == 0
     world.kill()
-    return len(world.node.broker.groups.offsets.of("other"))
+    return len(world.node.broker.groups.of("other").offsets.of("other"))
 
 
 CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {

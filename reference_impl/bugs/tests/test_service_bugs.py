@@ -48,6 +48,7 @@ def world_of_groups(rules: type[Rules]) -> World:
     world = world_of(rules)
     world.create_topic("t", 2)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     return world
 
 

@@ -179,7 +179,7 @@ def members_after_a_silence(rules: type[Rules]) -> object:
     for _ in range(3):
         world.wait(SESSION_MS // 2)
         two.heartbeat()
-    group = world.node.broker.groups.groups["g"]
+    group = world.node.broker.groups.of("g").groups["g"]
     return one.member_id in group.members
 
 

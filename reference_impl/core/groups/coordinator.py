@@ -1,10 +1,10 @@
-"""The group coordinator: every group of the cluster, since one node coordinates them all.
+"""The group coordinator of one partition of `__consumer_offsets`: the groups that it keeps.
 
 Source: GroupCoordinatorService.java, GroupMetadataManager.java, OffsetMetadataManager.java. What
 must survive a restart is in `__consumer_offsets` before it is answered (group_log.py). Groups are
 of two kinds: classic ones (classic/), whose members work out the assignment, and consumer groups
 (consumer/), for which the broker does it (KIP-848). This file finds groups and writes what changes;
-state.py holds what the log says, service.py starts them and lets their timers fire.
+state.py holds what the log says, service.py finds the coordinator of a group.
 
 Not modelled: share and streams groups.
 """
@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.groups import group_log
 from reference_impl.core.groups.classic.group import ClassicGroup
@@ -26,14 +25,12 @@ from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.consumer.model.records import KeyValue
 from reference_impl.core.groups.group_log import GroupLog
 from reference_impl.core.groups.offsets import CommittedOffset
-from reference_impl.core.groups.settings import GroupSettings
+from reference_impl.core.groups.settings import Shared
 from reference_impl.core.groups.state import Group, GroupState
 from reference_impl.core.log.directories.checkpoints import TopicPartition
-from reference_impl.core.log.replaying import replaying
-from reference_impl.core.moment import Moment
+from reference_impl.core.partitions.keyed_topic import KeyedTopic
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
-from reference_impl.core.rules import Rules
-from reference_impl.core.security.authorization.access import Access
 from reference_impl.wire import ErrorCode, Record
 
 Committed = tuple[TopicPartition, CommittedOffset]
@@ -42,21 +39,11 @@ Committed = tuple[TopicPartition, CommittedOffset]
 class GroupCoordinator(GroupState):
     """Writes every change of a group to the log, then applies it."""
 
-    def __init__(
-        self,
-        log: GroupLog,
-        image: MetadataImage,
-        moment: Moment,
-        rules: Rules,
-        settings: GroupSettings,
-        access: Access,
-    ) -> None:
-        super().__init__(rules)
-        self.log, self.settings, self.access = log, settings, access
-        self.image, self._moment = image, moment
-        for partition, batch in log.replay():
-            with replaying(partition.log.directory, batch.base_offset):
-                self.apply_batch(partition.index, batch)
+    def __init__(self, topic: KeyedTopic, partition: Partition, shared: Shared) -> None:
+        super().__init__(topic, partition, shared.rules)
+        self.log = GroupLog(topic, self.partition)
+        self.settings, self.access = shared.settings, shared.access
+        self.image, self._moment = shared.image, shared.moment
 
     @property
     def now_ms(self) -> int:
@@ -81,7 +68,7 @@ class GroupCoordinator(GroupState):
 
     def save_group(self, group: ClassicGroup) -> None:
         """Append the group's current state to the log, or raise Refused."""
-        self.log.append(group.group_id, [group_log.group_record(group)])
+        self.log.append([group_log.group_record(group)])
 
     def try_to_save(self, group: ClassicGroup) -> Iterator[Effect]:
         """Write the group's state while no client waits for it: if that fails, only report it."""
@@ -93,7 +80,7 @@ class GroupCoordinator(GroupState):
     def write(self, draft: Draft) -> Iterator[Effect]:
         """Append a change of a consumer group to the log, then apply it. Raise Refused if the
         append fails."""
-        self.log.append(draft.group.group_id, draft.records)
+        self.log.append(draft.records)
         self.groups[draft.group.group_id] = draft.group
         yield from draft.consequences()
 
@@ -118,12 +105,10 @@ class GroupCoordinator(GroupState):
         producer_epoch: int,
     ) -> None:
         """Append offsets that count once their transaction commits, or raise Refused."""
-        partition = self.log.partition_of(group_id)
-        self.rules.check_offset_writer(partition, producer_id, producer_epoch)
+        self.rules.check_offset_writer(self.partition(), producer_id, producer_epoch)
         writer = producer_id, producer_epoch
         first = self.rules.write_commits(self.log, group_id, records, writer)
         self.note_pending(
-            partition.index,
             producer_id,
             [
                 (group_id, key, replace(row, log_offset=log_offset))
@@ -177,14 +162,12 @@ class GroupCoordinator(GroupState):
     # --- groups -------------------------------------------------------------------------------
 
     def group(self, group_id: str) -> Group | None:
-        """Return an existing group or None. Raise Refused if this broker does not coordinate it."""
-        self.log.partition_of(group_id)
+        """Return an existing group or None. Raise Refused if this shard is closed."""
+        self.partition()
         return self.groups.get(group_id)
 
     def known_group(self, group_id: str) -> Group:
         """Return the group of a member's request, or raise Refused if there is none."""
-        if not group_id:
-            raise Refused(ErrorCode.INVALID_GROUP_ID)
         group = self.group(group_id)
         if group is None:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -199,7 +182,7 @@ class GroupCoordinator(GroupState):
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         if group is not None:
             # An empty consumer group makes room.
-            self.log.append(group_id, records.group_tombstones(group))
+            self.log.append(records.group_tombstones(group))
         classic = self.groups[group_id] = ClassicGroup(group_id)
         return classic
 

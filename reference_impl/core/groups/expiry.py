@@ -28,7 +28,7 @@ def next_round(coordinator: GroupCoordinator) -> Effect:
     """Return the effect that starts the next look for expired offsets, after
     `offsets.retention.check.interval.ms`."""
     interval_ms = coordinator.settings.number("offsets.retention.check.interval.ms")
-    return SetTimer((TIMER, EXPIRY), interval_ms)
+    return SetTimer((TIMER, EXPIRY, coordinator.index), interval_ms)
 
 
 def expire_offsets(coordinator: GroupCoordinator) -> Iterator[Effect]:

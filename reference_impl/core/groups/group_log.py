@@ -8,7 +8,7 @@ everything of one group; the newest record of a key is what counts, and a null v
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.classic.states import State
@@ -40,28 +40,24 @@ Entry = KeyValue | Record
 
 
 class GroupLog:
-    """Appends to, and replays, the partitions of the topic."""
+    """Appends to the partition of a shard."""
 
-    def __init__(self, topic: KeyedTopic) -> None:
-        self.topic = topic
+    def __init__(self, topic: KeyedTopic, partition: Callable[[], Partition]) -> None:
+        """Create it. partition: returns the partition, or raises Refused when it is not led any
+        more."""
+        self._topic, self._partition = topic, partition
 
-    def partition_of(self, group_id: str) -> Partition:
-        """Return the partition that stores a group, or raise Refused while it is not here."""
-        return self.topic.partition_of(group_id)
-
-    def append(
-        self, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None = None
-    ) -> int:
-        """Write records of one group as one batch and return the first one's offset. Raise Refused
-        if none was written. `writer` is the producer id and epoch of a transaction."""
-        partition = self.partition_of(group_id)
+    def append(self, records: Sequence[Entry], writer: tuple[int, int] | None = None) -> int:
+        """Write records as one batch and return the first one's offset. Raise Refused if none was
+        written. `writer` is the producer id and epoch of a transaction."""
+        partition = self._partition()
         if not records:
             return partition.log.log_end_offset
         encoded = _encoded(records)
         payload = sum(len(record.key or b"") + len(record.value or b"") for record in encoded)
         if payload > partition.config.max_message_bytes:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
-        batch = RecordBatch(encoded, base_timestamp=self.topic.now_ms)
+        batch = RecordBatch(encoded, base_timestamp=self._topic.now_ms)
         if writer is not None:
             batch.producer_id, batch.producer_epoch = writer
             batch.attributes = TRANSACTIONAL_BIT
@@ -69,11 +65,7 @@ class GroupLog:
         header = read_header(data)
         if header.size > partition.config.max_message_bytes:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
-        return self.topic.append(partition, data, header)
-
-    def replay(self) -> Iterator[tuple[Partition, RecordBatch]]:
-        """Yield every batch of every partition with its partition, in log order."""
-        return self.topic.replay()
+        return self._topic.append(partition, data, header)
 
 
 def encoded_commit(group_id: str, commit: tuple[TopicPartition, CommittedOffset]) -> Record:

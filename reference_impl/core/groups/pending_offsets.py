@@ -12,24 +12,22 @@ from reference_impl.core.log.directories.checkpoints import TopicPartition
 
 Commit = tuple[str, TopicPartition, CommittedOffset]
 """(group id, partition, offset)."""
-_Writer = tuple[int, int]
-"""(partition of __consumer_offsets, producer id)."""
 
 
 class PendingOffsets:
     """Per open transaction, the newest commit of each partition."""
 
     def __init__(self) -> None:
-        self._open: dict[_Writer, dict[tuple[str, TopicPartition], CommittedOffset]] = {}
+        self._open: dict[int, dict[tuple[str, TopicPartition], CommittedOffset]] = {}
 
-    def put(self, log_index: int, producer_id: int, commit: Commit) -> None:
+    def put(self, producer_id: int, commit: Commit) -> None:
         """Store a commit on which a marker is to decide."""
         group_id, key, committed = commit
-        self._open.setdefault((log_index, producer_id), {})[group_id, key] = committed
+        self._open.setdefault(producer_id, {})[group_id, key] = committed
 
-    def end(self, log_index: int, producer_id: int) -> list[Commit]:
+    def end(self, producer_id: int) -> list[Commit]:
         """Remove and return the pending commits of a transaction that has ended."""
-        ended = self._open.pop((log_index, producer_id), {})
+        ended = self._open.pop(producer_id, {})
         return [(group_id, key, committed) for (group_id, key), committed in ended.items()]
 
     def has(self, group_id: str, key: TopicPartition) -> bool:

@@ -1,11 +1,16 @@
-"""Start the groups of the last process, and let the timers of groups and members fire."""
+"""The group coordinators of this broker, each for one partition of `__consumer_offsets`: found by
+the id of a group, begun, ended, and woken by their timers.
+
+Source: GroupCoordinatorService.java; GroupMetadataManager.java (onLoaded, onUnloaded).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from reference_impl.core.effects import Effect
-from reference_impl.core.events import TimerKey
+from reference_impl.core.effects import CancelTimer, Effect, SetTimer
+from reference_impl.core.events import Request
 from reference_impl.core.groups import expiry
 from reference_impl.core.groups.classic import rebalance
 from reference_impl.core.groups.classic import timers as classic_timers
@@ -15,44 +20,87 @@ from reference_impl.core.groups.consumer import leaving, timers
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.consumer.model.states import MemberState
 from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.groups.settings import Shared
+from reference_impl.core.groups.state import Group
+from reference_impl.core.partitions.keyed_topic import KeyedTopic
+from reference_impl.core.refused import Refused
+from reference_impl.core.shards.shards import Shards
+from reference_impl.core.waiting.waits import Outbox
+from reference_impl.wire import ErrorCode
 
 
-def start(coordinator: GroupCoordinator) -> Iterator[Effect]:
-    """Start the session timeouts of members from before a restart."""
-    for group in coordinator.groups.values():
+class GroupShard(GroupCoordinator):
+    """A coordinator that begins where the last leader has stopped."""
+
+    def loaded(self) -> Iterator[Effect]:
+        """Start the session timeouts of the members that the last leader had."""
+        for group in self.groups.values():
+            if isinstance(group, ConsumerGroup):
+                yield from self._begin_consumer_group(group)
+            else:
+                yield from self._begin_classic_group(group)
+        yield expiry.next_round(self)
+
+    def _begin_classic_group(self, group: ClassicGroup) -> Iterator[Effect]:
+        for member in self.rules.members_to_expect(group.members):
+            yield from classic_timers.expect_heartbeat(group, member)
+        if len(group.members) > self.settings.group_size_max:
+            # The limit was lowered meanwhile: who joins again finds room, or does not (KIP-389).
+            yield from rebalance.prepare(self, group)
+
+    def _begin_consumer_group(self, group: ConsumerGroup) -> Iterator[Effect]:
+        timeout_ms = self.settings.of_group(group.group_id, "session.timeout.ms")
+        for member in self.rules.members_to_expect(group.members):
+            yield from timers.expect_heartbeat(group.group_id, member, timeout_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                yield from timers.expect_revocation(group.group_id, member)
+
+    def unloaded(self) -> Iterator[Effect]:
+        """Refuse the members that wait for the others: they look for the next coordinator."""
+        for group in self.groups.values():
+            if isinstance(group, ClassicGroup):
+                yield from rebalance.turn_all_away(group, ErrorCode.NOT_COORDINATOR)
+
+    def timer_fired(self, what: str, rest: list[str | int]) -> Iterator[Effect]:
+        """Handle a timer: a member was not heard from in time, or a delay is over."""
+        if what == expiry.EXPIRY:
+            yield from expiry.expire_offsets(self)
+            return
+        group_id, *rest = rest
+        group = self.groups.get(str(group_id))
         if isinstance(group, ConsumerGroup):
-            yield from _start_consumer_group(coordinator, group)
-        else:
-            yield from _start_classic_group(coordinator, group)
-    yield expiry.next_round(coordinator)
+            if what in timers.KINDS:
+                yield from leaving.timer_fired(self, group, what, str(rest[0]))
+        elif group is not None and group.state is not State.DEAD:
+            yield from rebalance.timer_fired(self, group, what, rest)
 
 
-def _start_classic_group(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    for member in coordinator.rules.members_to_expect(group.members):
-        yield from classic_timers.expect_heartbeat(group, member)
-    if len(group.members) > coordinator.settings.group_size_max:
-        # The limit was lowered meanwhile: who joins again finds room, or does not (KIP-389).
-        yield from rebalance.prepare(coordinator, group)
+class GroupCoordinators(Shards[GroupShard]):
+    """The coordinators of the partitions that this broker leads."""
 
+    def __init__(self, topic: KeyedTopic, shared: Shared, outbox: Outbox) -> None:
+        make = partial(GroupShard, topic, shared=shared)
+        super().__init__(topic, shared.rules, outbox, make)
+        self.settings = shared.settings
 
-def _start_consumer_group(coordinator: GroupCoordinator, group: ConsumerGroup) -> Iterator[Effect]:
-    timeout_ms = coordinator.settings.of_group(group.group_id, "session.timeout.ms")
-    for member in coordinator.rules.members_to_expect(group.members):
-        yield from timers.expect_heartbeat(group.group_id, member, timeout_ms)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
-            yield from timers.expect_revocation(group.group_id, member)
+    def of_request(self, request: Request) -> GroupCoordinator:
+        """Return the coordinator of the group that a member names. Raise Refused."""
+        if not request.body.group_id:
+            raise Refused(ErrorCode.INVALID_GROUP_ID)
+        return self.of(request.body.group_id)
 
+    def every(self) -> list[tuple[GroupCoordinator, Group]]:
+        """Return each group with its coordinator."""
+        return [(each, group) for each in self.active() for group in each.groups.values()]
 
-def timer_fired(coordinator: GroupCoordinator, key: TimerKey) -> Iterator[Effect]:
-    """Handle a timer: a member was not heard from in time, or a delay is over."""
-    _, what, *rest = key
-    if what == expiry.EXPIRY:
-        yield from expiry.expire_offsets(coordinator)
-        return
-    group_id, *rest = rest
-    group = coordinator.groups.get(str(group_id))
-    if isinstance(group, ConsumerGroup):
-        if what in timers.KINDS:
-            yield from leaving.timer_fired(coordinator, group, str(what), str(rest[0]))
-    elif group is not None and group.state is not State.DEAD:
-        yield from rebalance.timer_fired(coordinator, group, str(what), rest)
+    def forget_topic(self, name: str) -> None:
+        """Delete everything that was committed for a deleted topic."""
+        for coordinator in self.active():
+            coordinator.forget_topic(name)
+
+    def own(self, timer: SetTimer | CancelTimer) -> None:
+        """Let a timer belong to the coordinator of its group, which its key names."""
+        whose = timer.key[2]
+        index = whose if isinstance(whose, int) else self.topic.index_of(whose)
+        if (shard := self.known(index)) is not None:
+            shard.own(timer)

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.group import group_setting
 from reference_impl.core.configs.keys import split_list
 from reference_impl.core.controller.features import GROUPS
 from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.moment import Moment
+from reference_impl.core.rules import Rules
+from reference_impl.core.security.authorization.access import Access
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The parts of a broker that all its group coordinators use."""
+
+    image: MetadataImage
+    moment: Moment
+    rules: Rules
+    settings: GroupSettings
+    access: Access
 
 
 class GroupSettings:

@@ -1,7 +1,8 @@
-"""Groups and committed offsets, as the records of `__consumer_offsets` add up to them.
+"""Groups and committed offsets, as the records of one partition of `__consumer_offsets` add up to
+them.
 
-Source: GroupMetadataManager.java and OffsetMetadataManager.java (replay). After a restart the log
-is read back through the same functions that follow each append.
+Source: GroupMetadataManager.java and OffsetMetadataManager.java (replay). A new leader reads the
+log back through the same functions that follow each append.
 """
 
 from __future__ import annotations
@@ -13,29 +14,30 @@ from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.offsets import Offsets
 from reference_impl.core.groups.pending_offsets import Commit, PendingOffsets
 from reference_impl.core.log.directories.checkpoints import TopicPartition
+from reference_impl.core.partitions.keyed_topic import KeyedTopic
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
+from reference_impl.core.shards.shard import Shard
 from reference_impl.wire import ControlRecordType, RecordBatch, Struct, control_type, decode_record
 
 Group = ClassicGroup | ConsumerGroup
 
 
-class GroupState:
+class GroupState(Shard):
     """Groups by id, their committed offsets, and those of open transactions."""
 
-    def __init__(self, rules: Rules) -> None:
-        self.rules = rules
+    def __init__(self, topic: KeyedTopic, partition: Partition, rules: Rules) -> None:
+        super().__init__(topic, partition, rules)
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self.pending_offsets = PendingOffsets()
 
-    def apply_batch(self, log_index: int, batch: RecordBatch) -> None:
+    def replay(self, batch: RecordBatch) -> None:
         """Apply one batch of the log."""
         if batch.is_control:
             kinds = [control_type(record) for record in batch.records]
             if kinds and kinds[0] in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
-                self.transaction_ended(
-                    log_index, batch.producer_id, kinds[0] is ControlRecordType.COMMIT
-                )
+                self.transaction_ended(batch.producer_id, kinds[0] is ControlRecordType.COMMIT)
             return
         for log_offset, record in batch.offsets():
             if record.key is None:
@@ -44,7 +46,7 @@ class GroupState:
             if batch.is_transactional and value is not None:
                 committed = group_log.committed_from(value, log_offset)
                 commit = (key.group, (key.topic, key.partition), committed)
-                self.note_pending(log_index, batch.producer_id, [commit])
+                self.note_pending(batch.producer_id, [commit])
             else:
                 self._apply(key, value, log_offset)
 
@@ -85,16 +87,15 @@ class GroupState:
 
     # --- offsets --------------------------------------------------------------------------------
 
-    def note_pending(self, log_index: int, producer_id: int, commits: list[Commit]) -> None:
+    def note_pending(self, producer_id: int, commits: list[Commit]) -> None:
         """Note offsets that count once their transaction commits."""
         for commit in commits:
-            self.pending_offsets.put(log_index, producer_id, commit)
+            self.pending_offsets.put(producer_id, commit)
             self.groups.setdefault(commit[0], ClassicGroup(commit[0]))
 
-    def transaction_ended(self, log_index: int, producer_id: int, committed: bool) -> None:
-        """Apply or drop the pending offsets of a transaction whose marker is in a partition of the
-        log."""
-        for group_id, key, offset in self.pending_offsets.end(log_index, producer_id):
+    def transaction_ended(self, producer_id: int, committed: bool) -> None:
+        """Apply or drop the pending offsets of a transaction whose marker is in the log."""
+        for group_id, key, offset in self.pending_offsets.end(producer_id):
             known = self.offsets.of(group_id).get(key)
             in_force = self.rules.offset_in_force(known, offset, committed=committed)
             if in_force is not None:

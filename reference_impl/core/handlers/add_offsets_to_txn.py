@@ -30,14 +30,14 @@ def handle_add_offsets_to_txn(broker: Broker, request: Request) -> Iterator[Effe
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, body.transactional_id)
         broker.access.require(request, READ_GROUP, body.group_id)
         ensure_groups_topic(broker)
-        partition = broker.groups.log.partition_of(body.group_id)
+        index = broker.groups.topic.index_of(body.group_id)
         # DEDUPLICATE: a group that takes part already changes nothing (coordinator).
         # APPLY
-        yield from broker.transactions.add_partitions(
+        yield from broker.transactions.of(body.transactional_id).add_partitions(
             body.transactional_id,
             body.producer_id,
             body.producer_epoch,
-            frozenset([(group_log.TOPIC, partition.index)]),
+            frozenset([(group_log.TOPIC, index)]),
             CLASSIC,
         )
     except Refused as refused:

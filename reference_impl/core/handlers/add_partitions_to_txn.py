@@ -99,7 +99,7 @@ def added(
     # APPLY
     code = ErrorCode.NONE
     try:
-        yield from broker.transactions.add_partitions(
+        yield from broker.transactions.of(transactional_id).add_partitions(
             transactional_id,
             producer_id,
             producer_epoch,
@@ -164,7 +164,7 @@ def verified(broker: Broker, request: Request, asked: Struct) -> CodesInTurns:
     for key in partitions_of(asked.topics):
         yield GiveWay(request)
         try:
-            broker.transactions.check_partition(
+            broker.transactions.of(asked.transactional_id).check_partition(
                 asked.transactional_id, asked.producer_id, asked.producer_epoch, key
             )
         except Refused as refused:

@@ -52,7 +52,7 @@ def described(broker: Broker, request: Request, group_id: str) -> Struct:
     broker.access.require(request, DESCRIBE_GROUP, group_id)
     if not group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)
-    group = broker.groups.group(group_id)
+    group = broker.groups.of(group_id).group(group_id)
     if not isinstance(group, ConsumerGroup):
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, no_consumer_group(group, group_id))
     row = RESPONSE.struct(

@@ -37,7 +37,7 @@ def handle_consumer_group_heartbeat(broker: Broker, request: Request) -> Iterato
         check(broker, request)
         # DEDUPLICATE: a repeated heartbeat finds the member where the first one took it.
         # APPLY
-        yield from heartbeat(broker.groups, request)
+        yield from heartbeat(broker.groups.of(request.body.group_id), request)
     except Refused as refused:
         # RESPOND
         yield Respond(request, RESPONSE.new(error_code=refused.code, error_message=refused.message))

@@ -33,11 +33,12 @@ def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
 def delete(broker: Broker, group_id: str) -> None:
     """Delete one group, or raise Refused."""
     # VALIDATE
-    group = broker.groups.group(group_id)
+    coordinator = broker.groups.of(group_id)
+    group = coordinator.group(group_id)
     # DEDUPLICATE: a group that is gone is not found.
     if group is None:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
     if not group.is_empty:
         raise Refused(ErrorCode.NON_EMPTY_GROUP)
     # APPLY
-    broker.groups.delete_group(group)
+    coordinator.delete_group(group)

@@ -31,7 +31,7 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
             continue
         try:
             broker.access.require(request, DESCRIBE_GROUP, group_id)
-            group = broker.groups.group(group_id)
+            group = broker.groups.of(group_id).group(group_id)
         except Refused as refused:
             rows.append(
                 RESPONSE.struct("DescribedGroup", group_id=group_id, error_code=refused.code)

@@ -38,7 +38,7 @@ def described(broker: Broker, request: Request, transactional_id: str) -> Struct
         broker.access.require(request, DESCRIBE_TRANSACTIONAL_ID, transactional_id)
         if not transactional_id:
             raise Refused(ErrorCode.INVALID_REQUEST)
-        transaction = broker.transactions.find(transactional_id)
+        transaction = broker.transactions.of(transactional_id).find(transactional_id)
         if transaction is None:
             raise Refused(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
     except Refused as refused:

@@ -24,7 +24,8 @@ def handle_end_txn(broker: Broker, request: Request) -> Iterator[Effect]:
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, body.transactional_id)
         # VALIDATE, DEDUPLICATE: transactions/ending.py.
         # APPLY: the decision is in the log.
-        producer_id, epoch = yield from broker.transactions.end(
+        coordinator = broker.transactions.of(body.transactional_id)
+        producer_id, epoch = yield from coordinator.end(
             body.transactional_id,
             body.producer_id,
             body.producer_epoch,
@@ -41,4 +42,4 @@ def handle_end_txn(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     # RESPOND: it will come to pass, whatever happens; the markers need not be waited for.
     yield Respond(request, RESPONSE.new(producer_id=producer_id, producer_epoch=epoch))
-    broker.transactions.carry_out(body.transactional_id)
+    coordinator.carry_out(body.transactional_id)

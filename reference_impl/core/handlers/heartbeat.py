@@ -21,8 +21,9 @@ def handle_heartbeat(broker: Broker, request: Request) -> Iterator[Effect]:
     try:
         # VALIDATE, APPLY (the session begins anew). DEDUPLICATE: once more does no harm.
         broker.access.require(request, READ_GROUP, request.body.group_id)
-        yield from heartbeat(broker.groups, request)
-        if is_rebalancing(broker.groups, request.body.group_id):
+        coordinator = broker.groups.of_request(request)
+        yield from heartbeat(coordinator, request)
+        if is_rebalancing(coordinator, request.body.group_id):
             code = ErrorCode.REBALANCE_IN_PROGRESS
     except Refused as refused:
         code = refused.code

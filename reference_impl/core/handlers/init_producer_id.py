@@ -36,7 +36,7 @@ def handle_init_producer_id(broker: Broker, request: Request) -> Iterator[Effect
             producer_id, epoch = broker.producer_ids.take(), 0
         else:
             expected = None if body.producer_id == -1 else (body.producer_id, body.producer_epoch)
-            coordinator = broker.transactions
+            coordinator = broker.transactions.of(body.transactional_id)
             yield from coordinator.begin_producer(
                 body.transactional_id, body.transaction_timeout_ms, expected
             )

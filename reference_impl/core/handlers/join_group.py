@@ -23,11 +23,11 @@ def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
     try:
         # VALIDATE
         check(broker, request)
+        coordinator = broker.groups.of(request.body.group_id)
         # DEDUPLICATE and APPLY: joining.py tells retries from news.
-        yield from join(broker.groups, request)
+        yield from join(coordinator, request)
     except Refused as refused:
         # RESPOND
-        broker.groups.forget_if_unused(request.body.group_id)
         yield answers.join_refused(request, refused.code, request.body.member_id)
 
 

@@ -31,12 +31,13 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
         members = members_in(request)
         if not request.body.group_id:
             raise Refused(ErrorCode.INVALID_GROUP_ID)
-        group = broker.groups.group(request.body.group_id)
+        coordinator = broker.groups.of(request.body.group_id)
+        group = coordinator.group(request.body.group_id)
         leavers: list[ConsumerMember] = []
         for wanted in members:
             if not isinstance(group, ConsumerGroup):
                 yield GiveWay(request)
-                group = broker.groups.group(request.body.group_id)  # it may be another by now
+                group = coordinator.group(request.body.group_id)  # it may be another by now
             row = RESPONSE.struct(
                 "MemberResponse",
                 member_id=wanted.member_id,
@@ -51,11 +52,11 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
                 if isinstance(group, ConsumerGroup):
                     leavers.append(classic_members.leaver(group, wanted))
                     continue
-                yield from leave(broker.groups, group, wanted.member_id, wanted.group_instance_id)
+                yield from leave(coordinator, group, wanted.member_id, wanted.group_instance_id)
             except Refused as refused:
                 row.error_code = refused.code
         if isinstance(group, ConsumerGroup):
-            yield from remove(broker.groups, group, leavers)
+            yield from remove(coordinator, group, leavers)
     except Refused as refused:
         yield Respond(request, RESPONSE.new(error_code=refused.code))
         return

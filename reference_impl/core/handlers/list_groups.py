@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER, DESCRIBE_GROUP
-from reference_impl.wire import definition
+from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("ListGroupsResponse")
 
@@ -21,9 +22,15 @@ def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
     types = {kind.lower() for kind in request.body.types_filter}
     sees_all = broker.access.may(request, DESCRIBE_CLUSTER)
     rows = []
-    for group in list(broker.groups.groups.values()):
+    if broker.groups.is_loading:
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+        return
+    for coordinator, group in broker.groups.every():
         yield GiveWay(request)
-        broker.groups.log.partition_of(group.group_id)  # the answer waits for what it tells of
+        try:
+            coordinator.partition()  # the answer waits for what it tells of
+        except Refused:
+            continue  # another broker tells of it
         if (
             (not states or group.state.value.lower() in states)
             and (not types or group.kind in types)

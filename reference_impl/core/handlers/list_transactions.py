@@ -29,6 +29,9 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
     except BadRegex:
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION))
         return
+    if broker.transactions.is_loading:
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+        return
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     answer = RESPONSE.new(
@@ -38,7 +41,7 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
             if name not in _STATES and name != PREPARE_EPOCH_FENCE
         ]
     )
-    for transaction in list(broker.transactions.transactions.values()):
+    for transaction in broker.transactions.every():
         yield GiveWay(request)
         if (
             passes(transaction, body, broker.now_ms)

@@ -81,7 +81,8 @@ def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iter
     commits = commits_of(broker, wanted, body.retention_time_ms)
     records = yield from for_each(request, commits, partial(encoded_commit, body.group_id))
     # VALIDATE the group, which may have changed while others had their turn
-    group = broker.groups.group_to_commit(
+    coordinator = broker.groups.of(body.group_id)
+    group = coordinator.group_to_commit(
         body.group_id, body.generation_id_or_member_epoch, request.api_version
     )
     committer = Committer(
@@ -92,7 +93,7 @@ def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iter
     )
     check_commit(broker, group, committer, wanted)
     # APPLY: only once it is in the log, it counts.
-    broker.groups.commit(body.group_id, commits, records)
+    coordinator.commit(body.group_id, commits, records)
     if isinstance(group, ConsumerGroup):
         return
     member = group.members.get(body.member_id)

@@ -51,7 +51,7 @@ def checked_group(broker: Broker, group_id: str) -> Group:
     """Return the group if its offsets may be deleted, or raise Refused."""
     if not group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)
-    group = broker.groups.group(group_id)
+    group = broker.groups.of(group_id).group(group_id)
     if group is None or group.state is State.DEAD:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
     if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
@@ -67,7 +67,8 @@ def delete(broker: Broker, group_id: str, rows: list[tuple[TopicPartition, Struc
     for (topic, _), row in rows:
         if reads[topic]:
             row.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-    broker.groups.delete_offsets(group_id, [key for key, _ in rows if not reads[key[0]]])
+    unread = [key for key, _ in rows if not reads[key[0]]]
+    broker.groups.of(group_id).delete_offsets(group_id, unread)
 
 
 def partition_row(broker: Broker, topic: str, wanted: Struct) -> Struct:

@@ -80,11 +80,12 @@ def offsets_of(
     """Return everything a group has committed. Raise Refused if another broker coordinates the
     group, or if the speaker, a row with member id and epoch, is no member of today."""
     broker.access.require(request, DESCRIBE_GROUP, group_id)
-    group = broker.groups.group(group_id)
+    coordinator = broker.groups.of(group_id)
+    group = coordinator.group(group_id)
     # [New in v9: KIP-848]
     if speaker is not None and isinstance(group, ConsumerGroup):
         check_fetch(group, speaker.member_id, speaker.member_epoch)
-    committed = broker.groups.offsets
+    committed = coordinator.offsets
     offsets = {
         key: broker.rules.committed_offset(committed, group_id, key)
         for key in committed.of(group_id)
@@ -92,7 +93,7 @@ def offsets_of(
     # [New in v7: KIP-447]
     if not request.body.require_stable:
         return offsets
-    pending = broker.rules.unstable(broker.groups.pending_offsets, group_id)
+    pending = broker.rules.unstable(coordinator.pending_offsets, group_id)
     # Who asks for all is told of what was committed before (OffsetMetadataManager.fetchAllOffsets).
     return {**offsets, **{key: UNSTABLE for key in pending if wanted is not None or key in offsets}}
 

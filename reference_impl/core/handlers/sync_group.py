@@ -29,7 +29,7 @@ def handle_sync_group(broker: Broker, request: Request) -> Iterator[Effect]:
             raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         broker.access.require(request, READ_GROUP, request.body.group_id)
         # DEDUPLICATE and APPLY: syncing.py answers a retry with the current assignment.
-        yield from sync(broker.groups, request)
+        yield from sync(broker.groups.of_request(request), request)
     except Refused as refused:
         # RESPOND
         yield answers.sync_refused(request, refused.code)

@@ -11,6 +11,7 @@ from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.committing import WantedCommit, check_commit, commits_of
+from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.groups.group_log import encoded_commit
 from reference_impl.core.groups.offsets import Committer
 from reference_impl.core.groups.state import Group
@@ -82,10 +83,10 @@ def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iter
     commits = commits_of(broker, wanted)
     records = yield from for_each(request, commits, partial(encoded_commit, body.group_id))
     # VALIDATE the transaction, then the group, which may have changed meanwhile
-    log_partition = broker.groups.log.partition_of(body.group_id)
+    coordinator = broker.groups.of(body.group_id)
     yield from ensure_takes_part(
         broker,
-        log_partition,
+        coordinator.partition(),
         Writer(
             body.transactional_id,
             body.producer_id,
@@ -101,17 +102,17 @@ def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iter
         request.api_version,
         in_transaction=True,
     )
-    check_commit(broker, group_of(broker, body), committer, wanted)
+    check_commit(broker, group_of(coordinator, body), committer, wanted)
     # APPLY: it is in the log, but counts only with the marker.
-    broker.groups.commit_in_transaction(
+    coordinator.commit_in_transaction(
         body.group_id, commits, records, body.producer_id, body.producer_epoch
     )
 
 
-def group_of(broker: Broker, body: Struct) -> Group:
+def group_of(coordinator: GroupCoordinator, body: Struct) -> Group:
     """Return the group; a producer without a consumer may create it. Raise Refused otherwise.
     Source: OffsetMetadataManager.java, validateTransactionalOffsetCommit."""
-    group = broker.groups.group(body.group_id)
+    group = coordinator.group(body.group_id)
     if group is not None:
         return group
     if body.generation_id >= 0:

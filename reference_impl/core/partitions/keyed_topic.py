@@ -6,19 +6,17 @@ CoordinatorPartitionWriter.java.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
-from reference_impl.wire import BatchHeader, ErrorCode, RecordBatch
+from reference_impl.wire import BatchHeader, ErrorCode
 
 
 class KeyedTopic:
-    """Finds the partition of a key, appends to it, and reads all of them back."""
+    """Finds the partition of a key, and appends to it."""
 
     def __init__(self, name: str, image: MetadataImage, replicas: Replicas, moment: Moment) -> None:
         self.name, self._image, self._replicas, self._moment = name, image, replicas, moment
@@ -31,17 +29,22 @@ class KeyedTopic:
         """The wall clock of the current event."""
         return self._moment.now_ms
 
-    def partition_of(self, key: str) -> Partition:
-        """Return the partition that keeps a key. Raise Refused unless this broker leads it."""
+    def index_of(self, key: str) -> int:
+        """Return the index of the partition that keeps a key. Raise Refused before there is a
+        topic."""
         topic = self._image.topics.get(self.name)
         if topic is None:
             raise Refused(ErrorCode.NOT_COORDINATOR)
-        partition = self._replicas.get(self.name, partition_for(key, len(topic.partitions)))
-        if partition is None or not partition.leads:
-            raise Refused(ErrorCode.NOT_COORDINATOR)
+        return partition_for(key, len(topic.partitions))
+
+    def held(self, index: int) -> Partition | None:
+        """Return a partition if this broker holds it, whoever leads it."""
+        return self._replicas.get(self.name, index)
+
+    def note_read(self, partition: Partition) -> None:
+        """Note that the current handler tells of what a partition keeps."""
         if partition.log.high_watermark < partition.log.log_end_offset:
             self.uncommitted[partition] = partition.leader_epoch
-        return partition
 
     def append(self, partition: Partition, data: bytearray, header: BatchHeader) -> int:
         """Append an encoded batch, and return its base offset. Raise Refused if it fails."""
@@ -49,19 +52,8 @@ class KeyedTopic:
             appended = partition.append(data, header, self.now_ms)
         except StorageError as error:
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
-        if partition.log.high_watermark < partition.log.log_end_offset:
-            self.uncommitted[partition] = partition.leader_epoch
+        self.note_read(partition)
         return appended.base_offset
-
-    def replay(self) -> Iterator[tuple[Partition, RecordBatch]]:
-        """Yield every batch of every partition with its partition, in log order."""
-        topic = self._image.topics.get(self.name)
-        for index in sorted(topic.partitions if topic else ()):
-            partition = self._replicas.get(self.name, index)
-            if partition is None:
-                continue
-            for data in partition.log.batches(partition.log.log_start_offset):
-                yield partition, RecordBatch.decode(data)[0]
 
 
 def java_hash(text: str) -> int:

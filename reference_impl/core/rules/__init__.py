@@ -8,6 +8,7 @@ difference.
 
 from __future__ import annotations
 
+from reference_impl.core.rules.coordinating import Coordinating
 from reference_impl.core.rules.deleting import Deleting
 from reference_impl.core.rules.electing import Electing
 from reference_impl.core.rules.grouping import Grouping
@@ -18,8 +19,10 @@ from reference_impl.core.rules.transacting import Transacting
 
 __all__ = ["ACKS_ALL", "CHAPTERS", "READ_COMMITTED", "Rules"]
 
-CHAPTERS = (Producing, Recovering, Reading, Deleting, Grouping, Transacting, Electing)
+CHAPTERS = (Producing, Recovering, Reading, Deleting, Grouping, Transacting, Electing, Coordinating)
 
 
-class Rules(Producing, Recovering, Reading, Deleting, Grouping, Transacting, Electing):
+class Rules(
+    Producing, Recovering, Reading, Deleting, Grouping, Transacting, Electing, Coordinating
+):
     """The decisions of a correct broker."""

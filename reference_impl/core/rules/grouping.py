@@ -117,12 +117,12 @@ class Grouping:
 
         Return the offset of the first one there.
         """
-        return log.append(group_id, records, writer)
+        return log.append(records, writer)
 
     def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
         """Write the tombstones of a group or of its offsets to `__consumer_offsets` before their
         deletion is answered: else it would be undone by the next start (KIP-229, KIP-496)."""
-        log.append(group_id, records)
+        log.append(records)
 
     def answer_waits(self, uncommitted: Collection[Partition]) -> bool:
         """Return whether an answer waits until the records on which it rests are replicated:

@@ -26,12 +26,13 @@ def new_world(**config: str) -> World:
     world.create_topic("a", 4)
     world.create_topic("b", 2)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     return world
 
 
 def group_in(world: World) -> ConsumerGroup:
     """Return the group as the broker knows it."""
-    group = world.node.broker.groups.groups["g"]
+    group = world.node.broker.groups.of("g").groups["g"]
     assert isinstance(group, ConsumerGroup)
     return group
 

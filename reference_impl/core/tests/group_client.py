@@ -16,9 +16,14 @@ SESSION_MS, REBALANCE_MS = 10_000, 20_000
 
 
 def new_world(**config: str) -> World:
-    world = World({key.replace("_", "."): value for key, value in config.items()})
+    return prepared(World({key.replace("_", "."): value for key, value in config.items()}))
+
+
+def prepared(world: World) -> World:
+    """Return the world with a topic, and with a coordinator of groups."""
     world.create_topic("t", 2)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     return world
 
 
@@ -145,6 +150,6 @@ def stable_pair(world: World) -> tuple[Client, Client]:
 
 
 def state(world: World) -> State:
-    group = world.node.broker.groups.groups["g"]
+    group = world.node.broker.groups.of("g").groups["g"]
     assert isinstance(group, ClassicGroup)
     return group.state

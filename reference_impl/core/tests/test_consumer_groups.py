@@ -183,7 +183,7 @@ def test_a_pattern_that_is_none_is_refused(world: World) -> None:
     one = Consumer(world, 1, subscribed_topic_names=None, subscribed_topic_regex="(")
     answer = one.ask(topic_partitions=[], **one.heartbeat_fields)
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
-    assert "g" not in world.node.broker.groups.groups
+    assert "g" not in world.node.broker.groups.of("g").groups
 
 
 def test_a_static_member_that_says_it_will_be_back_keeps_its_part(world: World) -> None:
@@ -297,7 +297,7 @@ def test_a_failing_disk_leaves_the_group_as_it_was(
     one, two = Consumer(world, 1, "a"), Consumer(world, 2, "a")
     one.join()
     before = kept(group_in(world))
-    partition = world.node.broker.groups.log.partition_of("g")
+    partition = world.node.broker.groups.of("g").partition()
     monkeypatch.setattr(partition.log, "append", fail)
     refused = two.ask(topic_partitions=[], **two.heartbeat_fields)
     assert refused.error_code == ErrorCode.NOT_COORDINATOR
@@ -321,8 +321,8 @@ def test_a_group_is_deleted_with_everything_once_it_is_empty(world: World) -> No
     done = world.call(ApiKey.DELETE_GROUPS, 2, groups_names=["g"])
     assert done.results[0].error_code == ErrorCode.NONE
     world.restart()
-    assert world.node.broker.groups.groups == {}
-    assert world.node.broker.groups.offsets.of("g") == {}
+    assert world.node.broker.groups.every() == []
+    assert world.node.broker.groups.of("g").offsets.of("g") == {}
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_what_does_not_fit_into_a_record_is_refused(
     assert (
         one.ask(topic_partitions=[], **one.heartbeat_fields).error_code == ErrorCode.INVALID_REQUEST
     )
-    assert "g" not in world.node.broker.groups.groups
+    assert "g" not in world.node.broker.groups.of("g").groups
 
 
 def test_partitions_that_cannot_be_are_ignored(world: World) -> None:

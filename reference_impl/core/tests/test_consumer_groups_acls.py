@@ -20,6 +20,7 @@ def world_for_alice() -> World:
     ]
     world.call(ApiKey.CREATE_TOPICS, 7, client=ADMIN, topics=topics)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     group = {"resource_type": ResourceType.GROUP, "resource_name": "g"}
     codes = create(
         world,

@@ -34,7 +34,7 @@ FINE = (
 
 
 def group_of(world: World) -> ConsumerGroup | None:
-    group = world.node.broker.groups.groups.get("g")
+    group = world.node.broker.groups.of("g").groups.get("g")
     assert group is None or isinstance(group, ConsumerGroup)
     return group
 
@@ -145,7 +145,10 @@ class Groups(RuleBasedStateMachine):
         group = group_of(self.world)
         if group is None:
             return
-        read = self.world.node.broker.read_groups().groups["g"]
+        coordinators = self.world.node.broker.groups
+        shard = coordinators.make(coordinators.of("g").partition())
+        assert shard.load_some()
+        read = shard.groups["g"]
         assert isinstance(read, ConsumerGroup)
         assert kept(read) == kept(group)
 
@@ -189,6 +192,7 @@ def test_the_rule_is_what_keeps_readers_apart() -> None:
     world = World({"group.consumer.assignment.interval.ms": "0"}, rules=Careless)
     world.create_topic("a", 4)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     one, two = Consumer(world, 1, "a"), Consumer(world, 2, "a")
     one.join()
     one.obey()

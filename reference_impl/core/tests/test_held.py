@@ -25,13 +25,14 @@ def followed(rules: type[Rules] = Rules) -> tuple[Client, Replicated]:
     world = World(rules=rules)
     world.create_topic("t", 2)
     ensure_groups_topic(world.node.broker)
+    world.settle()
     one = Client(world, 1)
     one.join()
     world.wait(0)
     one.take()
     number = one.send_sync({one.member_id: b"one"})
     assert world.answer_to(number) is not None
-    index = world.node.broker.groups.log.partition_of("g").index
+    index = world.node.broker.groups.of("g").index
     return one, Replicated(world, "__consumer_offsets", index)
 
 
@@ -112,9 +113,9 @@ def test_a_part_of_the_log_is_not_enough() -> None:
 
 def commit_of_another(world: World) -> Struct:
     """Return a commit without a member, of a group that is kept in the same partition as g."""
-    log = world.node.broker.groups.log
+    index_of = world.node.broker.groups.topic.index_of
     names = (f"h{n}" for n in range(100))
-    name = next(each for each in names if log.partition_of(each) is log.partition_of("g"))
+    name = next(each for each in names if index_of(each) == index_of("g"))
     of = request_definition(ApiKey.OFFSET_COMMIT)
     row = of.struct("OffsetCommitRequestPartition", partition_index=0, committed_offset=1)
     topic = of.struct("OffsetCommitRequestTopic", name="t", partitions=[row])
@@ -124,10 +125,8 @@ def commit_of_another(world: World) -> Struct:
 def test_a_group_of_another_partition_is_answered_at_once() -> None:
     one, _ = followed()
     send_commit(one, 7)
-    log = one.world.node.broker.groups.log
-    other = next(
-        n for n in map(str, range(100)) if log.partition_of(n) is not log.partition_of("g")
-    )
+    index_of = one.world.node.broker.groups.topic.index_of
+    other = next(n for n in map(str, range(100)) if index_of(n) != index_of("g"))
     answer = one.world.call(ApiKey.DESCRIBE_GROUPS, 5, 9, groups=[other])
     assert answer.groups[0].group_id == other
 
@@ -135,7 +134,7 @@ def test_a_group_of_another_partition_is_answered_at_once() -> None:
 def test_members_that_wait_for_the_leader_of_the_group_wait_for_the_follower_of_the_log() -> None:
     world = new_world()
     one, two = stable_pair(world)
-    index = world.node.broker.groups.log.partition_of("g").index
+    index = world.node.broker.groups.of("g").index
     log = Replicated(world, "__consumer_offsets", index)
     one.send_join()
     two.send_join()

@@ -20,7 +20,7 @@ from reference_impl.core.tests.consumer_client import (
 from reference_impl.core.tests.group_client import REBALANCE_MS, SESSION_MS, Client
 from reference_impl.core.tests.test_consumer_groups import kept
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ErrorCode, Struct, decode_versioned, encode_versioned
+from reference_impl.wire import ErrorCode, RecordBatch, Struct, decode_versioned, encode_versioned
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def stable_classic(world: World, instance: str | None = None) -> Classic:
 
 
 def classic_group(world: World) -> ClassicGroup:
-    group = world.node.broker.groups.groups["g"]
+    group = world.node.broker.groups.of("g").groups["g"]
     assert isinstance(group, ClassicGroup)
     return group
 
@@ -187,7 +187,7 @@ def test_a_classic_member_leaves_a_consumer_group(world: World) -> None:
     assert old.leave() == ErrorCode.NONE
     settle(new)
     assert len(new.owned) == 4
-    assert isinstance(world.node.broker.groups.groups["g"], ConsumerGroup)
+    assert isinstance(world.node.broker.groups.of("g").groups["g"], ConsumerGroup)
 
 
 def test_a_classic_process_takes_over_from_a_static_member_and_downgrades(world: World) -> None:
@@ -286,7 +286,8 @@ def test_a_member_that_does_not_know_the_chosen_protocol_is_upgraded_by_one_of_i
 
 def records_in_log(world: World) -> int:
     """Return how many records the log of the groups has."""
-    return sum(len(batch.records) for _, batch in world.node.broker.groups.log.replay())
+    log = world.node.broker.groups.of("g").partition().log
+    return sum(len(RecordBatch.decode(data)[0].records) for data in log.batches())
 
 
 def test_a_group_that_changed_its_kind_survives_compaction() -> None:

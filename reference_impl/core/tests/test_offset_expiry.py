@@ -23,7 +23,7 @@ def world() -> World:
 
 
 def groups_of(world: World) -> set[str]:
-    return set(world.node.broker.groups.groups)
+    return {group.group_id for _, group in world.node.broker.groups.every()}
 
 
 def test_offsets_without_a_group_expire_after_their_last_commit(world: World) -> None:
@@ -88,7 +88,7 @@ def test_when_the_last_member_leaves_the_time_begins_anew(world: World) -> None:
 
 def test_a_consumer_group_keeps_what_it_reads_and_ends_when_it_is_empty() -> None:
     world = consumer_client.new_world(**SETTINGS)
-    offsets = world.node.broker.groups.offsets
+    offsets = world.node.broker.groups.of("g").offsets
     one = Consumer(world, 1, "a")
     one.join()
     one.settle()

@@ -99,7 +99,7 @@ def test_only_groups_without_members_are_deleted(world: World) -> None:
     assert answer.results[0].error_code == 0
     assert committed(world) == -1
     world.kill()
-    assert "g" not in world.node.broker.groups.groups
+    assert "g" not in world.node.broker.groups.of("g").groups
 
 
 def test_nobody_coordinates_before_the_topic_exists() -> None:

@@ -21,7 +21,7 @@ def opened(
     producer = Producer(world, versions=versions)
     assert producer.init().error_code == ErrorCode.NONE
     open_transaction(producer, "a")
-    index = world.node.broker.transactions.log.partition_of("tx").index
+    index = world.node.broker.transactions.of("tx").index
     return producer, Replicated(world, "__transaction_state", index)
 
 
@@ -85,7 +85,7 @@ def test_a_client_that_leaves_takes_no_decision_back() -> None:
     log.catch_up()
     assert read_committed(producer.world) == ["a"]
     log.catch_up()
-    assert not producer.world.node.broker.transactions.pending
+    assert not producer.world.node.broker.transactions.of("tx").pending
 
 
 def test_a_slow_follower_ends_the_wait_but_not_the_pending_state() -> None:
@@ -105,7 +105,7 @@ def test_a_lost_leadership_leaves_the_decision_to_the_next_coordinator() -> None
     number = send_end(producer)
     log.lose_leadership()
     assert code_of(producer.world.answer_to(number)) == ErrorCode.NOT_COORDINATOR
-    assert not producer.world.node.broker.transactions.pending
+    assert producer.world.node.broker.transactions.known(log.index) is None
     assert read_committed(producer.world) == []
 
 

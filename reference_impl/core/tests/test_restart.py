@@ -63,6 +63,7 @@ def conversation(seed: int) -> list[str]:
     world.kill()
     world.fetch("t")
     ensure_groups_topic(world.node.broker)
+    world.settle()
     world.wait(120_000)
     world.restart()
     return world.trace

@@ -125,7 +125,7 @@ def test_an_end_with_an_epoch_of_its_own_is_repeated_by_the_old_epoch() -> None:
 def test_the_last_epoch_of_a_producer_id_leads_to_another_id() -> None:
     producer = begun(PER_TRANSACTION)
     first_id = producer.producer_id
-    coordinator = producer.world.node.broker.transactions
+    coordinator = producer.world.node.broker.transactions.of("tx")
     # Only the epoch counts here; thirty thousand transactions would say the same.
     last = coordinator.transactions["tx"].with_producer(
         2**15 - 2, -1, 60_000, producer.world.now_ms

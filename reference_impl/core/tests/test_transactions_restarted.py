@@ -41,7 +41,7 @@ def test_a_decision_is_carried_out_after_a_kill(commit: bool) -> None:
     producer.world.produce("t", "plain")
     # The process dies between the decision and the markers.
     list(
-        producer.world.node.broker.transactions.end(
+        producer.world.node.broker.transactions.of("tx").end(
             "tx", producer.producer_id, producer.epoch, commit=commit, version=0
         )
     )
@@ -64,7 +64,7 @@ def test_a_broker_that_forgets_decisions_holds_readers_back() -> None:
     producer.init()
     open_transaction(producer, "a")
     list(
-        world.node.broker.transactions.end(
+        world.node.broker.transactions.of("tx").end(
             "tx", producer.producer_id, producer.epoch, commit=True, version=0
         )
     )
@@ -96,7 +96,7 @@ def test_while_a_decision_is_carried_out_everybody_waits() -> None:
     world = producer.world
     open_transaction(producer, "a")
     list(
-        world.node.broker.transactions.end(
+        world.node.broker.transactions.of("tx").end(
             "tx", producer.producer_id, producer.epoch, commit=True, version=0
         )
     )

@@ -1,8 +1,8 @@
-"""The transaction coordinator: every transactional id, since one node coordinates them all.
+"""The transaction coordinator of one partition of `__transaction_state`: the ids that it keeps.
 
 Source: TransactionCoordinator.scala, TransactionStateManager.scala; KIP-98, KIP-360, KIP-588,
 KIP-890. What must survive a restart is in `__transaction_state` before it is acted upon
-(transaction_log.py): a decision that is in that log is carried out, by the next process if not by
+(transaction_log.py): a decision that is in that log is carried out, by the next leader if not by
 this one.
 
 Not modelled: two-phase commit (KIP-939).
@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import Effect, Report, SetTimer
-from reference_impl.core.events import TimerKey
 from reference_impl.core.moment import Moment
+from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused, coordinator_error
 from reference_impl.core.rules import Rules
+from reference_impl.core.shards.shard import Shard
 from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.ending import Ending, decide
 from reference_impl.core.transactions.markers import MarkerWriter
@@ -32,12 +33,14 @@ from reference_impl.core.transactions.transaction import (
     Marker,
     Transaction,
 )
-from reference_impl.core.transactions.transaction_log import TransactionLog
-from reference_impl.core.waiting.waits import Replicated
-from reference_impl.wire import ErrorCode
+from reference_impl.core.transactions.transaction_log import TransactionLog, values_in
+from reference_impl.core.waiting.waits import Outbox, Replicated
+from reference_impl.wire import ErrorCode, RecordBatch
 
 TIMER = "transactions"
-TIMEOUTS, EXPIRY, MARKERS = "timeouts", "expiry", "markers"
+MARKERS = "markers"
+FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+"""The errors of partitions that need no marker any more."""
 MARKER_RETRY_MS, MARKER_RETRY_MAX_MS = 1000, 60_000
 """Each attempt waits twice as long as the one before."""
 
@@ -57,75 +60,74 @@ class Saving:
     end_offset: int
 
 
-class TransactionCoordinator:
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The parts of a broker that all its transaction coordinators use."""
+
+    outbox: Outbox
+    markers: MarkerWriter
+    moment: Moment
+    rules: Rules
+    config: Callable[[], BrokerConfig]
+    producer_ids: ProducerIds
+
+
+class TransactionCoordinator(Shard):
     """Transactions by transactional id."""
 
-    def __init__(
-        self,
-        log: TransactionLog,
-        markers: MarkerWriter,
-        moment: Moment,
-        rules: Rules,
-        config: Callable[[], BrokerConfig],
-        producer_ids: ProducerIds,
-    ) -> None:
+    def __init__(self, topic: KeyedTopic, partition: Partition, shared: Shared) -> None:
+        super().__init__(topic, partition, shared.rules)
         self.transactions: dict[str, Transaction] = {}
         """What every replica of the log has."""
         self.pending: dict[str, Saving] = {}
         """What the log has, and its replicas not yet (TransactionMetadata.pendingState)."""
-        self.log, self._outbox = log, log.outbox
-        self._markers, self._moment, self._rules = markers, moment, rules
-        self._config, self._producer_ids = config, producer_ids
+        self.log, self._outbox = TransactionLog(topic, self.partition), shared.outbox
+        self._markers, self._moment, self._rules = shared.markers, shared.moment, shared.rules
+        self._config, self._producer_ids = shared.config, shared.producer_ids
         self._marked: dict[str, set[PartitionKey]] = {}
         """For decided transactions that could not be completed: the partitions that have the
         marker."""
         self._marker_retry_ms = MARKER_RETRY_MS
-        for name, value in self.log.replay():
+
+    # --- with the leadership, and with time ---------------------------------------------------
+
+    def replay(self, batch: RecordBatch) -> None:
+        """Apply one batch of the log."""
+        for name, value in values_in(batch):
             if value is None:
                 self.transactions.pop(name, None)
             else:
-                self.transactions[name] = rules.loaded(name, value)
+                self.transactions[name] = self._rules.loaded(name, value)
 
-    # --- from the start, and with time --------------------------------------------------------
-
-    def start(self) -> Iterator[Effect]:
-        """Complete the transactions on which the last process had decided, and start the timers for
-        time-outs and expiry."""
+    def loaded(self) -> Iterator[Effect]:
+        """Finish what the last leader had decided."""
         for transaction in self._rules.decided(self.transactions.values()):
             self.carry_out(transaction.transactional_id)
-        for what in (TIMEOUTS, EXPIRY):
-            yield self._again(what)
+        return iter(())
 
-    def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
-        """Abort or expire transactions whose producers have gone silent, or send overdue
-        markers."""
-        match key[1]:
-            case str(what) if what == TIMEOUTS:
-                yield self._again(what)
-                self._abort_timed_out()
-            case str(what) if what == EXPIRY:
-                yield self._again(what)
-                self._expire()
-            case str(what) if what == MARKERS:
-                self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
-                for name in self.transactions:
-                    self.carry_out(name)
+    def unloaded(self) -> Iterator[Effect]:
+        """Do nothing: whoever waits for a record of the log is refused by the wait."""
+        return iter(())
 
-    def _again(self, what: str) -> Effect:
-        names = {
-            TIMEOUTS: "transaction.abort.timed.out.transaction.cleanup.interval.ms",
-            EXPIRY: "transaction.remove.expired.transaction.cleanup.interval.ms",
-        }
-        return SetTimer((TIMER, what), self._config().number(names[what]))
+    def markers_are_due(self) -> None:
+        """Send the markers again that could not be written."""
+        self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
+        for name in self.transactions:
+            self.carry_out(name)
 
-    def _abort_timed_out(self) -> None:
+    def _post(self, what: str, handler: Iterator[Effect]) -> None:
+        """Let a handler run under a name that ends with this leadership: what a former one has left
+        behind must not stand in for it."""
+        self._outbox.post(f"{what} in epoch {self.leader_epoch} of {self}", handler)
+
+    def abort_timed_out(self) -> None:
         """Abort transactions past their timeout, so that a producer that went away cannot hold
         readers for ever (abortTimedOutTransactions)."""
         for name, transaction in self.transactions.items():
             if name not in self.pending and self._rules.has_timed_out(
                 transaction, self._moment.now_ms
             ):
-                self._outbox.post(f"abort of {name}", self._abort(transaction))
+                self._post(f"abort of {name}", self._abort(transaction))
 
     def _abort(self, transaction: Transaction) -> Iterator[Effect]:
         name = transaction.transactional_id
@@ -136,14 +138,14 @@ class TransactionCoordinator:
         else:
             self.carry_out(name)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
         """Forget ids that nobody has used for long (KIP-98; transactional.id.expiration.ms)."""
         oldest_ms = self._moment.now_ms - self._config().number("transactional.id.expiration.ms")
         at_rest = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
         for name, transaction in self.transactions.items():
             is_old = transaction.last_update_ms <= oldest_ms and name not in self.pending
             if transaction.state in at_rest and is_old:
-                self._outbox.post(f"end of {name}", self._forget(name))
+                self._post(f"end of {name}", self._forget(name))
 
     def _forget(self, name: str) -> Iterator[Effect]:
         try:
@@ -154,9 +156,8 @@ class TransactionCoordinator:
     # --- asked by handlers --------------------------------------------------------------------
 
     def find(self, transactional_id: str) -> Transaction | None:
-        """Return an existing transaction or None. Raise Refused if this broker does not coordinate
-        the id."""
-        self.log.partition_of(transactional_id)
+        """Return an existing transaction or None. Raise Refused if this shard is closed."""
+        self.partition()
         return self.transactions.get(transactional_id)
 
     def known(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
@@ -168,8 +169,6 @@ class TransactionCoordinator:
         return transaction
 
     def _named(self, transactional_id: str) -> Transaction:
-        if not transactional_id:
-            raise Refused(ErrorCode.INVALID_REQUEST)
         transaction = self.find(transactional_id)
         if transaction is None:
             raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -269,7 +268,7 @@ class TransactionCoordinator:
         """Complete a decided transaction in the background, even if its client disconnects."""
         transaction = self.transactions.get(transactional_id)
         if transaction is not None and transaction.state in PREPARED:
-            self._outbox.post(f"markers of {transactional_id}", self._complete(transaction))
+            self._post(f"markers of {transactional_id}", self._complete(transaction))
 
     def _complete(self, transaction: Transaction) -> Iterator[Effect]:
         """Write the markers of a decided transaction, and, once they are replicated, that it is
@@ -298,8 +297,12 @@ class TransactionCoordinator:
                 return
         except Refused as refused:
             failure = refused
+        if self.is_closed:
+            return  # the next coordinator completes it
         yield Report(f"the transaction of {transactional_id} is not complete yet: {failure}")
-        yield SetTimer((TIMER, MARKERS), self._marker_retry_ms)
+        timer = SetTimer((TIMER, MARKERS), self._marker_retry_ms)
+        self.own(timer)
+        yield timer
 
     def _mark(self, topic: str, index: int, marker: Marker) -> Generator[Effect, None, int]:
         """Write one marker, and return the offset that its replicas must reach: 0 if there is
@@ -310,6 +313,8 @@ class TransactionCoordinator:
         try:
             self._markers.write(partition, marker)
         except Refused as refused:
+            if refused.code not in FENCED:
+                raise  # as while the groups of the partition are loaded: it gets its marker later
             # A newer epoch has written there, after an administrator ended the transaction: there
             # is nothing left to mark (TransactionMarkerRequestCompletionHandler.scala).
             yield Report(f"{topic}-{index} needs no marker any more: {refused}")
@@ -322,7 +327,7 @@ class TransactionCoordinator:
             transaction.producer_epoch,
             committed=self._rules.is_committed(transaction),
             # Of this leadership: markers of an earlier one cannot come after it.
-            coordinator_epoch=self.log.partition_of(transaction.transactional_id).leader_epoch,
+            coordinator_epoch=self.leader_epoch,
             transaction_version=transaction.client_version,
         )
 
@@ -336,7 +341,7 @@ class TransactionCoordinator:
         )
         if partition.high_watermark < saving.end_offset:
             # Another handler applies it: that of a client ends when the client leaves.
-            self._outbox.post(f"state of {name} at {saving.end_offset}", self._settle(saving))
+            self._post(f"state of {name} at {saving.end_offset}", self._settle(saving))
             timeout_ms = DEFAULT_TIMEOUT_MS if transaction is None else transaction.timeout_ms
             try:
                 yield Replicated(partition.topic, partition.index, saving.end_offset, timeout_ms)

@@ -7,7 +7,7 @@ KafkaApis.java (handleWriteTxnMarkersRequest).
 from __future__ import annotations
 
 from reference_impl.core.groups import group_log
-from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.groups.service import GroupCoordinators
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.replicas import Replicas
@@ -20,7 +20,7 @@ class MarkerWriter:
     """Ends transactions in the partitions of this broker."""
 
     def __init__(
-        self, rules: Rules, moment: Moment, replicas: Replicas, groups: GroupCoordinator
+        self, rules: Rules, moment: Moment, replicas: Replicas, groups: GroupCoordinators
     ) -> None:
         self._rules, self._moment = rules, moment
         self._replicas, self._groups = replicas, groups
@@ -38,6 +38,7 @@ class MarkerWriter:
 
     def write(self, partition: Partition, marker: Marker) -> None:
         """End the producer's transaction in one partition, or raise Refused or StorageError."""
+        groups = None if partition.topic != group_log.TOPIC else self._groups.at(partition.index)
         self._rules.check_marker(partition, marker)
         now_ms = self._moment.now_ms
         kind = ControlRecordType.COMMIT if marker.committed else ControlRecordType.ABORT
@@ -50,6 +51,6 @@ class MarkerWriter:
         )
         data = bytearray(batch.encode())
         partition.append(data, read_header(data), now_ms)
-        if partition.topic == group_log.TOPIC:
+        if groups is not None:
             # Offsets that were committed in the transaction count from now on, or never.
-            self._groups.transaction_ended(partition.index, marker.producer_id, marker.committed)
+            groups.transaction_ended(marker.producer_id, marker.committed)

@@ -51,11 +51,11 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
     producers = partition.log.producer_state
     if producers.has_open_transaction(writer.producer_id, writer.producer_epoch):
         return
-    coordinator = broker.transactions
     key = (partition.topic, partition.index)
     name, producer_id, epoch = writer.transactional_id, writer.producer_id, writer.producer_epoch
     leader_epoch = partition.leader_epoch
     try:
+        coordinator = broker.transactions.of(name)
         if writer.adds_implicitly:
             yield from coordinator.add_partitions(
                 name, producer_id, epoch, frozenset([key]), EPOCH_PER_TRANSACTION

@@ -7,15 +7,13 @@ a transactional id; its newest record counts, and a null value ends it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from reference_impl.core.log.replaying import replaying
 from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.transactions.states import STATE_IDS, State
 from reference_impl.core.transactions.transaction import Transaction
-from reference_impl.core.waiting.waits import Outbox
 from reference_impl.wire import (
     Record,
     RecordBatch,
@@ -34,21 +32,17 @@ _STATUS = {state: number for number, state in STATE_IDS.items()}
 
 
 class TransactionLog:
-    """Appends to, and replays, the partitions of the topic."""
+    """Appends to the partition of a shard, and reads what is in its batches."""
 
-    def __init__(self, topic: KeyedTopic, outbox: Outbox) -> None:
-        """Create it. outbox: takes what goes on once a record is replicated."""
-        self._topic, self.outbox = topic, outbox
-
-    def partition_of(self, transactional_id: str) -> Partition:
-        """Return the partition that stores a transactional id, or raise Refused while it is not
-        here."""
-        return self._topic.partition_of(transactional_id)
+    def __init__(self, topic: KeyedTopic, partition: Callable[[], Partition]) -> None:
+        """Create it. partition: returns the partition, or raises Refused when it is not led any
+        more."""
+        self._topic, self._partition = topic, partition
 
     def append(self, transactional_id: str, transaction: Transaction | None) -> Partition:
         """Write the state of a transactional id, or (None) its tombstone, and return the partition.
         Raise Refused."""
-        partition = self.partition_of(transactional_id)
+        partition = self._partition()
         key = definition("TransactionLogKey").new(transactional_id=transactional_id)
         value = None if transaction is None else value_of(transaction)
         key_bytes, value_bytes = encode_record(key, value, VALUE_VERSION)
@@ -57,15 +51,13 @@ class TransactionLog:
         self._topic.append(partition, data, read_header(data))
         return partition
 
-    def replay(self) -> Iterator[tuple[str, Struct | None]]:
-        """Yield the transactional id and the value (None: deleted) of every record of every
-        partition, in log order."""
-        for partition, batch in self._topic.replay():
-            for record in batch.records:
-                if record.key is not None and not batch.is_control:
-                    with replaying(partition.log.directory, batch.base_offset):
-                        key, value = decode_record(record.key, record.value, MODULE)
-                    yield key.transactional_id, value
+
+def values_in(batch: RecordBatch) -> Iterator[tuple[str, Struct | None]]:
+    """Yield the transactional id and the value (None: deleted) of every record."""
+    for record in batch.records:
+        if record.key is not None and not batch.is_control:
+            key, value = decode_record(record.key, record.value, MODULE)
+            yield key.transactional_id, value
 
 
 def value_of(transaction: Transaction) -> Struct:

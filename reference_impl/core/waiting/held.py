@@ -13,7 +13,9 @@ from collections.abc import Generator, Iterator
 from typing import Any, cast
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import CancelTimer, Effect, Respond, SetTimer
+from reference_impl.core.events import TimerKey
+from reference_impl.core.groups.classic.timers import TIMER
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused, coordinator_error
 from reference_impl.core.waiting.waits import Replicated
@@ -23,8 +25,8 @@ TIMEOUT = "offsets.commit.timeout.ms"
 
 def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
     """Run a handler of the group coordinator, and hold back its answers, also those to others,
-    until what it has read and written is replicated."""
-    topic = broker.groups.log.topic
+    until what it has read and written is replicated. Its timers become those of the shard."""
+    topic = broker.groups.topic
     read = topic.uncommitted = {}
     generator = cast("Generator[Effect, Any, None]", handler)
     send = generator.send
@@ -35,6 +37,8 @@ def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
                 hold(broker, effect, dict(read))
                 effect = send(None)
                 continue
+            if isinstance(effect, SetTimer | CancelTimer) and effect.key[0] == TIMER:
+                broker.groups.own(effect)
             try:
                 outcome = yield effect
             except Refused as refused:
@@ -74,3 +78,10 @@ def when_replicated(
         assert refuse is not None
         answer.body = refuse(answer.request, coordinator_error(refused.code))
     yield answer
+
+
+def timer_fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
+    """Handle a timer of a group, unless its coordinator is closed by now."""
+    shard = broker.groups.timed(key)
+    if shard is not None:
+        yield from held(broker, shard.timer_fired(str(key[3]), list(key[4:])))

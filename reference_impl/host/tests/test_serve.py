@@ -14,6 +14,7 @@ from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClie
 from reference_impl.wire import (
     ApiKey,
     BatchHeader,
+    ErrorCode,
     Record,
     RecordBatch,
     read_header,
@@ -143,9 +144,29 @@ def test_records_of_the_broker_that_nobody_understands_are_named(
     with segment.open("ab") as log:
         log.write(nonsense)
     before = segment.read_bytes()
-    said = refused("--data", str(data), "--port", "0", *one_partition)
+    if partition == "__cluster_metadata-0":
+        said = refused("--data", str(data), "--port", "0", *one_partition)
+    else:  # without a coordinator the broker still serves all that needs none
+        with BrokerProcess(data, *one_partition) as broker, RawClient(broker) as client:
+            client.create_topic("t")
+            assert client.produce("t", "a").error_code == 0
+            key_type = {"__consumer_offsets-0": 0, "__transaction_state-0": 1}[partition]
+            assert asked_for_coordinated(client, key_type) == ErrorCode.NOT_COORDINATOR
+            assert broker.stop() == 0
+        said = (tmp_path / "broker.err").read_text()
+        assert f"what {partition} keeps has no coordinator until it is repaired" in said
     assert f"{data}/{partition}: {words}" in said
     assert segment.read_bytes() == before
+
+
+def asked_for_coordinated(client: RawClient, key_type: int) -> ErrorCode:
+    """Return the error with which a coordinator describes a group or a transactional id."""
+    if key_type == 0:
+        row = client.call(ApiKey.DESCRIBE_GROUPS, 5, groups=["k"]).groups[0]
+    else:
+        answer = client.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, transactional_ids=["k"])
+        row = answer.transaction_states[0]
+    return ErrorCode(row.error_code)
 
 
 def headers_of(segment: Path) -> list[BatchHeader]:

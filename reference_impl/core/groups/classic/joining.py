@@ -29,7 +29,15 @@ NO_MEMBER_ID = ""
 
 
 def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Decide about one JoinGroup, or raise Refused."""
+    """Decide about one JoinGroup, or raise Refused and leave no group behind."""
+    try:
+        yield from _join(coordinator, request)
+    except Refused:
+        coordinator.forget_if_unused(request.body.group_id)
+        raise
+
+
+def _join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
     body = request.body
     known = coordinator.group(body.group_id)
     if isinstance(known, ConsumerGroup) and known.members:

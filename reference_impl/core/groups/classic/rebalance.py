@@ -154,11 +154,15 @@ def fence(group: ClassicGroup, member: Member) -> Iterator[Effect]:
     yield from _turn_away(group, member, ErrorCode.FENCED_INSTANCE_ID)
 
 
-def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
-    """Answer the parked requests of all members with this error, because the group changes its
-    protocol."""
+def turn_all_away(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
+    """Answer every parked request of a group with an error."""
     for member in group.members.values():
         yield from _turn_away(group, member, code)
+
+
+def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
+    """Stop waiting for every member, because the group changes its protocol."""
+    yield from turn_all_away(group, code)
     for member_id in sorted(group.pending_members):
         yield from timers.forget_pending(group, member_id)
     yield from timers.joins_are_over(group)

@@ -151,8 +151,7 @@ def downgrade(
     group = draft.group
     classic = _classic(coordinator, group, going)
     coordinator.log.append(
-        group.group_id,
-        [*draft.records, *records.group_tombstones(group), group_log.group_record(classic)],
+        [*draft.records, *records.group_tombstones(group), group_log.group_record(classic)]
     )
     coordinator.groups[group.group_id] = classic
     yield from draft.consequences()

@@ -1,0 +1,106 @@
+"""One shard: the state that a partition of a coordinator's topic adds up to, in one leadership.
+
+Source: CoordinatorRuntime.java (CoordinatorContext), CoordinatorShard.java,
+CoordinatorLoaderImpl.java, CoordinatorTimerImpl.java. A shard is never reused: the next leadership
+of the same broker has another one, so what is left of handlers and timers of the last finds a
+closed shard, and can neither read nor write.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from reference_impl.core.effects import CancelTimer, Effect, SetTimer
+from reference_impl.core.events import TimerKey
+from reference_impl.core.log.replaying import replaying
+from reference_impl.core.partitions.keyed_topic import KeyedTopic
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.rules import Rules
+from reference_impl.core.shards.states import SHARD, Move, State
+from reference_impl.wire import RecordBatch, read_header
+
+SLICE_BYTES = 1 << 17
+"""How much of a log is read before others may have their turn."""
+
+
+class Shard(ABC):
+    """The part of a coordinator that one partition keeps."""
+
+    def __init__(self, topic: KeyedTopic, partition: Partition, rules: Rules) -> None:
+        self.topic, self.rules = topic, rules
+        self._partition = partition
+        self.index, self.leader_epoch = partition.index, partition.leader_epoch
+        self.state = State.INITIAL
+        self.loaded_to = partition.log.log_start_offset
+        """The offset up to which the log has been replayed."""
+        self.timers: dict[TimerKey, None] = {}
+        """The keys of the timers that run for this shard."""
+
+    def __str__(self) -> str:
+        return f"{self._partition.topic}-{self.index}"
+
+    def move(self, move: Move) -> None:
+        """Make a move, which the table must have."""
+        self.state = SHARD[self.state][move]
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether this broker leads the partition no more, or in another epoch."""
+        return self.state is State.CLOSED
+
+    # --- the log ------------------------------------------------------------------------------
+
+    def partition(self) -> Partition:
+        """Return the partition. Raise Refused(NOT_COORDINATOR) if the leadership is over for which
+        this shard was loaded: what it holds may be old."""
+        self.rules.check_shard_leads(self._partition, self.leader_epoch)
+        self.topic.note_read(self._partition)
+        return self._partition
+
+    def load_some(self) -> bool:
+        """Replay the next part of the log, and return whether that was the last. Raise CorruptLog
+        or StorageError for what cannot be read."""
+        log = self._partition.log
+        read_bytes = 0
+        for data in log.batches(self.loaded_to):
+            batch = RecordBatch.decode(data)[0]
+            with replaying(log.directory, batch.base_offset):
+                self.replay(batch)
+            self.loaded_to = read_header(data).last_offset + 1
+            read_bytes += len(data)
+            if read_bytes >= SLICE_BYTES:
+                break
+        else:
+            self.loaded_to = log.log_end_offset
+        return self.rules.is_loaded(self.loaded_to, log.log_end_offset)
+
+    @abstractmethod
+    def replay(self, batch: RecordBatch) -> None:
+        """Apply one batch of the log."""
+
+    @abstractmethod
+    def loaded(self) -> Iterator[Effect]:
+        """Go on where the last leader has stopped, once everything is loaded."""
+
+    @abstractmethod
+    def unloaded(self) -> Iterator[Effect]:
+        """Refuse whoever waits for an answer, as this broker leads no more."""
+
+    # --- timers -------------------------------------------------------------------------------
+
+    def own(self, timer: SetTimer | CancelTimer) -> None:
+        """Put the partition and the leader epoch into the key of a timer, so that it dies with the
+        shard."""
+        name, *rest = timer.key
+        timer.key = (name, self.index, self.leader_epoch, *rest)
+        if isinstance(timer, SetTimer):
+            self.timers[timer.key] = None
+        else:
+            self.timers.pop(timer.key, None)
+
+    def cancel_timers(self) -> Iterator[Effect]:
+        """Cancel every timer of the shard."""
+        timers, self.timers = self.timers, {}
+        for key in timers:
+            yield CancelTimer(key)

@@ -1,0 +1,45 @@
+"""The states of a shard, and every way from one to another.
+
+Source: CoordinatorRuntime.java (CoordinatorState, its valid transitions).
+
+Everything about transitions is in this file; their causes are in the others.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class State(Enum):
+    """How far a shard is."""
+
+    INITIAL = auto()
+    LOADING = auto()
+    """Its log is being read, or is not known to be replicated yet."""
+    ACTIVE = auto()
+    FAILED = auto()
+    """Its log cannot be understood; another leader, or a repair, may do better."""
+    CLOSED = auto()
+    """This broker leads the partition no more, or in another epoch."""
+
+
+class Move(Enum):
+    """The moves that a shard can make."""
+
+    ELECTED = auto()
+    LOADED = auto()
+    CANNOT_BE_READ = auto()
+    RESIGNED = auto()
+
+
+SHARD: dict[State, dict[Move, State]] = {
+    State.INITIAL: {Move.ELECTED: State.LOADING},
+    State.LOADING: {
+        Move.LOADED: State.ACTIVE,
+        Move.CANNOT_BE_READ: State.FAILED,
+        Move.RESIGNED: State.CLOSED,
+    },
+    State.ACTIVE: {Move.RESIGNED: State.CLOSED},
+    State.FAILED: {Move.RESIGNED: State.CLOSED},
+    State.CLOSED: {},
+}
