@@ -58,14 +58,14 @@ def remove() -> None:
     contained = containers.remove_leftovers()  # before the disks, which they hold
     removed = disks.remove_leftovers()
     networks = namespaces.remove_leftovers()
-    paid = owed.pay_leftovers()
-    if paid.nodes:
+    repaired = owed.repair_leftovers()
+    if repaired.nodes:
         print(
             "put right what an earlier command, which was killed, had left paused or ended:"
-            f" the node(s) at {', '.join(paid.nodes)}",
+            f" the node(s) at {', '.join(repaired.nodes)}",
             file=sys.stderr,
         )
-    for failure in paid.failures:
+    for failure in repaired.failures:
         print(
             "could not put right what an earlier command, which was killed, had left paused or"
             f" ended: the node at {failure}; see to it that it runs",

@@ -3,8 +3,8 @@ child of ours carries its owner's name in its environment (guard.py) and is ende
 A node of a foreign cluster must live on, and nothing shows that it was paused or ended. So before
 such a fault is performed, a note says how to undo it; it is removed when that is done. The notes of
 an owner are in `touchstone-owed-PID-START-NAMESPACE/` in the directory for temporary files; the
-next command does what the notes of dead owners say (`pay_leftovers`). Notes name commands, so only
-those in a directory are trusted that belongs to our user and that no other user can write."""
+next command does what the notes of dead owners say (`repair_leftovers`). Notes name commands, so
+only those in a directory are trusted that belongs to our user and that no other user can write."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OWNED = re.compile(rf"{_PREFIX}(\d+-\d+-\d+)")
 
 
 @dataclass(frozen=True)
-class Debt:
+class Repair:
     """The way to repair one node: continue its process by a signal, if it is still the same; or run
     a command in a folder, which starts the node only if nothing listens there."""
 
@@ -47,29 +47,29 @@ class Debt:
     is_start: bool = False
 
     @classmethod
-    def of_paused(cls, address: Address, pid: int) -> Debt:
+    def of_paused(cls, address: Address, pid: int) -> Repair:
         """Return the note to send SIGCONT to this process, and to no other that gets its number."""
         return cls(*address, pid=pid, started=guard.start_time(pid))
 
     @classmethod
-    def of_command(cls, address: Address, command: Sequence[str], folder: Path) -> Debt:
+    def of_command(cls, address: Address, command: Sequence[str], folder: Path) -> Repair:
         """Return the note about the owner's own command, which undoes the fault."""
         return cls(*address, command=tuple(command), folder=str(folder.resolve()))
 
     @classmethod
-    def of_start(cls, address: Address, command: Sequence[str], folder: Path) -> Debt:
+    def of_start(cls, address: Address, command: Sequence[str], folder: Path) -> Repair:
         """Return the note to run the owner's start command, which may stay, only if nothing listens
         there."""
         return replace(cls.of_command(address, command, folder), is_start=True)
 
     @classmethod
-    def read(cls, file: Path) -> Debt:
-        """Return the debt in a note. Raise OSError, ValueError, TypeError or KeyError if the file
+    def read(cls, file: Path) -> Repair:
+        """Return the repair in a note. Raise OSError, ValueError, TypeError or KeyError if the file
         is no note."""
         told = json.loads(file.read_text())
         return cls(**{**told, "command": tuple(told["command"])})
 
-    def pay(self) -> None:
+    def perform(self) -> None:
         """Repair the node, as far as that can be done now. Raise OSError."""
         if self.pid > 0 and self.started:
             HeldProcess.signal(self.pid, self.started, signal.SIGCONT)
@@ -98,15 +98,15 @@ class Debt:
 
 
 class Note:
-    """A debt written to a file before the fault is performed, until `settle`."""
+    """A repair written to a file before the fault is performed, until `settle`."""
 
-    def __init__(self, debt: Debt) -> None:
+    def __init__(self, repair: Repair) -> None:
         """Write the note. Raise OSError if that fails: then nothing may be done to the node."""
         directory = Path(tempfile.gettempdir()) / f"{_PREFIX}{guard.owner_tag(os.getpid())}"
         directory.mkdir(mode=0o700, exist_ok=True)
         number, unfinished = tempfile.mkstemp(prefix=".", dir=directory)
         with os.fdopen(number, "w") as file:
-            json.dump(asdict(debt), file)
+            json.dump(asdict(repair), file)
         self._file = directory / f"{Path(unfinished).name.lstrip('.')}.json"
         os.replace(unfinished, self._file)
 
@@ -118,7 +118,7 @@ class Note:
 
 
 @dataclass
-class Paid:
+class Repaired:
     """The result of following the notes of dead owners."""
 
     nodes: list[str] = field(default_factory=list)
@@ -127,14 +127,14 @@ class Paid:
     """The addresses of the others, with the reasons. They are not tried again."""
 
 
-def pay_leftovers() -> Paid:
+def repair_leftovers() -> Repaired:
     """Repair the nodes that dead owners left paused or ended; return which were repaired, and which
     could not be."""
-    paid = Paid()
+    repaired = Repaired()
     for directory in _left_directories():
         with suppress(FileNotFoundError), _alone_in(directory):
-            _pay_all(directory, paid)
-    return paid
+            _repair_all(directory, repaired)
+    return repaired
 
 
 def leftovers() -> list[str]:
@@ -142,8 +142,8 @@ def leftovers() -> list[str]:
     found = []
     for file in (file for left in _left_directories() for file in sorted(left.glob("*.json"))):
         try:
-            debt = Debt.read(file)
-            found.append(f"{debt.host}:{debt.port}")
+            repair = Repair.read(file)
+            found.append(f"{repair.host}:{repair.port}")
         except (OSError, ValueError, TypeError, KeyError) as error:
             found.append(f"{file}: {error}")
     return found
@@ -158,16 +158,16 @@ def _left_directories() -> list[Path]:
     return found
 
 
-def _pay_all(directory: Path, paid: Paid) -> None:
+def _repair_all(directory: Path, repaired: Repaired) -> None:
     for file in sorted(directory.glob("*.json")):
         where = str(file)
         try:
-            debt = Debt.read(file)
-            where = f"{debt.host}:{debt.port}"
-            debt.pay()
-            paid.nodes.append(where)
+            repair = Repair.read(file)
+            where = f"{repair.host}:{repair.port}"
+            repair.perform()
+            repaired.nodes.append(where)
         except (OSError, ValueError, TypeError, KeyError) as error:
-            paid.failures.append(f"{where}: {error}")
+            repaired.failures.append(f"{where}: {error}")
         file.unlink(missing_ok=True)
     for unfinished in directory.glob(".*"):
         unfinished.unlink(missing_ok=True)

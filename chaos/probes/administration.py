@@ -13,7 +13,8 @@ STORM_TOPICS = 20
 
 
 def the_preferred_replica_leads_again(site: Site) -> str:
-    """Prove that the preferred replica leads again after it was down and another led."""
+    """Prove that the preferred replica leads again after it was down and another led. Return what
+    was seen."""
     preferred = _replicated_topic(site)[0]
     site.cluster.perform(Shutdown(preferred))
     site.expect(lambda: _leader(site) not in (preferred, -1), "another replica leads")
@@ -27,7 +28,8 @@ def the_preferred_replica_leads_again(site: Site) -> str:
 
 
 def a_replica_leaves_and_comes_back(site: Site) -> str:
-    """Prove that the first replica is removed, and is the last one when it is added again."""
+    """Prove that the first replica is removed, and is the last one when it is added again. Return
+    what was seen."""
     first = _replicated_topic(site)
     seen = [first]
     for wanted in (first[1:], [*first[1:], first[0]]):
@@ -46,7 +48,8 @@ def expect_replicas(site: Site, wanted: list[int]) -> None:
 
 
 def topics_come_and_go(site: Site) -> str:
-    """Prove that an observer sees some of the topics, and that none is left at the end."""
+    """Prove that an observer sees some of the topics, and that none is left at the end. Return what
+    was seen."""
     seen: set[str] = set()
     done = threading.Event()
 

@@ -12,13 +12,14 @@ AFTER_MAX_MS = 2_000
 
 
 def a_clock_that_was_put_back_refuses_the_present(site: Site) -> str:
-    """Prove that current timestamps are refused until the clock is right again."""
+    """Prove that current timestamps are refused until the clock is right again. Return what was
+    seen."""
     return _is_refused(site, ClockJump(1, -10 * AFTER_MAX_MS))
 
 
 def a_clock_that_stands_still_refuses_the_present(site: Site) -> str:
     """Prove that current timestamps are refused once the clock is far enough behind, until it is
-    right again."""
+    right again. Return what was seen."""
     return _is_refused(site, ClockSkew(1, -1_000_000))
 
 

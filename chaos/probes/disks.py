@@ -13,7 +13,8 @@ TOPIC = "probe"
 
 
 def a_write_hangs(site: Site) -> str:
-    """Prove that a write to a frozen disk gets no response until the thaw, and then gets one."""
+    """Prove that a write to a frozen disk gets no response until the thaw, and then gets one.
+    Return what was seen."""
     answered = threading.Event()
     make_topic(site.cluster.direct(1), TOPIC)
 
@@ -30,8 +31,8 @@ def a_write_hangs(site: Site) -> str:
 
 
 def there_is_no_room(site: Site) -> str:
-    """Prove that writes are refused until there is room; the node may stop, and is then
-    restarted."""
+    """Prove that writes are refused until there is room; the node may stop, and is then restarted.
+    Return what was seen."""
     make_topic(site.cluster.direct(1), TOPIC)
     with site.struck(DiskFull(1)):
         said = refusal(site, TOPIC, "a write is refused for want of room")
@@ -39,7 +40,8 @@ def there_is_no_room(site: Site) -> str:
 
 
 def what_was_not_synced_is_gone(site: Site) -> str:
-    """Prove that records that were acknowledged but not flushed are lost with the power."""
+    """Prove that records that were acknowledged but not flushed are lost with the power. Return
+    what was seen."""
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     equipment.sync(site.cluster.members())

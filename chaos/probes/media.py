@@ -30,12 +30,14 @@ DELAY_MS = 300
 
 
 def writes_fail_with_a_dead_disk(site: Site) -> str:
-    """Prove that every write is refused with a dead disk, and none after the heal."""
+    """Prove that every write is refused with a dead disk, and none after the heal. Return what was
+    seen."""
     return _writes_fail(site, DiskDead(1))
 
 
 def writes_fail_with_a_read_only_disk(site: Site) -> str:
-    """Prove that every write is refused with a read-only disk, and none after the heal."""
+    """Prove that every write is refused with a read-only disk, and none after the heal. Return what
+    was seen."""
     return _writes_fail(site, DiskReadOnly(1))
 
 
@@ -59,7 +61,7 @@ def _writes_fail(site: Site, fault: Fault) -> str:
 
 def a_sync_takes_longer(site: Site) -> str:
     """Prove that creating a topic takes longer, since it is acknowledged only after the metadata
-    log was synced."""
+    log was synced. Return what was seen."""
     address, name = site.cluster.direct(1), f"slow-{time.monotonic_ns()}"
     with site.struck(SlowDisk(1, DELAY_MS)):
         slow_ms = _making_a_topic_ms(site, name)
@@ -77,8 +79,8 @@ def _making_a_topic_ms(site: Site, name: str) -> float:
 
 
 def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
-    """Prove that a failed sync loses data: create topics until one sync fails, then cut the
-    power."""
+    """Prove that a failed sync loses data: create topics until one sync fails, then cut the power.
+    Return what was seen."""
     (member,) = site.cluster.members()
     assert member.shim is not None
     medium = member.shim.medium
@@ -94,7 +96,8 @@ def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
 
 
 def a_write_fails_once(site: Site) -> str:
-    """Prove that one of many appends is refused, and none before or after it."""
+    """Prove that one of many appends is refused, and none before or after it. Return what was
+    seen."""
     address, refused, done = site.cluster.direct(1), list[str](), threading.Event()
     make_topic(address, TOPIC)
 
@@ -118,12 +121,14 @@ def a_write_fails_once(site: Site) -> str:
 
 
 def some_of_what_was_not_synced_is_gone(site: Site) -> str:
-    """Prove that acknowledged records are lost when the largest unsynced end of a file is."""
+    """Prove that acknowledged records are lost when the largest unsynced end of a file is. Return
+    what was seen."""
     return _is_gone(site, TornWrites(1, "reordered"), _somebody_syncs)
 
 
 def what_has_no_name_is_gone(site: Site) -> str:
-    """Prove that a topic's directory whose entry was not synced is gone with its content."""
+    """Prove that a topic's directory whose entry was not synced is gone with its content. Return
+    what was seen."""
     return _is_gone(site, LostNames(1))
 
 
@@ -166,7 +171,8 @@ def _is_gone(
 
 
 def one_bit_is_another(site: Site) -> str:
-    """Prove that one bit of the node's segments changes while the node is down, and no other."""
+    """Prove that one bit of the node's segments changes while the node is down, and no other.
+    Return what was seen."""
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     append(address, TOPIC, PATIENCE_S)

@@ -41,7 +41,7 @@ NOT_KAFKA = b"\x7f\xff\xff\xff"
 
 
 def clients_are_refused(site: Site) -> str:
-    """Prove that new connections of clients are refused."""
+    """Prove that new connections of clients are refused. Return what was seen."""
     with site.struck(CutClients(1, how="refuse")):
         site.expect(lambda: is_refused(site.client()), "a client is refused")
     return "a client's dial was refused"
@@ -49,7 +49,7 @@ def clients_are_refused(site: Site) -> str:
 
 def clients_are_left_without_an_answer(site: Site) -> str:
     """Prove that clients' connections are accepted but get no response, while the node itself, past
-    the proxies, is well."""
+    the proxies, is well. Return what was seen."""
     with site.struck(CutClients(1)):
         if not is_silent(site.client(), QUIET_S):
             raise ProbeFailed("a client was answered through a black hole")
@@ -59,13 +59,14 @@ def clients_are_left_without_an_answer(site: Site) -> str:
 
 
 def answers_are_late(site: Site) -> str:
-    """Prove that responses are late by the requested delay, and not after the heal."""
+    """Prove that responses are late by the requested delay, and not after the heal. Return what was
+    seen."""
     return _late_under(site, DelayAnswers(1, latency_ms=DELAY_MS))
 
 
 def one_node_cannot_dial_another(site: Site) -> str:
     """Prove that one direction of one link is cut, while the other direction and the third node go
-    on."""
+    on. Return what was seen."""
     expect_dials(site, cut=set())
     with site.struck(CutLink(1, 2, how="refuse")):
         expect_dials(site, cut={(1, 2)}, how="refused")
@@ -74,7 +75,7 @@ def one_node_cannot_dial_another(site: Site) -> str:
 
 
 def an_isolated_node_is_alone(site: Site) -> str:
-    """Prove that a node is cut off from the others, in both directions."""
+    """Prove that a node is cut off from the others, in both directions. Return what was seen."""
     with site.struck(Isolate(1)):
         expect_dials(site, cut={(1, 2), (2, 1), (1, 3), (3, 1)}, how="silent")
     expect_dials(site, cut=set())
@@ -82,7 +83,8 @@ def an_isolated_node_is_alone(site: Site) -> str:
 
 
 def only_controllers_are_cut(site: Site) -> str:
-    """Prove that a node's controller is cut off, while its broker opens and accepts connections."""
+    """Prove that a node's controller is cut off, while its broker opens and accepts connections.
+    Return what was seen."""
     cut = {(1, 2), (2, 1), (1, 3), (3, 1)}
     with site.struck(CutControllers(1, how="refuse")):
         expect_dials(site, cut, "refused", listener="CONTROLLER")
@@ -92,18 +94,20 @@ def only_controllers_are_cut(site: Site) -> str:
 
 
 def a_minority_is_split_off(site: Site) -> str:
-    """Prove that one of three nodes is cut off and the two others reach each other."""
+    """Prove that one of three nodes is cut off and the two others reach each other. Return what was
+    seen."""
     return _split(site, "halves", {(1, 2), (2, 1), (1, 3), (3, 1)})
 
 
 def a_bridge_sees_both_sides(site: Site) -> str:
-    """Prove that one node reaches both others, which do not reach each other."""
+    """Prove that one node reaches both others, which do not reach each other. Return what was
+    seen."""
     return _split(site, "bridge", {(2, 3), (3, 2)})
 
 
 def a_ring_of_majorities(site: Site) -> str:
     """Prove that each node can open connections to the next one only: each reaches two of three,
-    and no two reach the same."""
+    and no two reach the same. Return what was seen."""
     return _split(site, "ring", {(1, 3), (2, 1), (3, 2)})
 
 
@@ -116,7 +120,8 @@ def _split(site: Site, shape: Shape, cut: set[tuple[int, int]]) -> str:
 
 
 def what_passes_is_late(site: Site) -> str:
-    """Prove that a response is late by twice the latency, which applies in both directions."""
+    """Prove that a response is late by twice the latency, which applies in both directions. Return
+    what was seen."""
     return _late_under(site, SlowLinks(1, latency_ms=DELAY_MS // 2))
 
 
@@ -131,7 +136,7 @@ def _late_under(site: Site, fault: Fault) -> str:
 
 def a_node_is_far_away(site: Site) -> str:
     """Prove that a connection and a response take the delay twice, while other nodes are as near as
-    before."""
+    before. Return what was seen."""
     cluster = cast(SmallCluster, site.cluster)
     with site.struck(SlowLinks(2, latency_ms=DELAY_MS // 2, jitter_ms=JITTER_MS, where="nodes")):
         far_ms, back_ms, near_ms = (cluster.dial_ms(*pair) for pair in ((1, 2), (2, 1), (1, 3)))
@@ -144,7 +149,7 @@ def a_node_is_far_away(site: Site) -> str:
 
 def many_bytes_take_long(site: Site) -> str:
     """Prove that a narrow link takes long for half a second's bytes, which pass at once after the
-    heal."""
+    heal. Return what was seen."""
     cluster = cast(SmallCluster, site.cluster)
     with site.struck(NarrowLinks(2, rate_kb_s=2 * NARROW_KB, where="nodes")):
         took_ms = cluster.send(1, 2, NARROW_KB * 1024)
@@ -157,7 +162,7 @@ def many_bytes_take_long(site: Site) -> str:
 
 def connections_are_reset(site: Site) -> str:
     """Prove that new connections are reset and existing ones end as well (toxiproxy can only close
-    those)."""
+    those). Return what was seen."""
     with socket.create_connection(site.client(), timeout=PATIENCE_S) as there:
         site.ask_over(there)
         with site.struck(ResetConnections(1)):
@@ -170,7 +175,8 @@ def connections_are_reset(site: Site) -> str:
 
 
 def a_close_is_late(site: Site) -> str:
-    """Prove that the client learns late that the node has closed the connection."""
+    """Prove that the client learns late that the node has closed the connection. Return what was
+    seen."""
     with site.struck(SlowClose(1, delay_ms=DELAY_MS)):
         with socket.create_connection(site.client(), timeout=PATIENCE_S) as connection:
             began = time.perf_counter()
@@ -183,7 +189,8 @@ def a_close_is_late(site: Site) -> str:
 
 
 def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
-    """Prove that a connection ends after the given number of bytes of a response."""
+    """Prove that a connection ends after the given number of bytes of a response. Return what was
+    seen."""
     fault = LimitData(1, size_bytes=LIMIT_BYTES)
     with site.struck(fault), socket.create_connection(site.client(), PATIENCE_S) as connection:
         received = site.ask_over(connection, whole=False)
@@ -194,7 +201,8 @@ def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
 
 
 def a_share_of_the_connections_stalls(site: Site) -> str:
-    """Prove that some connections get no response and end, while others are answered."""
+    """Prove that some connections get no response and end, while others are answered. Return what
+    was seen."""
     stalled = answered = 0
     with site.struck(StallConnections(1, share=0.5, timeout_ms=STALL_MS)):
         for _ in range(CONNECTIONS_MAX):
@@ -212,7 +220,7 @@ def a_share_of_the_connections_stalls(site: Site) -> str:
 
 def packets_are_dropped_one_way(site: Site) -> str:
     """Prove that no packet from node 1 reaches node 2, so that neither gets a response from the
-    other, while node 3 is answered by both."""
+    other, while node 3 is answered by both. Return what was seen."""
     with site.struck(DropPackets(1, 2)):
         expect_dials(site, cut={(1, 2), (2, 1)})
     expect_dials(site, cut=set())
@@ -221,7 +229,7 @@ def packets_are_dropped_one_way(site: Site) -> str:
 
 def some_packets_are_lost(site: Site) -> str:
     """Prove that some connections take at least a fifth of a second longer to open, since TCP
-    retransmits lost packets."""
+    retransmits lost packets. Return what was seen."""
     cluster = cast(SmallCluster, site.cluster)
     slow = quick = 0
     with site.struck(LosePackets(2, LOST_PERCENT)):

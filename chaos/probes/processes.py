@@ -12,7 +12,8 @@ from chaos.values.faults import Kill, Pause, Shutdown
 
 
 def a_killed_node_answers_nobody(site: Site) -> str:
-    """Prove that no process of the node runs any more, and that the heal starts it again."""
+    """Prove that no process of the node runs any more, and that the heal starts it again. Return
+    what was seen."""
     with site.struck(Kill(1)):
         began = time.perf_counter()
         child = site.cluster.members()[0].child
@@ -24,7 +25,8 @@ def a_killed_node_answers_nobody(site: Site) -> str:
 
 
 def a_paused_node_is_silent(site: Site) -> str:
-    """Prove that the kernel accepts connections that get no response until the node continues."""
+    """Prove that the kernel accepts connections that get no response until the node continues.
+    Return what was seen."""
     with site.struck(Pause(1)):
         if not is_silent(site.cluster.direct(1), QUIET_S):
             raise ProbeFailed("the paused node answered")
@@ -32,7 +34,8 @@ def a_paused_node_is_silent(site: Site) -> str:
 
 
 def a_node_that_is_shut_down_ends_by_itself(site: Site) -> str:
-    """Prove by its exit status that the node ended cleanly and was not killed."""
+    """Prove by its exit status that the node ended cleanly and was not killed. Return what was
+    seen."""
     with site.struck(Shutdown(1)):
         child = site.cluster.members()[0].child
         status = child.exit_status if child is not None else None

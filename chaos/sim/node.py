@@ -195,7 +195,8 @@ class SimNode:
     # --- steps ----------------------------------------------------------------------------------
 
     def _moment(self) -> tuple[int, int, bytes]:
-        """Return what each event carries (core/events)."""
+        """Return (wall clock in ms, monotonic clock in ms, random bytes), which each event
+        carries."""
         return self._wall_us() // 1000, self._agenda.now_us // 1000, self._rng.randbytes(16)
 
     def _put(self, make: Make) -> None:

@@ -56,7 +56,8 @@ Spans = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return COLUMNS, from a whole resolved history."""
+    """Return the reads and ends of transactions as rows of COLUMNS, from a whole resolved
+    history."""
     reads = reads_between(events)
     instants = collect(reads.select(INSTANTS))
     spans = spans_of(instants.filter(LEADS_BACK))

@@ -28,8 +28,8 @@ MAX_TOLD = 100
 
 
 def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
-    """Return the opinion on a whole history. Counted: records that follow one of another
-    transaction."""
+    """Return the opinion that cycles of writes lead to, on a whole history. Counted: records that
+    follow one of another transaction."""
     following = _following(history).collect()
     if following.is_empty():
         why = "no partition with records of two transactions"

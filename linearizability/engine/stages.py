@@ -258,7 +258,8 @@ def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterato
 
 
 def keep_others(position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield what no partition knows, and what held readers up or moved them."""
+    """Yield the rows that the evidence of waiting readers needs beside what partitions show:
+    changes of readers' positions, and faults."""
     others = rows.filter(waiting.IS_TURN | IS_FAULT)
     yield from packed(others, OTHER, position=position)
 

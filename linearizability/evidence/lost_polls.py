@@ -71,7 +71,8 @@ class LostPolls(NamedTuple):
 
 
 def lost_in(history: pl.LazyFrame) -> pl.DataFrame:
-    """Return LOST of these rows, which may be some of a history."""
+    """Return the lost polls among these rows, with the columns LOST. The rows may be some of a
+    history."""
     of_groups = history.filter(IN_A_GROUP)
     asked = of_groups.select("process", next_ns="t_invoke_ns").unique().sort("next_ns")
     lost = (
@@ -94,7 +95,8 @@ def lost_in(history: pl.LazyFrame) -> pl.DataFrame:
 
 
 def sessions_in(history: pl.LazyFrame) -> pl.DataFrame:
-    """Return SESSIONS of these rows: when each session of a group's process is first seen."""
+    """Return when each session of a group's process is first seen among these rows, with the
+    columns SESSIONS."""
     first = history.filter(IN_A_GROUP).group_by("group", "process", "session")
     return collect(first.agg(first_ns=pl.col("t_invoke_ns").min()).select(SESSIONS.names()))
 

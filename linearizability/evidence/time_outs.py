@@ -28,7 +28,8 @@ IS_BEGIN = pl.col("f") == F.BEGIN.value
 
 
 def time_outs_in(history: pl.LazyFrame) -> pl.DataFrame:
-    """Return TOLD of these rows, which may be some of a history."""
+    """Return the transaction time-outs that these rows name, with the columns TOLD. The rows may be
+    some of a history."""
     told = history.filter(IS_INIT | IS_BEGIN).select(
         "process", begins=IS_BEGIN, timeout_ms=TIMEOUT_MS
     )

@@ -66,7 +66,8 @@ LACKING = "lacking"
 
 
 def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return COLUMNS, from the resolved events of any number of whole partitions."""
+    """Return the evidence about transactions as rows of COLUMNS, from the resolved events of any
+    number of whole partitions."""
     sent = transactional_records(events)
     kept = not_compacted_away(sent, events)
     found = [

@@ -47,7 +47,8 @@ that were answered."""
 
 
 def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
-    """Return COLUMNS, from a whole resolved history."""
+    """Return the pauses that prove a wait, and the watched spans, as rows of COLUMNS, from a whole
+    resolved history."""
     began, ended = bounds(events)
     if ended - began < shortest_ns:
         return pl.DataFrame(schema=pl.Schema(COLUMNS))

@@ -168,7 +168,8 @@ class Node:
         return effects
 
     def _handler_of(self, broker: Broker, request: Request) -> Iterator[Effect]:
-        """Return what answers the request, step by step."""
+        """Return the handler that answers the request. If this node does not serve it, or the
+        client is not authenticated, return one that closes the connection."""
         outsider = broker.authentication.outside.get(request.connection)
         if outsider is not None:
             objection = outsider.objection_to(request.api_key)

@@ -24,7 +24,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr(disks, "remove_leftovers", lambda: list(range(left["disks"])))
     monkeypatch.setattr(namespaces, "remove_leftovers", lambda: left["namespaces"])
     monkeypatch.setattr(containers, "remove_leftovers", lambda: left["containers"])
-    monkeypatch.setattr(owed, "pay_leftovers", owed.Paid)
+    monkeypatch.setattr(owed, "repair_leftovers", owed.Repaired)
     return left
 
 

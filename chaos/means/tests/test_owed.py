@@ -1,4 +1,4 @@
-"""Notes of what is owed to foreign nodes: whose are believed, and how often they are paid."""
+"""Notes of what is owed to foreign nodes: whose are believed, and how often they are followed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chaos.means import guard, leftovers, owed
-from chaos.means.owed import Debt, Note
+from chaos.means.owed import Note, Repair
 from chaos.means.pidfd import HeldProcess
 
 ADDRESS = ("127.0.0.1", 9)
@@ -28,7 +28,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def left_by_a_dead_owner(tmp_path: Path, *command: str) -> Path:
     """Write a note to run that command, in its directory."""
-    Note(Debt.of_command(ADDRESS, command, tmp_path))
+    Note(Repair.of_command(ADDRESS, command, tmp_path))
     (directory,) = tmp_path.glob("touchstone-owed-*")
     pid, started, namespace = guard.owner_tag(os.getpid()).split("-")
     return directory.rename(tmp_path / f"touchstone-owed-{pid}-{int(started) - 1}-{namespace}")
@@ -38,9 +38,9 @@ def test_nobody_elses_notes_are_believed(tmp_path: Path) -> None:
     """A directory for temporary files is everybody's, and notes name commands."""
     left = left_by_a_dead_owner(tmp_path, "touch", "done")
     left.chmod(0o777)
-    assert owed.pay_leftovers().nodes == []
+    assert owed.repair_leftovers().nodes == []
     left.chmod(0o700)
-    assert owed.pay_leftovers().nodes == ["127.0.0.1:9"]
+    assert owed.repair_leftovers().nodes == ["127.0.0.1:9"]
     assert (tmp_path / "done").exists()
     assert not left.exists()
 
@@ -48,7 +48,7 @@ def test_nobody_elses_notes_are_believed(tmp_path: Path) -> None:
 def test_of_several_commands_that_begin_at_once_one_pays(tmp_path: Path) -> None:
     left_by_a_dead_owner(tmp_path, "sh", "-c", "echo again >> done; sleep 0.3")
     with ThreadPoolExecutor(2) as pool:
-        both = [pool.submit(owed.pay_leftovers) for _ in range(2)]
+        both = [pool.submit(owed.repair_leftovers) for _ in range(2)]
     assert sorted(len(paid.result().nodes) for paid in both) == [0, 1]
     assert (tmp_path / "done").read_text() == "again\n"
 
@@ -77,8 +77,8 @@ def test_what_is_no_note_is_named_and_goes(text: str, tmp_path: Path) -> None:
     left = left_by_a_dead_owner(tmp_path, "true")
     (note,) = left.glob("*.json")
     note.write_text(text)
-    paid = owed.pay_leftovers()
-    assert paid.nodes == [] and str(note) in paid.failures[0]
+    repaired = owed.repair_leftovers()
+    assert repaired.nodes == [] and str(note) in repaired.failures[0]
     assert not left.exists()
 
 

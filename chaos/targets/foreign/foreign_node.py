@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from chaos.means import guard, owed, processes
-from chaos.means.owed import Debt, plain_environment
+from chaos.means.owed import Repair, plain_environment
 from chaos.means.pidfd import HeldProcess
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.node import LocalNode
@@ -149,10 +149,10 @@ class ForeignProcess:
 
     def pause(self) -> None:
         resume = self._node.resume
-        self._owe(
-            Debt.of_paused(self._node.address, self.pid)
+        self._note_repair(
+            Repair.of_paused(self._node.address, self.pid)
             if resume is None
-            else Debt.of_command(self._node.address, resume, self._folder)
+            else Repair.of_command(self._node.address, resume, self._folder)
         )
         self._signal_or(self._node.pause, signal.SIGSTOP)
         self.paused = True
@@ -175,7 +175,7 @@ class ForeignProcess:
     ) -> None:
         start = self._node.start
         if is_owed := start is not None and not self._ours:
-            self._owe(Debt.of_start(self._node.address, start, self._folder))
+            self._note_repair(Repair.of_start(self._node.address, start, self._folder))
         self._signal_or(command, number)
         self._ended = True
         self.paused = False
@@ -189,11 +189,11 @@ class ForeignProcess:
             where = joined(self._node.address)
             raise TargetError(f"the node at {where} is still there {timeout_s:.0f} s after its end")
 
-    def _owe(self, debt: Debt) -> None:
+    def _note_repair(self, repair: Repair) -> None:
         """Write down, before a fault, what must be undone. A killed node need not be resumed any
         more."""
         try:
-            owing = owed.Note(debt)
+            note = owed.Note(repair)
         except OSError as error:
             raise TargetError(
                 f"cannot write the note that undoes the fault on the node at "
@@ -201,7 +201,7 @@ class ForeignProcess:
                 f" {error.strerror}; set TMPDIR"
             ) from error
         self._settle()
-        self._note = owing
+        self._note = note
 
     def _settle(self) -> None:
         if self._note is not None:

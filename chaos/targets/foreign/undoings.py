@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from chaos.means import owed
-from chaos.means.owed import Debt
+from chaos.means.owed import Repair
 from chaos.targets.foreign.commands import run
 from chaos.targets.foreign.foreign_file import FAULT_COMMANDS, ForeignNode
 from chaos.values.protocols import TargetError
@@ -25,9 +25,9 @@ class Undoings:
         """Run a node's command that begins a fault. Raise TargetError."""
         node, undo = self._nodes[number - 1], FAULT_COMMANDS[key][0]
         if (number, undo) not in self._owed:
-            debt = Debt.of_command(node.address, node.faults[undo], self._folder)
+            repair = Repair.of_command(node.address, node.faults[undo], self._folder)
             try:
-                self._owed[number, undo] = owed.Note(debt)
+                self._owed[number, undo] = owed.Note(repair)
             except OSError as error:
                 raise TargetError(
                     f"cannot write the note that ends {key} of node {number}: {error.strerror};"

@@ -161,7 +161,8 @@ class GroupOffsets:
         self._ask(ApiKey.OFFSET_FETCH, body, answered, on_failed)
 
     def _asker(self) -> dict[str, object]:
-        """Return our identity: a member that missed an epoch must not begin at old offsets."""
+        """Return our member id and epoch as fields of OffsetFetch, or none: the coordinator then
+        refuses a member that missed an epoch, which must not begin at old offsets."""
         # [New in v9: KIP-848]
         member = self._member()
         if not self._has_epochs or not member.member_id:

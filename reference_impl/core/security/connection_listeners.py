@@ -43,6 +43,7 @@ class ConnectionListeners:
         return {name: self._advertised.get(name, self._first) for name in self._by_name}
 
     def advertised_to(self, connection: int) -> Endpoint:
-        """Return where a client of this connection finds this node again."""
+        """Return the address of this node that a client of this connection must use to find it
+        again."""
         name = self._of_connection.get(connection)
         return self._first if name is None else self._advertised[name]
