@@ -125,7 +125,7 @@ class Broker:
             self.purgatory,
         )
         self.groups = self._group_coordinators()
-        self.markers = MarkerWriter(rules, self.moment, self.replicas, self.groups)
+        self.markers = MarkerWriter(rules, self.moment, self.replicas, self.groups, self.image)
         self.producer_ids = ProducerIds(
             partial(allocate_block, self.controller, self.node_id),
             lambda offset: self.image.end_offset >= offset,

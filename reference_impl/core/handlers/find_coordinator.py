@@ -12,7 +12,7 @@ from functools import partial
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Report, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups import group_log
+from reference_impl.core.groups.service import GroupCoordinators
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.automatic_topics import (
     ensure_groups_topic,
@@ -24,7 +24,8 @@ from reference_impl.core.security.authorization.permissions import (
     DESCRIBE_GROUP,
     DESCRIBE_TRANSACTIONAL_ID,
 )
-from reference_impl.core.transactions import transaction_log
+from reference_impl.core.security.listeners import Endpoint
+from reference_impl.core.transactions.service import TransactionCoordinators
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("FindCoordinatorResponse")
@@ -62,18 +63,32 @@ def found(broker: Broker, request: Request, key: str) -> Struct:
     """Return the coordinator of one key."""
     row = RESPONSE.struct("Coordinator", key=key, node_id=-1, host="", port=-1, error_message=None)
     try:
-        check(broker, request, key)
+        coordinators = check(broker, request, key)
+        row.node_id, address = located(broker, request, coordinators.topic.leader_of(key))
     except Refused as refused:
         row.error_code, row.error_message = refused.code, refused.message
         return row
-    row.node_id = broker.node_id
-    advertised = broker.advertised_to(request)
-    row.host, row.port = advertised.host, advertised.port
+    row.host, row.port = address.host, address.port
     return row
 
 
-def check(broker: Broker, request: Request, key: str) -> None:
-    """Raise Refused(COORDINATOR_NOT_AVAILABLE) unless this node coordinates groups of this kind."""
+def located(broker: Broker, request: Request, leader: int) -> tuple[int, Endpoint]:
+    """Return a node and its address for the client: that of the listener at which it asks. Raise
+    Refused for a node that cannot be reached there (KafkaApis.scala, getCoordinator)."""
+    if leader == broker.node_id:
+        return leader, broker.advertised_to(request)
+    known = broker.image.brokers.get(leader)
+    name = broker.connection_listeners.name_of(request.connection)
+    if known is None or known.fenced or name not in known.listeners:
+        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return leader, known.listeners[name]
+
+
+def check(
+    broker: Broker, request: Request, key: str
+) -> GroupCoordinators | TransactionCoordinators:
+    """Return the coordinators of the key's kind. Raise Refused if there are none yet, or if the
+    client may not ask."""
     # VALIDATE
     kind = request.body.key_type
     if kind not in (GROUP, TRANSACTION, SHARE):
@@ -93,11 +108,13 @@ def check(broker: Broker, request: Request, key: str) -> None:
     # DEDUPLICATE: a topic that exists is not made again.
     # APPLY: the first question makes the topic, and is asked to come again, as in Kafka.
     of_transactions = kind == TRANSACTION
-    topic = transaction_log.TOPIC if of_transactions else group_log.TOPIC
+    coordinators = broker.transactions if of_transactions else broker.groups
+    topic = coordinators.topic.name
     if topic not in broker.image.topics:
         ensure = ensure_transactions_topic if of_transactions else ensure_groups_topic
         broker.outbox.post(f"create {topic}", created(broker, topic, ensure))
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return coordinators
 
 
 def created(broker: Broker, topic: str, ensure: Callable[[Broker], None]) -> Iterator[Effect]:

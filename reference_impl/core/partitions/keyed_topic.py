@@ -37,6 +37,12 @@ class KeyedTopic:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         return partition_for(key, len(topic.partitions))
 
+    def leader_of(self, key: str) -> int:
+        """Return the node that leads the partition of a key, -1 if none does. Raise Refused before
+        there is a topic."""
+        index = self.index_of(key)
+        return self._image.topics[self.name].partitions[index].leader
+
     def held(self, index: int) -> Partition | None:
         """Return a partition if this broker holds it, whoever leads it."""
         return self._replicas.get(self.name, index)

@@ -42,6 +42,10 @@ class ConnectionListeners:
         """The address that others are given of each listener, by its name."""
         return {name: self._advertised.get(name, self._first) for name in self._by_name}
 
+    def name_of(self, connection: int) -> str:
+        """Return the name of the listener at which a connection came in."""
+        return self._of_connection.get(connection) or next(iter(self._by_name))
+
     def advertised_to(self, connection: int) -> Endpoint:
         """Return the address of this node that a client of this connection must use to find it
         again."""

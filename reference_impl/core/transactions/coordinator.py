@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import Effect, Report, SetTimer
@@ -23,6 +24,7 @@ from reference_impl.core.refused import Refused, coordinator_error
 from reference_impl.core.rules import Rules
 from reference_impl.core.shards.shard import Shard
 from reference_impl.core.storage import StorageError
+from reference_impl.core.transactions.asking_leaders import ask_leader
 from reference_impl.core.transactions.ending import Ending, decide
 from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds
@@ -277,7 +279,12 @@ class TransactionCoordinator(Shard):
         marked = self._marked.setdefault(transactional_id, set())
         failure: Refused | StorageError | None = None
         written: dict[PartitionKey, int] = {}
+        elsewhere: dict[int, list[PartitionKey]] = {}
         for key in self._rules.unmarked(transaction, marked):
+            leader = self._markers.leader(*key)
+            if leader is not None and leader != self._config().node_id:
+                elsewhere.setdefault(leader, []).append(key)
+                continue
             try:
                 written[key] = yield from self._mark(*key, self._marker(transaction))
             except (Refused, StorageError) as error:
@@ -289,6 +296,9 @@ class TransactionCoordinator(Shard):
                 marked.add(key)
             except Refused as refused:
                 failure = failure or refused
+        for node, keys in elsewhere.items():
+            refused_there = yield from self._mark_elsewhere(node, keys, transaction, marked)
+            failure = failure or refused_there
         try:
             if failure is None:
                 yield from self._save(transactional_id, transaction.completed(self._moment.now_ms))
@@ -320,6 +330,28 @@ class TransactionCoordinator(Shard):
             yield Report(f"{topic}-{index} needs no marker any more: {refused}")
             return 0
         return partition.log.log_end_offset
+
+    def _mark_elsewhere(
+        self,
+        node: int,
+        keys: list[PartitionKey],
+        transaction: Transaction,
+        marked: set[PartitionKey],
+    ) -> Generator[Effect, Any, Refused | None]:
+        """Let another node write markers, note which partitions need none any more, and return why
+        the others have none."""
+        timeout_ms = self._config().number("request.timeout.ms")
+        try:
+            codes = yield from ask_leader(node, keys, self._marker(transaction), timeout_ms)
+        except Refused as unanswered:
+            return unanswered
+        failure = None
+        for key, code in codes.items():
+            if code is ErrorCode.NONE or code in FENCED:
+                marked.add(key)
+            else:
+                failure = failure or Refused(code, f"node {node} has no marker in {key}")
+        return failure
 
     def _marker(self, transaction: Transaction) -> Marker:
         return Marker(

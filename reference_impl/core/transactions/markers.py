@@ -6,6 +6,7 @@ KafkaApis.java (handleWriteTxnMarkersRequest).
 
 from __future__ import annotations
 
+from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.groups import group_log
 from reference_impl.core.groups.service import GroupCoordinators
 from reference_impl.core.moment import Moment
@@ -20,10 +21,22 @@ class MarkerWriter:
     """Ends transactions in the partitions of this broker."""
 
     def __init__(
-        self, rules: Rules, moment: Moment, replicas: Replicas, groups: GroupCoordinators
+        self,
+        rules: Rules,
+        moment: Moment,
+        replicas: Replicas,
+        groups: GroupCoordinators,
+        image: MetadataImage,
     ) -> None:
-        self._rules, self._moment = rules, moment
+        self._rules, self._moment, self._image = rules, moment, image
         self._replicas, self._groups = replicas, groups
+
+    def leader(self, topic: str, index: int) -> int | None:
+        """Return the node that leads a partition, -1 if none does, or None if the topic is
+        deleted and needs no marker."""
+        known = self._image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        return None if state is None else state.leader
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """Return a partition that takes part, or None if its topic is deleted and needs no marker.

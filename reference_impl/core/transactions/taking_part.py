@@ -9,16 +9,30 @@ part, and that is verified; newer ones just write, and the partition is added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import Any, cast
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect
 from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.transaction import EPOCH_PER_TRANSACTION
-from reference_impl.wire import ErrorCode
+from reference_impl.core.waiting.waits import Answer
+from reference_impl.links.effects import Lane
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
+REQUEST = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN)
+_ASK_LATER = (
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+"""The transaction coordinator is elsewhere, or does not answer yet: the producer goes on later."""
 _SINCE = {"Produce": (11, 12), "TxnOffsetCommit": (4, 5)}
 """First version of each that knows TRANSACTION_ABORTABLE, and first that adds implicitly."""
 
@@ -55,6 +69,11 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
     name, producer_id, epoch = writer.transactional_id, writer.producer_id, writer.producer_epoch
     leader_epoch = partition.leader_epoch
     try:
+        leader = broker.transactions.topic.leader_of(name)
+        if leader != broker.node_id:
+            yield from ask_coordinator(broker, leader, key, writer)
+            partition.check_still_leads(leader_epoch)
+            return
         coordinator = broker.transactions.of(name)
         if writer.adds_implicitly:
             yield from coordinator.add_partitions(
@@ -70,10 +89,47 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
     partition.check_still_leads(leader_epoch)  # the coordinator may have taken its time
 
 
+def ask_coordinator(
+    broker: Broker, node: int, key: PartitionKey, writer: Writer
+) -> Generator[Effect, Any, None]:
+    """Let the coordinator on another node add or verify the partition. Raise Refused."""
+    if not (
+        writer.adds_implicitly or broker.config.flag("transaction.partition.verification.enable")
+    ):
+        return
+    row = REQUEST.struct(
+        "AddPartitionsToTxnTransaction",
+        transactional_id=writer.transactional_id,
+        producer_id=writer.producer_id,
+        producer_epoch=writer.producer_epoch,
+        verify_only=not writer.adds_implicitly,
+        topics=[REQUEST.struct("AddPartitionsToTxnTopic", name=key[0], partitions=[key[1]])],
+    )
+    body = REQUEST.new(transactions=[row])
+    timeout_ms = broker.config.number("request.timeout.ms")
+    asked = Answer(node, ApiKey.ADD_PARTITIONS_TO_TXN, body, timeout_ms, Lane.COORDINATOR)
+    answer = cast("Struct", (yield asked))
+    codes = [
+        ErrorCode(each.partition_error_code)
+        for result in answer.results_by_transaction
+        for topic in result.topic_results
+        for each in topic.results_by_partition
+    ]
+    code = codes[0] if codes else ErrorCode(answer.error_code)
+    if code is not ErrorCode.NONE or not codes:
+        raise Refused(code)
+
+
 def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:
     """Return the error for the writer's client that corresponds to the coordinator's."""
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code in _ASK_LATER:
+        # A producer asks its leader again; a group's member its coordinator.
+        is_produce = writer.api == "Produce"
+        return (
+            ErrorCode.NOT_ENOUGH_REPLICAS if is_produce else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        )
     if code is ErrorCode.TRANSACTION_ABORTABLE and not writer.knows_abortable:
         return ErrorCode.INVALID_TXN_STATE
     return code

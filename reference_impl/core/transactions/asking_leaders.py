@@ -1,0 +1,52 @@
+"""Asking the leaders of partitions on other nodes to end a transaction there.
+
+Source: TransactionMarkerChannelManager.scala, TransactionMarkerRequestCompletionHandler.scala
+(KIP-98). What a leader refuses, or does not answer, is asked again later: a marker that is written
+twice ends nothing the second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from itertools import groupby
+from typing import Any, cast
+
+from reference_impl.core.effects import Effect
+from reference_impl.core.partitions.purgatory import PartitionKey
+from reference_impl.core.transactions.transaction import Marker
+from reference_impl.core.waiting.waits import Answer
+from reference_impl.links.effects import Lane
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+REQUEST = request_definition(ApiKey.WRITE_TXN_MARKERS)
+
+
+def ask_leader(
+    node: int, keys: Collection[PartitionKey], marker: Marker, timeout_ms: int
+) -> Generator[Effect, Any, dict[PartitionKey, ErrorCode]]:
+    """Return the error code of each partition in which a node was asked to write a marker. Raise
+    Unanswered."""
+    row = REQUEST.struct(
+        "WritableTxnMarker",
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        transaction_result=marker.committed,
+        coordinator_epoch=marker.coordinator_epoch,
+        transaction_version=marker.transaction_version,
+        topics=[
+            REQUEST.struct(
+                "WritableTxnMarkerTopic", name=name, partition_indexes=[index for _, index in rows]
+            )
+            for name, rows in groupby(sorted(keys), key=lambda key: key[0])
+        ],
+    )
+    body = REQUEST.new(markers=[row])
+    asked = Answer(node, ApiKey.WRITE_TXN_MARKERS, body, timeout_ms, Lane.COORDINATOR)
+    answer = cast("Struct", (yield asked))
+    codes = {
+        (topic.name, each.partition_index): ErrorCode(each.error_code)
+        for result in answer.markers
+        for topic in result.topics
+        for each in topic.partitions
+    }
+    return {key: codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR) for key in keys}
