@@ -99,8 +99,8 @@ def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
 
 
 def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
-    """Replace null topic ids by the topic's only one, or by NO_TOPIC_ID (an identity of its
-    own)."""
+    """Return the rows with null topic ids replaced by the topic's only one, or by NO_TOPIC_ID (an
+    identity of its own)."""
     only_id = pl.col("topic").replace_strict(
         dict(known.iter_rows()), default=NO_TOPIC_ID, return_dtype=pl.String
     )
@@ -281,13 +281,14 @@ def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
-    """Add OF_TRANSACTION, null outside transactions and where unknown."""
+    """Return the rows with OF_TRANSACTION, null outside transactions and where unknown."""
     found = events.lazy().select("txn").join(outcomes, on="txn", how="left", maintain_order="left")
     return events.hstack(collect(found.select(OF_TRANSACTION)))
 
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
-    """Run the three steps in one process, for a history that fits into memory."""
+    """Return the history after the three steps, done in one process, for a history that fits into
+    memory."""
     longest_ns = longest_of(time_outs_in(history))
     known = with_eras(with_longest(history, longest_ns), lost_polls(history))
     events = with_places(collect(with_topic_ids(known, topic_ids(history))))

@@ -157,7 +157,8 @@ def _facts(verdict: Verdict, name: str) -> tuple[str, int, int, frozenset[tuple[
 
 
 def write_verdict(directory: Path, verdict: Verdict) -> Path:
-    """Write verdict.json into a run directory, and beside it its anomalies as a table."""
+    """Write verdict.json into a run directory, and beside it its anomalies as a table. Return the
+    path of verdict.json."""
     file = directory / VERDICT_FILE
     file.write_text(verdict.to_json() + "\n")
     anomalies_of(verdict).write_parquet(directory / ANOMALIES_FILE)

@@ -47,12 +47,12 @@ def whole(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def collect(plan: pl.LazyFrame) -> pl.DataFrame:
-    """Collect the rows of a plan."""
+    """Return the rows of a plan."""
     return _carried_out(lambda by: plan.collect(engine=by))
 
 
 def collect_all(plans: Iterable[pl.LazyFrame]) -> list[pl.DataFrame]:
-    """Collect the rows of several plans; what they share is computed once."""
+    """Return the rows of several plans; what they share is computed once."""
     wanted = list(plans)
     return _carried_out(lambda by: pl.collect_all(wanted, engine=by))
 

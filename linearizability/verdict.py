@@ -134,7 +134,8 @@ class Verdict:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Verdict:
-        """Invert as_dict. Raise KeyError or ValueError on what it did not write."""
+        """Return the verdict that `as_dict` wrote. Raise KeyError or ValueError on anything
+        else."""
         checkers = {}
         for name, c in data["checkers"].items():
             anomalies = tuple(
@@ -170,7 +171,7 @@ class Verdict:
 def merge(
     opinions: Iterable[CheckerVerdict], *, engine: str, named_by_workload: Iterable[str] = ()
 ) -> Verdict:
-    """Merge many opinions into one verdict, by the rule at the head of this file."""
+    """Return one verdict merged from many opinions, by the rule at the head of this file."""
     checkers = {opinion.name: opinion for opinion in opinions}
     applicable = [c for c in checkers.values() if c.validity is not Validity.NOT_APPLICABLE]
     invalid = [c.name for c in applicable if c.validity is Validity.INVALID]

@@ -93,7 +93,7 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
-        """Invert as_dict. Raise KeyError or TypeError on what it did not write."""
+        """Return the outcome that `as_dict` wrote. Raise KeyError or TypeError on anything else."""
         values = {"earlier_runs": (), "unrelated": False, **data}
         texts = {name: tuple(values[name]) for name in ("verdicts", "earlier_runs")}
         return cls(**{field.name: values[field.name] for field in fields(cls)} | texts)

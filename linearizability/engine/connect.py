@@ -76,7 +76,7 @@ def hindrance(url: str) -> str | None:
 
 
 def connected(url: str, settings: dict[str, str]) -> SparkSession:
-    """Open a new session on this server."""
+    """Return a new session on this server."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.remote(url)

@@ -103,7 +103,7 @@ def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
 
 
 def _categorical(rows: pl.DataFrame) -> pl.DataFrame:
-    """Make texts with few values categorical, as `ingest.with_places` does: they take a quarter of
-    the memory."""
+    """Return the rows with texts of few values as categories, as `ingest.with_places` makes them:
+    they take a quarter of the memory."""
     texts = [column for column in ingest.CATEGORIES if column in rows.columns]
     return rows.with_columns(pl.col(texts).cast(pl.Categorical))

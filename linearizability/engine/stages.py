@@ -131,8 +131,8 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 
 
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Send each row to the bucket of its partition, and rows judged by value to the bucket of that
-    value."""
+    """Yield each row for the bucket of its partition, and rows judged by value for the bucket of
+    that value."""
     rows = where.with_buckets(rows)
     timed = with_longest(rows.lazy(), where.longest_ns)
     events = with_eras(timed, where.lost_polls).collect()
@@ -147,7 +147,7 @@ def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
 
 
 def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Send out what is known of the ends of transactions, and which buckets will ask for their
+    """Yield what is known of the ends of transactions, and which buckets will ask for their
     outcomes."""
     rows = rows.filter(pl.col("txn").is_not_null())
     number = remainder("txn", where.count)
@@ -166,14 +166,14 @@ def transaction_columns(where: Whereabouts) -> tuple[str, ...]:
 
 
 def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Send out the rows that show markers, partition by partition."""
+    """Yield the rows that show markers, partition by partition."""
     in_transactions = ingest.IS_SEND & pl.col("txn").is_not_null()
     rows = rows.filter(in_transactions | pl.col("producer_id").is_not_null())
     yield from scattered(where.with_buckets(rows).drop("is_large"), MARKED, position)
 
 
 def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
-    """Find the markers (`ingest`, step 1) and send them out."""
+    """Yield the markers (`ingest`, step 1)."""
     events = ingest.with_places(tables[MARKED]).lazy()
     markers = ingest.markers_of_transactions(events).with_columns(bucket=remainder("txn", count))
     yield from scattered(
@@ -182,7 +182,7 @@ def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
 
 
 def find_outcomes(tables: Tables) -> Iterator[Chunk]:
-    """Find the outcomes (`ingest`, step 2) and send them to each bucket that needs them."""
+    """Yield the outcomes (`ingest`, step 2), for each bucket that needs them."""
     found = ingest.outcomes_of_transactions(tables[END].lazy(), tables[MARKER].lazy())
     asked = found.join(tables[ASKER].unique().lazy(), on="txn")
     known = asked.select(*(pl.col(c).cast(t) for c, t in OUTCOMES.items()), bucket="asker")
@@ -217,7 +217,8 @@ def judge_bucket(
 
 
 def with_transactions(rows: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
-    """Add `place` and the outcomes of the transactions that the rows belong to (`ingest`)."""
+    """Return the rows with `place` and the outcomes of the transactions that they belong to
+    (`ingest`)."""
     return ingest.with_transaction_outcomes(ingest.with_places(rows), outcomes)
 
 
@@ -236,12 +237,12 @@ def told_by_partitions(
 
 
 def judge_transactions(checkers: Sequence[str], tables: Tables) -> Iterator[Chunk]:
-    """Judge transactions whose evidence is all here."""
+    """Yield the opinions on transactions whose evidence is all here."""
     yield from packed(judge(tables[EVIDENCE].lazy(), Scope.TRANSACTION, checkers), OPINION)
 
 
 def find_leading_back(tables: Tables) -> Iterator[Chunk]:
-    """Find the few reads that every cycle needs, and how many reads there are."""
+    """Yield the few reads that every cycle needs, and how many reads there are."""
     reads = tables[READ]
     yield from packed(pl.DataFrame({"reads": [reads.height]}, schema=COUNTS), COUNT)
     yield from packed(reads.filter(cycles.LEADS_BACK).select(cycles.INSTANTS), BACK)

@@ -114,8 +114,8 @@ def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
-    """Add to each answer the columns of the last commit that was in force, or had ended, before the
-    answer was asked for."""
+    """Return each answer with the columns of the last commit that was in force, or had ended,
+    before the answer was asked for."""
     return answers.sort("as_of_ns").join_asof(
         last,
         left_on="as_of_ns",

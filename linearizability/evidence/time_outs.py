@@ -49,5 +49,5 @@ def longest_of(told: pl.DataFrame) -> int | None:
 
 
 def with_longest(history: pl.LazyFrame, longest_ns: int | None) -> pl.LazyFrame:
-    """Add the column `longest_ns`."""
+    """Return the rows with the column `longest_ns`."""
     return history.with_columns(longest_ns=pl.lit(longest_ns, dtype=pl.Int64))

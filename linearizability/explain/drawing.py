@@ -102,7 +102,7 @@ def timeline(operations: list[list[Row]], around: Around = ALONE_HERE) -> Markup
 
 
 def _timeline(operations: list[list[Row]], around: Around, proof: Collection[int] = ()) -> Drawing:
-    """Draw the operations in time. proof: the operations whose words are bold."""
+    """Return a drawing of the operations in time. proof: the operations whose words are bold."""
     drawn = operations[:LINES_MAX]
     labels = [_label(operation, around.beside) for operation in drawn]
     left = CHARACTER * min(max(map(len, labels), default=0), WORDS_MAX) + 16
@@ -170,7 +170,7 @@ def _bar(
 
 
 def _arrow(arrow: Arrow, ends: Mapping[int, tuple[float, float, float]]) -> Iterator[str]:
-    """Draw an arrow from the end of one bar to the beginning of another."""
+    """Yield the SVG elements of an arrow from the end of one bar to the beginning of another."""
     if arrow.before not in ends or arrow.after not in ends:
         return
     _, x1, y1 = ends[arrow.before]

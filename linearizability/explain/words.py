@@ -43,7 +43,7 @@ def operations_of(rows: pl.DataFrame) -> list[list[Row]]:
 
 
 def in_words(operation: list[Row]) -> str:
-    """Describe an operation in one line: who, what, where, and how it ended."""
+    """Return one line that describes an operation: who, what, where, and how it ended."""
     first = operation[0]
     if first["f"] == F.NEMESIS.value:
         return f"{first['op_id']}: fault {_fault(first['detail'])}"

@@ -147,7 +147,7 @@ def _compared_by_operation(lazy: pl.LazyFrame, spans: Sequence[_Span]) -> Firsts
 
 
 def _read(lazy: pl.LazyFrame, columns: Sequence[str], start: int) -> pl.DataFrame:
-    """Read the next CHECKED_AT_ONCE rows, numbered as they are in the file."""
+    """Return the next CHECKED_AT_ONCE rows, numbered as they are in the file."""
     return lazy.select(columns).slice(start, CHECKED_AT_ONCE).collect().with_row_index("row", start)
 
 

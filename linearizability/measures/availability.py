@@ -144,12 +144,13 @@ class Availability:
 
 
 def measure(path: Path) -> Availability:
-    """Measure the history under this path. Raise HistoryError if there is none."""
+    """Return the availability that the history under this path shows. Raise HistoryError if there
+    is none."""
     return measured(history.scan(path))
 
 
 def measured(rows: pl.LazyFrame) -> Availability:
-    """Measure these rows of a history."""
+    """Return the availability that these rows of a history show."""
     asked = rows.filter(IS_SERVICE)
     ended = pl.coalesce("t_complete_ns", "t_invoke_ns")
     before_the_end = asked.filter(~IS_FINAL)

@@ -56,7 +56,7 @@ class Summary:
 
 
 def summarise(path: Path | str, engine: str = "auto", spark_master: str | None = None) -> Summary:
-    """Summarise a run directory or a history file; engines as in `check`."""
+    """Return the summary of a run directory or a history file; engines as in `check`."""
     path = Path(path)
     engine = chosen_engine(path, engine, spark_master)
     rows = history.scan(path).filter(pl.col("f") != F.NEMESIS.value)

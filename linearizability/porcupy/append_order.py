@@ -208,7 +208,8 @@ def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
 def _with_witness(
     late: pl.LazyFrame, proofs: pl.LazyFrame, bound: str, *, strictly: bool
 ) -> pl.LazyFrame:
-    """Add the operation whose completion is the bound that the late record broke."""
+    """Return the late records, each with the operation whose completion is the bound that it
+    broke."""
     witnesses = proofs.select(
         *KEY,
         pl.col("hi").alias(bound),

@@ -56,10 +56,8 @@ def check_by_executable(
     html: Path | None,
     annotations: Sequence[Annotation],
 ) -> Result:
-    """Have the executable judge the operations of every key.
-
-    Raises ValueError if the request makes no sense, e.g. names no model.
-    """
+    """Return what the executable says of the operations of every key. Raise ValueError if the
+    request makes no sense, for example if it names no model."""
     executable = find_executable()
     if executable is None:
         return Result(

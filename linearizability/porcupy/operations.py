@@ -145,7 +145,8 @@ class OperationsBuilder:
         self._labels.append(label)
 
     def build(self) -> Operations:
-        """Build the columns. Raise ValueError naming the first impossible operation."""
+        """Return the operations as columns. Raise ValueError naming the first impossible
+        operation."""
         table = np.array(self._rows, dtype=np.int64).reshape(-1, len(COLUMNS))
         columns = {name: table[:, i] for i, name in enumerate(COLUMNS)}
         labels = tuple(self._labels) if any(self._labels) else ()

@@ -46,7 +46,7 @@ class Cleaner:
         return json.dumps(self.settings | {"message.timestamp.type": "CreateTime"})
 
     def dress(self, value: int | None) -> Dress:
-        """Choose a record's key, headers and timestamp, the same at every sight of it."""
+        """Return a record's key, headers and timestamp, the same whenever it is seen."""
         if not self.compacts:
             return Dress()
         if value not in self._dresses:

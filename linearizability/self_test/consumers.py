@@ -168,7 +168,8 @@ def read_everything(world: World, *, raw: bool, isolation: str) -> None:
 
 
 def _of_follower(world: World, partition: Partition, replica: int) -> list[Row]:
-    """Read the same log on another node, which may not know the whole high watermark yet."""
+    """Return the rows of reading the same log on another node, which may not know the whole high
+    watermark yet."""
     known = {
         "replica": replica,
         "high_watermark": world.rng.randint(partition.start, partition.high_watermark),

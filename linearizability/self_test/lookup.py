@@ -34,8 +34,8 @@ def is_compacted(rows: list[Row]) -> bool:
 def where_nothing_is_compacted(
     mutate: Callable[[list[Row], Random], list[Row] | None],
 ) -> Callable[[list[Row], Random], list[Row] | None]:
-    """Let a mutator see only partitions without compaction: elsewhere the absence of a record is no
-    anomaly."""
+    """Return the mutator with None for histories of compacted topics, where the absence of a record
+    is no anomaly."""
 
     @wraps(mutate)
     def mutate_there(rows: list[Row], rng: Random) -> list[Row] | None:

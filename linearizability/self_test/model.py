@@ -79,8 +79,8 @@ def _final_phase(world: World) -> None:
 
 
 def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
-    """Join many small histories to a large one, each with its own topic, groups, processes and
-    numbers."""
+    """Return one large history made of many small ones, each with its own topic, groups, processes
+    and numbers."""
     rows: list[Row] = []
     for number, history in enumerate(histories):
         shift = number * NUMBERS_APART

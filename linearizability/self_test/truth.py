@@ -86,6 +86,6 @@ def _outcome(row: Row, told: dict[int, str]) -> str | None:
 
 
 def outcome_of(row: Row) -> str | None:
-    """Return what `with_outcomes` found."""
+    """Return the `_outcome` that `with_outcomes` gave the row."""
     outcome: str | None = row["_outcome"]
     return outcome

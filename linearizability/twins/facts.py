@@ -14,7 +14,7 @@ Found = set[tuple[str, tuple[int, ...], tuple[Any, ...]]]
 
 
 def resolve(rows: list[Row]) -> list[Row]:
-    """Fill in topic ids and add `outcome`, as `ingest` does."""
+    """Return the rows with topic ids filled in and `outcome` added, as `ingest` does."""
     ids: dict[Any, set[Any]] = {}
     for row in rows:
         if row["topic"] is not None and row["topic_id"] is not None:

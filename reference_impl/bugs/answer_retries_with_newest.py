@@ -18,8 +18,7 @@ class AnswerRetriesWithNewest(Rules):
     """
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Find the batch that was sent again, but return the offsets of the producer's newest
-        one."""
+        """Return, for a batch that was sent again, the offsets of the producer's newest batch."""
         first = super().duplicate_of(partition, batch)
         entry = partition.log.producer_state.entry(batch.header.producer_id)
         if first is None or entry is None:

@@ -25,7 +25,7 @@ class EmptyNullsInRecompression(Rules):
     def validated_batch(
         self, partition: Partition, data: memoryview | bytearray, now_ms: int
     ) -> ValidatedBatch:
-        """Write every null as no bytes."""
+        """Return the batch with every null written as an empty byte string."""
         batch = super().validated_batch(partition, data, now_ms)
         return rewritten(data, batch, without_nulls)
 

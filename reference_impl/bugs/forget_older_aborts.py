@@ -20,6 +20,6 @@ class ForgetOlderAborts(Rules):
     def aborted_transactions(
         self, partition: Partition, from_offset: int, end_offset: int
     ) -> list[AbortedTransaction]:
-        """Leave out aborted transactions that began before the fetch offset."""
+        """Return the aborted transactions without those that began before the fetch offset."""
         found = super().aborted_transactions(partition, from_offset, end_offset)
         return [each for each in found if each.first_offset >= from_offset]

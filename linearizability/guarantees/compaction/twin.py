@@ -52,7 +52,7 @@ def compaction(rows: list[Row]) -> Found:
 
 
 def _end_of(read: Row) -> int | None:
-    """Return up to where a complete read shows everything."""
+    """Return the offset up to which a complete read shows everything, or None if it is unknown."""
     ends = [read["high_watermark"]]
     if read["isolation"] == "read_committed":
         ends.append(read["last_stable_offset"])

@@ -47,7 +47,7 @@ def hanging_transactions(rows: list[Row]) -> Found:
 
 
 def _committed_late(rows: list[Row]) -> Found:
-    """Find the first record of a transaction in each partition, where its commit came too late."""
+    """Return the first record of a transaction in each partition whose commit came too late."""
     longest_ns = _longest_ns(rows)
     first: dict[tuple[Any, int], Row] = {}
     for row in filter(is_acked, rows):
@@ -67,7 +67,7 @@ def _committed_late(rows: list[Row]) -> Found:
 
 
 def _longest_ns(rows: list[Row]) -> int | None:
-    """Return how long a transaction may last, where every producer has told it."""
+    """Return how long a transaction may last, or None unless every producer has reported it."""
     told = {
         r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
         for r in rows

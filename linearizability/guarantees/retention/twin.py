@@ -113,7 +113,7 @@ def _went_back(rows: list[Row]) -> Found:
 
 
 def _kept_too_long(rows: list[Row]) -> Found:
-    """Find the most overdue record of each partition."""
+    """Return the most overdue record of each partition."""
     worst: dict[Any, tuple[int, int, Row, Row]] = {}
     for answer in filter(is_leader_answer, rows):
         place = answer["place"]

@@ -7,8 +7,8 @@ from linearizability.twins.facts import Found, Row, is_data
 
 
 def write_cycles(rows: list[Row]) -> Found:
-    """Find cycles by trying every order of every set of transactions: of two or three there are
-    few."""
+    """Return the cycles, found by trying every order of every set of transactions, which are few
+    here."""
     reads = _reads_between(rows)
     behind = _commits_behind(rows)
     txns = sorted({txn for pair in reads for txn in pair})
