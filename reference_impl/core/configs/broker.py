@@ -165,6 +165,8 @@ IGNORED = (
     ConfigKey("num.recovery.threads.per.data.dir", _I, "2", 1),
     ConfigKey("queued.max.requests", _I, "500", 1),
     ConfigKey("transaction.state.log.replication.factor", _SHORT, "1", 1),
+    ConfigKey("controlled.shutdown.enable", _B, "true"),
+    ConfigKey("num.replica.fetchers", _I, "1"),
 )
 
 BROKER_CONFIGS = table(

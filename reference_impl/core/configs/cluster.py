@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list
 from reference_impl.core.security.listeners import Endpoint, Listener, names_and_endpoints
 
-_B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
+_S, _I, _L = ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 _LIST = ConfigType.LIST
 
 BROKER, CONTROLLER = "broker", "controller"
@@ -28,38 +28,25 @@ CONTROLLER_LISTENERS, ROLES = "controller.listener.names", "process.roles"
 BETWEEN_BROKERS = "inter.broker.listener.name"
 
 OF_CLUSTER = (
-    ConfigKey("auto.leader.rebalance.enable", _B, "true"),
     ConfigKey("broker.heartbeat.interval.ms", _I, "2000", 1),
     ConfigKey("broker.session.timeout.ms", _I, "9000", 1),
-    ConfigKey("controlled.shutdown.enable", _B, "true"),
     ConfigKey(CONTROLLER_LISTENERS, _LIST, "CONTROLLER"),
-    ConfigKey("controller.quorum.append.linger.ms", _I, "25", 0),
-    ConfigKey("controller.quorum.auto.join.enable", _B, "false"),
     ConfigKey(BOOTSTRAP, _LIST, ""),
     ConfigKey("controller.quorum.election.backoff.max.ms", _I, "1000", 1),
     ConfigKey("controller.quorum.election.timeout.ms", _I, "1000", 1),
-    ConfigKey("controller.quorum.fetch.max.bytes", _I, "1048576", 1),
-    ConfigKey("controller.quorum.fetch.snapshot.max.bytes", _I, "1048576", 1),
     ConfigKey("controller.quorum.fetch.timeout.ms", _I, "2000", 1),
     ConfigKey("controller.quorum.request.timeout.ms", _I, "2000", 1),
     ConfigKey("controller.quorum.retry.backoff.ms", _I, "20", 1),
     ConfigKey(VOTERS, _LIST, ""),
-    ConfigKey("controller.socket.timeout.ms", _I, "30000", 1),
     ConfigKey("initial.broker.registration.timeout.ms", _I, "60000", 1),
     ConfigKey(BETWEEN_BROKERS, _S, "PLAINTEXT"),
-    ConfigKey("leader.imbalance.check.interval.seconds", _L, "300", 1),
-    ConfigKey("metadata.log.max.record.bytes.between.snapshots", _L, "20971520", 1),
-    ConfigKey("metadata.log.max.snapshot.interval.ms", _L, "3600000", 0),
-    ConfigKey("metadata.max.idle.interval.ms", _I, "500", 0),
     ConfigKey("node.id", _I, "1", 0),
-    ConfigKey("num.replica.fetchers", _I, "1"),
     ConfigKey(ROLES, _LIST, "broker,controller", one_of=(BROKER, CONTROLLER)),
     ConfigKey("replica.fetch.backoff.ms", _I, "1000", 0),
     ConfigKey("replica.fetch.max.bytes", _I, "1048576", 0),
     ConfigKey("replica.fetch.min.bytes", _I, "1"),
     ConfigKey("replica.fetch.response.max.bytes", _I, "10485760", 0),
     ConfigKey("replica.fetch.wait.max.ms", _I, "500"),
-    ConfigKey("replica.high.watermark.checkpoint.interval.ms", _L, "5000", 1),
     ConfigKey("replica.lag.time.max.ms", _L, "30000"),
     ConfigKey("replica.socket.timeout.ms", _I, "30000", 1),
 )
