@@ -92,6 +92,10 @@ WITHOUT_BUG = {
         "the reference is one node, whose ISR is its own log; core/tests/test_replicated_writes.py"
         " gives it a follower, and shows what a leader does that counts itself alone"
     ),
+    "check_not_ended": (
+        "the reference is one node, which verifies and appends in one step;"
+        " core/tests/test_coordinators_apart.py lets a marker come between, and shows what hangs"
+    ),
     "is_loaded": (
         "a log of one run is loaded in one step; core/tests/test_shards.py loads it in several, and"
         " shows what a coordinator forgets that has read half of it"

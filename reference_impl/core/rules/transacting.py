@@ -82,6 +82,15 @@ class Transacting:
         if transaction.state is not State.ONGOING or partition not in transaction.partitions:
             raise Refused(ErrorCode.TRANSACTION_ABORTABLE)
 
+    def check_not_ended(self, last_marker_before: int, last_marker: int) -> None:
+        """Raise Refused for a batch if a marker has ended its transaction in the partition while
+        the coordinator was asked: the batch would begin one that nobody ends.
+
+        Source: UnifiedLog.java, hasInvalidOngoingTransaction; VerificationGuard.java (KIP-890).
+        """
+        if last_marker != last_marker_before:
+            raise Refused(ErrorCode.INVALID_TXN_STATE)
+
     def check_marker(self, partition: Partition, marker: Marker) -> None:
         """Raise Refused for a marker of an older producer epoch, or of an older coordinator.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reference_impl.core.rules import Rules
 from reference_impl.core.tests.replicated import FOLLOWER, OWN, Replicated
 from reference_impl.core.tests.test_shards import come_back, opened, send_end
 from reference_impl.core.tests.transactional import Producer, transactional_world
@@ -11,7 +12,7 @@ from reference_impl.core.transactions.asking_leaders import ask_leader
 from reference_impl.core.transactions.transaction import Marker
 from reference_impl.core.waiting.waits import Answer
 from reference_impl.robustness.transactional_client import PER_TRANSACTION, read_committed
-from reference_impl.wire import ApiKey, ErrorCode
+from reference_impl.wire import TRANSACTIONAL_BIT, ApiKey, ErrorCode
 
 
 def find(producer: Producer) -> Any:
@@ -70,3 +71,40 @@ def test_a_batch_waits_until_the_coordinator_of_its_transaction_can_be_asked() -
     assert producer.send("a").error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     come_back(log)
     assert producer.send("a").error_code == ErrorCode.NONE
+
+
+class ForgetsTheGuard(Rules):
+    """A leader that appends what was verified before its transaction ended."""
+
+    def check_not_ended(self, last_marker_before: int, last_marker: int) -> None:
+        return
+
+
+def verified_too_late(rules: type[Rules]) -> int:
+    """Return the error of a batch which a marker overtook while the coordinator had to replicate
+    that the partition takes part."""
+    world = transactional_world(rules=rules)
+    producer = Producer(world, versions=PER_TRANSACTION)
+    assert producer.init().error_code == ErrorCode.NONE
+    log = Replicated(world, "__transaction_state", world.node.broker.transactions.of("tx").index)
+    writer = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch}
+    batch = world.batch("a", **writer, base_sequence=0, attributes=TRANSACTIONAL_BIT)
+    body = world.produce_body("t", batch, transactional_id="tx")
+    number = world.send(ApiKey.PRODUCE, PER_TRANSACTION["produce"], body, 7)
+    assert world.answer_to(number) is None
+    marker = Marker(producer.producer_id, producer.epoch, False, 0, 0)
+    partition = world.node.broker.led_partition("t", None, 0)
+    world.node.broker.markers.write(partition, marker)
+    log.catch_up()
+    answer = world.answer_to(number)
+    assert answer is not None
+    code: int = answer.responses[0].partition_responses[0].error_code
+    return code
+
+
+def test_a_batch_that_a_marker_has_overtaken_is_refused() -> None:
+    assert verified_too_late(Rules) == ErrorCode.INVALID_TXN_STATE
+
+
+def test_without_the_guard_it_would_begin_a_transaction_after_its_end() -> None:
+    assert verified_too_late(ForgetsTheGuard) == ErrorCode.NONE

@@ -24,15 +24,12 @@ from reference_impl.links.effects import Lane
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 REQUEST = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN)
-_ASK_LATER = (
+_UNANSWERED = (
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.BROKER_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
 )
-"""The transaction coordinator is elsewhere, or does not answer yet: the producer goes on later."""
+"""The coordinator could not be asked: the client may try again."""
 _SINCE = {"Produce": (11, 12), "TxnOffsetCommit": (4, 5)}
 """First version of each that knows TRANSACTION_ABORTABLE, and first that adds implicitly."""
 
@@ -67,20 +64,18 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
         return
     key = (partition.topic, partition.index)
     name, producer_id, epoch = writer.transactional_id, writer.producer_id, writer.producer_epoch
-    leader_epoch = partition.leader_epoch
+    leader_epoch, ended_before = partition.leader_epoch, producers.last_marker(producer_id)
     try:
         leader = broker.transactions.topic.leader_of(name)
         if leader != broker.node_id:
             yield from ask_coordinator(broker, leader, key, writer)
-            partition.check_still_leads(leader_epoch)
-            return
-        coordinator = broker.transactions.of(name)
-        if writer.adds_implicitly:
-            yield from coordinator.add_partitions(
+        elif writer.adds_implicitly:
+            yield from broker.transactions.of(name).add_partitions(
                 name, producer_id, epoch, frozenset([key]), EPOCH_PER_TRANSACTION
             )
         elif broker.config.flag("transaction.partition.verification.enable"):
-            coordinator.check_partition(name, producer_id, epoch, key)
+            broker.transactions.of(name).check_partition(name, producer_id, epoch, key)
+        broker.rules.check_not_ended(ended_before, producers.last_marker(producer_id))
     except Refused as refused:
         code = told_to_writer(refused.code, writer)
         # Only this one is put into words (ReplicaManager.handleProduceAppend).
@@ -124,12 +119,8 @@ def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:
     """Return the error for the writer's client that corresponds to the coordinator's."""
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    if code in _ASK_LATER:
-        # A producer asks its leader again; a group's member its coordinator.
-        is_produce = writer.api == "Produce"
-        return (
-            ErrorCode.NOT_ENOUGH_REPLICAS if is_produce else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        )
+    if code in _UNANSWERED:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code is ErrorCode.TRANSACTION_ABORTABLE and not writer.knows_abortable:
         return ErrorCode.INVALID_TXN_STATE
     return code

@@ -90,6 +90,8 @@ class ProducerEntry:
     last_timestamp: int = -1
     current_txn_first_offset: int | None = None
     batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=BATCHES_TO_RETAIN))
+    last_marker: int = field(default=-1, compare=False)
+    """The offset of its newest marker that came while this log was open."""
 
     @property
     def last_sequence(self) -> int:
@@ -153,6 +155,11 @@ class ProducerStateManager:
 
     # -- asked by the rules --------------------------------------------------------------------
 
+    def last_marker(self, producer_id: int) -> int:
+        """Return the offset of the producer's newest marker since the log was opened, or -1."""
+        entry = self._producers.get(producer_id)
+        return -1 if entry is None else entry.last_marker
+
     def entry(self, producer_id: int) -> ProducerEntry | None:
         """Return the state of this producer id, or None."""
         return self._producers.get(producer_id)
@@ -215,6 +222,7 @@ class ProducerStateManager:
         entry = self._entry_for(header)
         entry.last_timestamp = header.max_timestamp
         # EndTxnMarker.json: int16 version, int32 CoordinatorEpoch.
+        entry.last_marker = base_offset
         entry.coordinator_epoch = int.from_bytes((records[0].value or b"")[2:6], "big", signed=True)
         first_offset, entry.current_txn_first_offset = entry.current_txn_first_offset, None
         if first_offset is None:
