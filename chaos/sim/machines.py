@@ -79,7 +79,7 @@ class Connection:
             self._line.send(frame)
 
     def abandon(self) -> None:
-        """Close without a word to the machine, which knows."""
+        """Close the connection without telling the machine, which has asked for it."""
         self._is_over = True
         if self._line is not None:
             self._line.close()

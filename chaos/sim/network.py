@@ -44,7 +44,8 @@ class State(Enum):
 
 @dataclass
 class Conditions:
-    """How a node's network is just now; faults change it, a heal makes a new one."""
+    """The current conditions of a node's network. Faults change them; a heal replaces them by new
+    ones."""
 
     state: State = State.OPEN
     latency_s: float = 0.0
@@ -69,7 +70,7 @@ class Line:
     server_is_open: bool = True
     is_stalled: bool = False
     held: list[tuple[bool, Callable[[], None]]] = field(default_factory=list)
-    """Upwards or not, and what shall arrive when the network is whole again."""
+    """(whether it goes to the node, the delivery) of what arrives after the next heal."""
     arrived_us: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
 
     def send(self, frame: bytes) -> None:
@@ -109,7 +110,7 @@ class Network:
         self._dialling: list[Callable[[], None]] = []
 
     def join(self, address: Address, server: Server) -> None:
-        """Let a node be reached at an address."""
+        """Make a node reachable at an address."""
         self._servers[address] = server
         self.conditions[address] = Conditions()
 
@@ -204,15 +205,15 @@ class Network:
         yield from [line for line in self._lines.values() if line.address == address]
 
     def stall(self, address: Address, share: float, timeout_s: float) -> None:
-        """Let a share of a node's connections pass nothing, and end after a time."""
+        """Let a random share of a node's connections pass nothing, and end them after a time."""
         for line in self.lines_to(address):
             if self._rng.random() < share:
                 line.is_stalled = True
                 self.agenda.after(timeout_s, partial(self.cut, line, "timed out"))
 
     def heal(self, address: Address) -> None:
-        """Let everything pass again. A connection whose bytes were held goes on, or has been given
-        up by one side meanwhile."""
+        """Let all connections to a node pass again. What was held on a connection is delivered,
+        unless one side has given the connection up meanwhile."""
         self.conditions[address] = Conditions()
         for line in self.lines_to(address):
             line.is_stalled = False

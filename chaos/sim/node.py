@@ -45,7 +45,7 @@ QUICKEST_S, SLOWEST_S = 0.000_05, 0.000_4
 BOOT_S = 0.2, 1.5
 CLIENT_HOST = "/10.0.0.1"
 Make = Callable[[int, int, bytes], Event]
-"""Makes an event of the wall clock, of the clock that never jumps, and of random bytes."""
+"""Makes an event from the wall clock, the monotonic clock, and random bytes."""
 
 
 class Served:

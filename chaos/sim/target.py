@@ -91,7 +91,7 @@ class SimCluster:
         return self.node.is_running and not self.node.is_paused and self.node.is_listening()
 
     def restart(self) -> None:
-        """Bring the node back if it died."""
+        """Start the node again if it has ended."""
         self.perform(Heal())
 
     def collect(self, into: Path) -> None:

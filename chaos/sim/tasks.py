@@ -13,7 +13,7 @@ from chaos.sim.agenda import US, Agenda, Entry
 
 
 class Cancelled(BaseException):
-    """Raised where a task waits that is to end; what follows may still wait, but soon ends."""
+    """Raised in a cancelled task where it waits. Its cleanup may still wait, but ends soon."""
 
 
 class Wait:
@@ -61,7 +61,7 @@ class VirtualTask:
     ) -> None:
         self.name = name
         self.deadline_us = deadline_us
-        """The earliest of the `within`s that it is in; from then on each wait raises."""
+        """The earliest deadline of the `within` calls that it is in; each later wait raises."""
         self._tasks = tasks
         self._work = work
         self._thrown: BaseException | None = None
@@ -153,7 +153,7 @@ class Tasks:
         self.current: VirtualTask | None = None
 
     async def wait(self, wait: Wait, timeout_s: float | None = None) -> None:
-        """Wait until it is over, or the time is up."""
+        """Wait until the wait is over or the time is up."""
         timer = None if timeout_s is None else self.agenda.after(timeout_s, wait.end)
         try:
             await wait
@@ -175,7 +175,8 @@ class Tasks:
             task.deadline_us = outer
 
     async def together(self, works: tuple[Coroutine[Any, Any, Any], ...]) -> list[Any]:
-        """Run coroutines beside each other, each with the deadline of the one that waits here."""
+        """Run coroutines beside each other, each with the deadline of the caller, and return their
+        results in order."""
         parent = self.current
         assert parent is not None
         deadline_us = parent.deadline_us

@@ -66,7 +66,7 @@ class VirtualWorld:
         self._main: VirtualTask | None = None
 
     def stream(self, part: str) -> Random:
-        """Return the stream of chance of one part."""
+        """Return the random numbers of one part."""
         return Random(f"{self._seed}:sim:{part}")
 
     def wall_us(self) -> int:

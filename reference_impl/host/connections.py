@@ -61,7 +61,7 @@ class Outgoing(asyncio.Protocol):
             self._transport.write(frame)
 
     def abandon(self) -> None:
-        """Close without a word to whoever asked, who knows."""
+        """Close the connection without telling its owner, who has asked for it."""
         self._is_over = True
         self._opening.cancel()
         if self._transport is not None:

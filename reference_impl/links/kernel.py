@@ -18,7 +18,7 @@ class Kernel(Protocol):
         """The clock that never jumps."""
 
     def emit(self, effect: Effect) -> None:
-        """Ask something of the host."""
+        """Add an effect, which the host performs after the step."""
 
     def after(self, delay_ms: int, key: TimerKey, action: Callable[[], None]) -> None:
         """Run the action after a delay, replacing a timer with the same key."""

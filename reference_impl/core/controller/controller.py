@@ -58,8 +58,8 @@ class Controller:
         return self._moment.random_uuid()
 
     def write(self, records: Sequence[Struct]) -> int:
-        """Make these records part of history, all or none, and return the offset that a broker has
-        reached when it has applied them. Raise StorageError, and change nothing."""
+        """Append these records to the metadata log, all or none. Return the offset that a broker
+        has reached when it has applied them. Raise StorageError, and change nothing."""
         end_offset = self.metadata.append(records, self.now_ms)
         self._apply(records, end_offset)
         self.metadata.commit()

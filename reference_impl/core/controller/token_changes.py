@@ -24,8 +24,8 @@ def create_token(
     renewers: Sequence[str],
     max_lifetime_ms: int,
 ) -> DelegationToken:
-    """Create a token. max_lifetime_ms is cut to the controller's own, which 0 and negative numbers
-    stand for."""
+    """Create a token and return it. max_lifetime_ms is reduced to the controller's own maximum,
+    which also stands for 0 and negative numbers."""
     now_ms = controller.now_ms
     max_ms = now_ms + _within(controller, "delegation.token.max.lifetime.ms", max_lifetime_ms)
     expiry_ms = now_ms + controller.config.number("delegation.token.expiry.time.ms")

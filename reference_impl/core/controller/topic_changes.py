@@ -168,7 +168,8 @@ def check_reassignment(
 def _automatic(
     controller: Controller, partitions: int, replication_factor: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Assign every partition to this one node, or raise Refused if that is too few replicas."""
+    """Return an assignment of every partition to this one node. Raise Refused if that is too few
+    replicas."""
     if replication_factor < BY_DEFAULT or replication_factor == 0:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,

@@ -39,7 +39,7 @@ class PeerKernel:
         return self._moment.monotonic_ms
 
     def emit(self, effect: Effect) -> None:
-        """Ask something of the host."""
+        """Add an effect, which the host performs after the step."""
         self.effects.append(effect)
 
     def after(self, delay_ms: int, key: TimerKey, action: Callable[[], None]) -> None:
