@@ -7,13 +7,12 @@ it never talks to the outside except through what it yields and through `Storage
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.dynamic import config_in_force
 from reference_impl.core.controller.activation import activate
-from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.controller import Controller, Seat
 from reference_impl.core.controller.features import check_levels
 from reference_impl.core.controller.image.metadata_delta import MetadataDelta, Part
 from reference_impl.core.controller.image.metadata_image import (
@@ -43,7 +42,7 @@ from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quotas.throttling import Throttles
-from reference_impl.core.requests.api import Api, Served
+from reference_impl.core.requests.api import Api, Served, tables_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.authorization.access import Access
 from reference_impl.core.security.connection_listeners import ConnectionListeners
@@ -59,7 +58,7 @@ from reference_impl.core.transactions.producer_ids import ProducerIds
 from reference_impl.core.transactions.service import TransactionCoordinators
 from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
 from reference_impl.core.waiting.waits import Outbox
-from reference_impl.wire import ApiKey
+from reference_impl.links.effects import Lane
 
 
 class Broker:
@@ -84,11 +83,10 @@ class Broker:
         self.rules = rules
         self.apis = apis.broker
         self.membership = config.membership()
-        self._controllers_apis = {
-            **apis.controller,
-            ApiKey.API_VERSIONS: apis.broker[ApiKey.API_VERSIONS],
-        }
+        self._controllers_apis, self._own_apis = tables_of(apis)
         self.moment = Moment(moment)
+        self.incarnation_id, self.broker_epoch = self.random_uuid(), -1
+        """This process, and the epoch with which it is registered, -1 until then."""
         self.data_directory = DataDirectory.open(
             storage, directory, self.node_id, self.random_uuid, may_format=self.membership.is_alone
         )
@@ -100,9 +98,8 @@ class Broker:
         """The cluster, as of the newest metadata record that is committed."""
         self.principals = Principals()
         self.access = Access(config, self.image.acls, self.principals)
-        self.controller = Controller(
-            config, self.metadata, self.moment, rules, self.access, apis.controller
-        )
+        seat = Seat(config, self.cluster_id, apis.controller)
+        self.controller = Controller(seat, self.metadata, self.moment, rules, self.access)
         self._is_built, self._delta = False, MetadataDelta(self.image)
         self._catch_up(storage, directory)
         self.purgatory = Purgatory()
@@ -127,7 +124,7 @@ class Broker:
         self.groups = self._group_coordinators()
         self.markers = MarkerWriter(rules, self.moment, self.replicas, self.groups, self.image)
         self.producer_ids = ProducerIds(
-            partial(allocate_block, self.controller, self.node_id),
+            lambda: allocate_block(self.controller, self.node_id, self.broker_epoch),
             lambda offset: self.image.end_offset >= offset,
         )
         self.transactions = self._transaction_coordinators()
@@ -196,8 +193,21 @@ class Broker:
         connected to (KIP-103)."""
         return self.connection_listeners.advertised_to(request.connection)
 
+    def address_of(self, node_id: int, lane: Lane) -> Endpoint | None:
+        """Return where another node is asked: a controller as the configuration says, a broker as
+        it has registered (KIP-595, KIP-631)."""
+        if lane is Lane.CONTROLLER:
+            return self.membership.voters.get(node_id)
+        broker = self.image.brokers.get(node_id)
+        return (
+            None if broker is None else broker.listeners.get(self.membership.between_brokers or "")
+        )
+
     def apis_for(self, connection: int) -> Mapping[int, Api]:
-        """Return the APIs that are served to a connection, which its listener decides."""
+        """Return the APIs that are served to a connection, which its listener decides. What this
+        node asks itself comes over none, and has a negative number."""
+        if connection < 0:
+            return self._own_apis
         is_for_controllers = self.connection_listeners.is_for_controllers(connection)
         return self._controllers_apis if is_for_controllers else self.apis
 
@@ -297,7 +307,7 @@ class Broker:
         """Shut down cleanly: write everything to disk, and a mark that says so."""
         for key in self.replicas.leaving():
             self.replicas.remove(key)
-        self.logs.close()
+        self.logs.close(broker_epoch=self.broker_epoch)
 
 
 IN_FORCE: dict[Part, Callable[[Broker, MetadataDelta], None]] = {

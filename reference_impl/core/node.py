@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from reference_impl.core import housekeeping
+from reference_impl.core import broker_lifecycle, housekeeping
 from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import CloseConnection, Effect
@@ -68,7 +68,7 @@ class Node:
         """The host's answer to each GiveWay of a handler: whether others must have their turn now.
         If so, it gets the effect, and sends GoOn."""
         self.peer_addresses: dict[int, Endpoint] = {}
-        """The other nodes that may be asked (`waits.Answer`)."""
+        """Nodes that are asked elsewhere than the cluster says (`Broker.address_of`)."""
         self._broker: Broker | None = None
 
     @property
@@ -95,7 +95,7 @@ class Node:
             self._waiting = Waiting(
                 broker,
                 self._must_give_way,
-                self.peer_addresses,
+                lambda node, lane: self.peer_addresses.get(node) or broker.address_of(node, lane),
                 lambda request: self._handler_of(broker, request),
             )
         else:
@@ -129,6 +129,7 @@ class Node:
             case Started():
                 effects += broker.start()
                 effects += housekeeping.start(broker)
+                broker_lifecycle.begin(broker)
             case GoOn(connection=connection):
                 self._waiting.go_on(connection, effects)
             case ConnectionOpened(connection=connection, listener=listener, client_port=port):

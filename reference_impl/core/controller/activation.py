@@ -1,6 +1,6 @@
 """The first decisions of a controller that has become the active one.
 
-Source: ActivationRecordsGenerator.java, BootstrapMetadata.java; KIP-101.
+Source: ActivationRecordsGenerator.java, BootstrapMetadata.java.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.features import first_levels
 from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE
-from reference_impl.core.controller.records import config_record, new_leadership
+from reference_impl.core.controller.records import config_record
 from reference_impl.wire import Struct, definition
 
 
 def activate(controller: Controller) -> None:
-    """Write what a new cluster begins with, and begin a new leadership of each
-    partition."""
-    records = [
-        *first_levels(controller.image),
-        *_first_configs(controller),
-        *_new_leaderships(controller),
-    ]
+    """Write what a new cluster begins with, and give each broker a fresh session: nothing has been
+    heard of them here yet."""
+    controller.sessions.begin(controller.image.brokers)
+    records = [*first_levels(controller.image), *_first_configs(controller)]
     if controller.metadata.is_in_transaction:
         reason = "a controller failed before it ended the transaction"
         records.insert(0, definition("AbortTransactionRecord").new(reason=reason))
@@ -37,14 +34,3 @@ def _first_configs(controller: Controller) -> list[Struct]:
         return []
     value = controller.started_with.text(MIN_INSYNC_REPLICAS)
     return [config_record(BROKER_RESOURCE, ALL_BROKERS, MIN_INSYNC_REPLICAS, value)]
-
-
-def _new_leaderships(controller: Controller) -> list[Struct]:
-    """Return the records of leaderships that begin with this process. Each has its own epoch, so
-    that records written under the one before can be told from new ones."""
-    return [
-        new_leadership(topic.topic_id, index, controller.node_id)
-        for topic in controller.image.topics.values()
-        for index, partition in sorted(topic.partitions.items())
-        if controller.node_id in partition.replicas
-    ]

@@ -10,6 +10,7 @@ Source: QuorumController.java.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
@@ -27,23 +28,26 @@ from reference_impl.core.security.sasl.tokens import Tokens
 from reference_impl.wire import Struct
 
 
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The node and the cluster of a controller, and what it serves there."""
+
+    started_with: BrokerConfig
+    cluster_id: str
+    apis: Mapping[int, Api]
+
+
 class Controller:
     """The active controller of the cluster."""
 
     def __init__(
-        self,
-        started_with: BrokerConfig,
-        metadata: MetadataLog,
-        moment: Moment,
-        rules: Rules,
-        access: Access,
-        apis: Mapping[int, Api],
+        self, seat: Seat, metadata: MetadataLog, moment: Moment, rules: Rules, access: Access
     ) -> None:
-        self.node_id, self.rules = started_with.node_id, rules
-        self.access, self.apis = access, apis
-        self.started_with = self.config = started_with
+        self.node_id, self.rules = seat.started_with.node_id, rules
+        self.access, self.apis, self.cluster_id = access, seat.apis, seat.cluster_id
+        self.started_with = self.config = seat.started_with
         self.image = MetadataImage()
-        self.tokens = Tokens(self.image.delegation_tokens, moment, started_with)
+        self.tokens = Tokens(self.image.delegation_tokens, moment, seat.started_with)
         self.metadata, self._moment = metadata, moment
         self.sessions = BrokerSessions(rules, lambda: moment.monotonic_ms)
         metadata.listen(self._replay)

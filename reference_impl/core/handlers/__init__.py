@@ -9,8 +9,10 @@ from __future__ import annotations
 from reference_impl.core.handlers import refusals
 from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_to_txn
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
+from reference_impl.core.handlers.allocate_producer_ids import handle_allocate_producer_ids
 from reference_impl.core.handlers.alter_client_quotas import handle_alter_client_quotas
 from reference_impl.core.handlers.alter_configs import handle_alter_configs
+from reference_impl.core.handlers.alter_partition import handle_alter_partition
 from reference_impl.core.handlers.alter_partition_reassignments import (
     handle_alter_partition_reassignments,
 )
@@ -19,6 +21,8 @@ from reference_impl.core.handlers.alter_user_scram_credentials import (
     handle_alter_user_scram_credentials,
 )
 from reference_impl.core.handlers.api_versions import handle_api_versions
+from reference_impl.core.handlers.broker_heartbeat import handle_broker_heartbeat
+from reference_impl.core.handlers.broker_registration import handle_broker_registration
 from reference_impl.core.handlers.consumer_group_describe import handle_consumer_group_describe
 from reference_impl.core.handlers.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from reference_impl.core.handlers.create_acls import handle_create_acls
@@ -85,6 +89,7 @@ from reference_impl.core.handlers.sasl_authenticate import handle_sasl_authentic
 from reference_impl.core.handlers.sasl_handshake import handle_sasl_handshake
 from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_commit
+from reference_impl.core.handlers.unregister_broker import handle_unregister_broker
 from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
 from reference_impl.core.requests.api import Api, Served
 from reference_impl.wire import ApiKey
@@ -180,7 +185,23 @@ CONTROLLER: dict[int, Api] = {
     ApiKey.ALTER_CLIENT_QUOTAS: Api(handle_alter_client_quotas, 0, 1),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(handle_alter_user_scram_credentials, 0, 0),
     ApiKey.DESCRIBE_QUORUM: Api(handle_describe_quorum, 0, 2),
+    ApiKey.ALTER_PARTITION: Api(
+        handle_alter_partition, 2, 3, refuse=refusals.on_top("AlterPartitionResponse")
+    ),
+    ApiKey.BROKER_REGISTRATION: Api(
+        handle_broker_registration, 0, 4, refuse=refusals.on_top("BrokerRegistrationResponse")
+    ),
+    ApiKey.BROKER_HEARTBEAT: Api(
+        handle_broker_heartbeat, 0, 1, refuse=refusals.on_top("BrokerHeartbeatResponse")
+    ),
+    ApiKey.UNREGISTER_BROKER: Api(
+        handle_unregister_broker, 0, 0, refuse=refusals.on_top("UnregisterBrokerResponse")
+    ),
+    ApiKey.ALLOCATE_PRODUCER_IDS: Api(
+        handle_allocate_producer_ids, 0, 0, refuse=refusals.on_top("AllocateProducerIdsResponse")
+    ),
 }
-"""The APIs that brokers forward to the active controller (ApiKeys.java, forwardable)."""
+"""The APIs that the active controller serves: those that brokers forward to it (ApiKeys.java,
+forwardable), and those by which brokers are in the cluster, which refuse with one error."""
 
 SERVED = Served(BROKER, CONTROLLER)

@@ -1,5 +1,5 @@
 """DescribeCluster (API key 60). Spec: KIP-700; KIP-919 (endpoint type, v1), KIP-1073 (fenced
-brokers, v2: here there are none)."""
+brokers, v2)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.requests.alive_brokers import alive_brokers, controller_told
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, definition
 from reference_impl.wire.acls import ResourceType
@@ -36,15 +37,22 @@ def handle_describe_cluster(broker: Broker, request: Request) -> Iterator[Effect
         return
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
-    answer = RESPONSE.new(cluster_id=broker.cluster_id, controller_id=broker.node_id)
+    # [New in v2: KIP-1073]
+    told = alive_brokers(broker, request, with_fenced=body.include_fenced_brokers)
+    alive = {node_id: each for node_id, each in told.items() if not each.is_fenced}
+    answer = RESPONSE.new(
+        cluster_id=broker.cluster_id, controller_id=controller_told(broker, alive)
+    )
     answer.brokers = [
         RESPONSE.struct(
             "DescribeClusterBroker",
-            broker_id=broker.node_id,
-            host=broker.advertised_to(request).host,
-            port=broker.advertised_to(request).port,
-            rack=broker.config.text("broker.rack") or None,
+            broker_id=each.node_id,
+            host=each.endpoint.host,
+            port=each.endpoint.port,
+            rack=each.rack,
+            is_fenced=each.is_fenced,
         )
+        for each in told.values()
     ]
     if body.include_cluster_authorized_operations:
         answer.cluster_authorized_operations = (

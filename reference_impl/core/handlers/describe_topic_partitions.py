@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import compress
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.image.metadata_image import TopicImage
+from reference_impl.core.controller.image.metadata_image import PartitionImage, TopicImage
 from reference_impl.core.controller.image.topic_names import is_internal, problem_with
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.requests.alive_brokers import alive_brokers
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.authorization.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType
 
+NO_LEADER = -1
 RESPONSE = definition("DescribeTopicPartitionsResponse")
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 LIMIT_MAX = 2000
@@ -51,7 +53,7 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         indexes = [index for index in sorted(topic.partitions) if index >= first]
-        body.topics.append(described(topic, indexes[:left]))
+        body.topics.append(described(broker, request, topic, indexes[:left]))
         if len(indexes) > left:
             body.next_cursor = RESPONSE.struct(
                 "Cursor", topic_name=name, partition_index=indexes[left]
@@ -85,26 +87,33 @@ def is_valid(cursor: Struct, names: list[str], topics: list[Struct]) -> bool:
     return cursor.partition_index >= 0 and (not topics or cursor.topic_name in names)
 
 
-def described(topic: TopicImage, indexes: list[int]) -> Struct:
+def described(broker: Broker, request: Request, topic: TopicImage, indexes: list[int]) -> Struct:
     """Return the row of one topic with these of its partitions."""
+    alive = alive_brokers(broker, request)
     return RESPONSE.struct(
         "DescribeTopicPartitionsResponseTopic",
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=[
-            RESPONSE.struct(
-                "DescribeTopicPartitionsResponsePartition",
-                partition_index=index,
-                leader_id=topic.partitions[index].leader,
-                leader_epoch=topic.partitions[index].leader_epoch,
-                replica_nodes=list(topic.partitions[index].replicas),
-                isr_nodes=list(topic.partitions[index].isr),
-                eligible_leader_replicas=[],
-                last_known_elr=[],
-            )
-            for index in indexes
+            described_partition(index, topic.partitions[index], alive) for index in indexes
         ],
+    )
+
+
+def described_partition(index: int, state: PartitionImage, alive: Container[int]) -> Struct:
+    """Return the row of a partition; where its leader is not alive it has none
+    (KRaftMetadataCache.partitionMetadataForDescribeTopicResponse)."""
+    return RESPONSE.struct(
+        "DescribeTopicPartitionsResponsePartition",
+        partition_index=index,
+        leader_id=state.leader if state.leader in alive else NO_LEADER,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=list(state.replicas),
+        isr_nodes=list(state.isr),
+        eligible_leader_replicas=list(state.elr),
+        last_known_elr=list(state.last_known_elr),
+        offline_replicas=[replica for replica in state.replicas if replica not in alive],
     )
 
 

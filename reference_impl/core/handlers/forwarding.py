@@ -15,6 +15,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.waiting.waits import Applied
+from reference_impl.wire import ErrorCode
 
 
 def forward(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -22,6 +23,9 @@ def forward(broker: Broker, request: Request) -> Iterator[Effect]:
     an answer tells may rest on a decision that was made for somebody else."""
     controller = broker.controller
     api = controller.apis[request.api_key]
+    if broker.controller_id != broker.node_id and api.refuse is not None:
+        yield Respond(request, api.refuse(request, ErrorCode.NOT_CONTROLLER))
+        return
     for effect in api.handle(controller, request):
         if isinstance(effect, Respond) and not api.tells_of_no_decision:
             yield Applied(controller.image.end_offset)

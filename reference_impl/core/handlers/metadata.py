@@ -3,14 +3,15 @@ KIP-430 (authorized operations), KIP-516 (topic ids since v10, questions by id s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.image.metadata_image import TopicImage
+from reference_impl.core.controller.image.metadata_image import PartitionImage, TopicImage
 from reference_impl.core.controller.image.topic_names import is_internal, problem_with
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.alive_brokers import Alive, alive_brokers, controller_told
 from reference_impl.core.requests.automatic_topics import create_topic
 from reference_impl.core.security.authorization.permissions import (
     CREATE_IN_CLUSTER,
@@ -23,6 +24,7 @@ from reference_impl.wire.acls import ResourceType
 from reference_impl.wire.codec.primitives import ZERO_UUID
 
 RESPONSE = definition("MetadataResponse")
+NO_LEADER = -1
 TELL_NOTHING = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
@@ -30,15 +32,17 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
     """Describe brokers and topics; create a requested topic if that is allowed."""
     # VALIDATE and APPLY (auto-creation) happen for each topic on its own.
     # DEDUPLICATE: a topic named twice is described once.
-    body = RESPONSE.new(cluster_id=broker.cluster_id, controller_id=broker.node_id)
+    alive = alive_brokers(broker, request)
+    body = RESPONSE.new(cluster_id=broker.cluster_id, controller_id=controller_told(broker, alive))
     body.brokers = [
         RESPONSE.struct(
             "MetadataResponseBroker",
-            node_id=broker.node_id,
-            host=broker.advertised_to(request).host,
-            port=broker.advertised_to(request).port,
-            rack=broker.config.text("broker.rack") or None,
+            node_id=each.node_id,
+            host=each.endpoint.host,
+            port=each.endpoint.port,
+            rack=each.rack,
         )
+        for each in alive.values()
     ]
     pause = GiveWay(request)
     for row in topics_of(broker, request):
@@ -69,7 +73,7 @@ def topics_of(broker: Broker, request: Request) -> Iterator[Struct | None]:
     if wanted is None or (request.api_version == 0 and not wanted):
         for topic in list(broker.image.topics.values()):
             if broker.access.may(request, DESCRIBE_TOPIC, topic.name):
-                yield described(topic)
+                yield described(broker, request, topic)
         return
     # [Modified in v12: KIP-516]
     if request.api_version in (10, 11) and any(
@@ -97,7 +101,7 @@ def of_id(broker: Broker, request: Request, wanted: Struct) -> Struct:
     if not broker.access.may(request, DESCRIBE_TOPIC, topic.name):
         # An id is no secret, a name is.
         return refusal(None, wanted.topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    return described(topic)
+    return described(broker, request, topic)
 
 
 def of_name(broker: Broker, request: Request, name: str) -> Struct:
@@ -106,7 +110,7 @@ def of_name(broker: Broker, request: Request, name: str) -> Struct:
         return denial(name)  # whether there is such a topic has not even been looked up
     topic = broker.image.topics.get(name)
     if topic is not None:
-        return described(topic)
+        return described(broker, request, topic)
     creates = request.api_version < 4 or request.body.allow_auto_topic_creation
     creates = creates and broker.config.flag("auto.create.topics.enable")
     if creates and not may_create(broker, request, name):
@@ -139,24 +143,39 @@ def denial(name: str) -> Struct:
     return row
 
 
-def described(topic: TopicImage) -> Struct:
+def described(broker: Broker, request: Request, topic: TopicImage) -> Struct:
     """Return the row of a topic and its partitions."""
+    alive = alive_brokers(broker, request)
     return RESPONSE.struct(
         "MetadataResponseTopic",
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=[
-            RESPONSE.struct(
-                "MetadataResponsePartition",
-                partition_index=index,
-                leader_id=state.leader,
-                leader_epoch=state.leader_epoch,
-                replica_nodes=list(state.replicas),
-                isr_nodes=list(state.isr),
-            )
+            described_partition(broker, request, index, state, alive)
             for index, state in sorted(topic.partitions.items())
         ],
+    )
+
+
+def described_partition(
+    broker: Broker, request: Request, index: int, state: PartitionImage, alive: Mapping[int, Alive]
+) -> Struct:
+    """Return the row of a partition. A client is sent to no leader that it cannot reach
+    (KRaftMetadataCache.partitionMetadata)."""
+    code = ErrorCode.NONE
+    if state.leader not in alive:
+        has_no_listener = state.leader in broker.image.brokers and request.api_version >= 6
+        code = ErrorCode.LISTENER_NOT_FOUND if has_no_listener else ErrorCode.LEADER_NOT_AVAILABLE
+    return RESPONSE.struct(
+        "MetadataResponsePartition",
+        error_code=code,
+        partition_index=index,
+        leader_id=state.leader if code == ErrorCode.NONE else NO_LEADER,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=list(state.replicas),
+        isr_nodes=list(state.isr),
+        offline_replicas=[replica for replica in state.replicas if replica not in alive],
     )
 
 

@@ -65,8 +65,13 @@ class Replicas:
             state = topic.partitions[index]
             if partition is not None:
                 self._take_state(partition, state)
-            elif self._holder.node_id in state.replicas:
+            elif self._holder.node_id in state.replicas and self._may_open((topic.name, index)):
                 self._unopened[topic.name, index] = topic
+
+    def _may_open(self, key: PartitionKey) -> bool:
+        """Return whether a partition may be opened: its files are not in use, and not damaged, but
+        for those of a deleted one that is still to be removed."""
+        return key not in self.directory.offline or key in self._leaving
 
     def _take_state(self, partition: Partition, state: PartitionImage) -> None:
         try:

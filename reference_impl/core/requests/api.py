@@ -8,7 +8,7 @@ from typing import Any
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
-from reference_impl.wire import ErrorCode, Struct
+from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 Handler = Callable[[Any, Request], Iterator[Effect]]
 """Any stands for Broker or Controller, which themselves hold the tables."""
@@ -41,3 +41,10 @@ class Served:
 
     broker: Mapping[int, Api]
     controller: Mapping[int, Api]
+
+
+def tables_of(served: Served) -> tuple[dict[int, Api], dict[int, Api]]:
+    """Return what a listener of controllers serves, and what a node asks itself: all of both."""
+    of_controllers: dict[int, Api] = dict(served.controller)
+    of_controllers[ApiKey.API_VERSIONS] = served.broker[ApiKey.API_VERSIONS]
+    return of_controllers, {**of_controllers, **served.broker}

@@ -46,6 +46,16 @@ class ConnectionListeners:
         """Return the name of the listener at which a connection came in."""
         return self._of_connection.get(connection) or next(iter(self._by_name))
 
+    @property
+    def of_brokers(self) -> dict[str, tuple[Endpoint, int]]:
+        """The address of each listener of the broker, and its security protocol as its number
+        (SecurityProtocol.java)."""
+        return {
+            name: (self.endpoints[name], 2 * (each.sasl is not None) + (each.tls is not None))
+            for name, each in self._by_name.items()
+            if name not in self._of_controller
+        }
+
     def advertised_to(self, connection: int) -> Endpoint:
         """Return the address of this node that a client of this connection must use to find it
         again."""

@@ -105,8 +105,9 @@ def test_a_node_puts_what_it_replays_in_force_at_once(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Broker, "apply", counted)
     world.restart()
-    (delta,) = deltas
-    assert [list(indexes) for indexes in delta.partitions.values()] == [[0]]
+    (at_once, registered, unfenced) = deltas
+    for delta in (at_once, registered, unfenced):
+        assert [list(indexes) for indexes in delta.partitions.values()] == [[0]]
 
 
 def test_a_topic_that_was_made_and_removed_is_in_no_delta() -> None:
@@ -150,7 +151,7 @@ def test_the_controller_and_the_broker_know_the_same_once_all_is_committed() -> 
     for name in same:
         if type(known[name]).__module__ == "builtins":
             assert known[name] == decided[name], name
-    assert known["topics"]["t"].partitions[2].leader_epoch == 1
+    assert known["topics"]["t"].partitions[2].leader_epoch == 2
     assert known["topics"]["u"].configs == {"retention.ms": "1000"}
     assert known["next_producer_id"] == 1000
 
@@ -163,5 +164,5 @@ def test_a_node_opens_and_leads_its_own_partitions_alone() -> None:
     assert world.node.broker.replicas.unopened() == [("t", 0)]
     world.kill()
     partitions = world.node.broker.image.topics["t"].partitions
-    assert [(p.leader, p.leader_epoch) for p in partitions.values()] == [(1, 1), (2, 0)]
+    assert [(p.leader, p.leader_epoch) for p in partitions.values()] == [(1, 2), (2, 0)]
     assert [p.index for p in world.node.broker.replicas] == [0]

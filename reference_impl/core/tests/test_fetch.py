@@ -81,11 +81,11 @@ def test_outside_of_the_log_is_out_of_range(world: World) -> None:
 
 
 def test_leader_epochs_are_compared(world: World) -> None:
-    world.kill()  # the new leadership has epoch 1
-    older, newer = (world.fetch("t", current_leader_epoch=epoch) for epoch in (0, 2))
+    world.kill()  # epoch 1 has no leader, the new leadership has epoch 2
+    older, newer = (world.fetch("t", current_leader_epoch=epoch) for epoch in (1, 3))
     assert older.error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert newer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
-    assert world.fetch("t", current_leader_epoch=1).error_code == 0
+    assert world.fetch("t", current_leader_epoch=2).error_code == 0
 
 
 class Session:

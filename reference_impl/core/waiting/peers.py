@@ -6,7 +6,7 @@ each node, so that what waits long on one keeps nothing else waiting (`Lane`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from reference_impl.core.effects import CancelTimer, Effect, SetTimer
@@ -14,7 +14,7 @@ from reference_impl.core.events import TimerKey
 from reference_impl.core.moment import Moment
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.waiting.waits import Answer, Unanswered
-from reference_impl.links.effects import Destination
+from reference_impl.links.effects import Destination, Lane
 from reference_impl.links.link import Failure, Link, Links, Query, Settings
 from reference_impl.wire import ErrorCode, Struct
 
@@ -71,12 +71,12 @@ class Peers:
         self,
         moment: Moment,
         node_id: int,
-        addresses: Mapping[int, Endpoint],
+        address_of: Callable[[int, Lane], Endpoint | None],
         tell: Callable[[int, Any], None],
     ) -> None:
         """Create no link yet. tell: gets the number of each wait that is over and its outcome."""
         self._kernel = PeerKernel(moment)
-        self._addresses = addresses
+        self._address_of = address_of
         self._tell = tell
         settings = Settings(
             f"broker-{node_id}", SETUP_TIMEOUT_MS, RECONNECT_BACKOFF_MS, RECONNECT_BACKOFF_MAX_MS
@@ -86,7 +86,7 @@ class Peers:
 
     def ask(self, number: int, wait: Answer) -> list[Effect]:
         """Ask another node, and return what the host must do for it."""
-        address = self._addresses.get(wait.node)
+        address = self._address_of(wait.node, wait.lane)
         if address is None:
             reason = f"the address of node {wait.node} is unknown"
             self._tell(number, Unanswered(ErrorCode.BROKER_NOT_AVAILABLE, reason, was_sent=False))

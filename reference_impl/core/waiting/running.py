@@ -8,7 +8,7 @@ handler is reported with the effects that came before it, and stops no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, cast
@@ -33,6 +33,7 @@ from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import StorageError
 from reference_impl.core.waiting.peers import Peers
 from reference_impl.core.waiting.waits import Answer, Applied, Later, Pause, Replicated, Unanswered
+from reference_impl.links.effects import Lane
 from reference_impl.wire import ErrorCode
 
 TIMER = "waiting"
@@ -59,15 +60,15 @@ class Waiting:
         self,
         broker: Broker,
         must_give_way: Callable[[], bool],
-        addresses: Mapping[int, Endpoint],
+        address_of: Callable[[int, Lane], Endpoint | None],
         handler_of: Callable[[Request], Handler],
     ) -> None:
-        """Create an empty table. addresses: those of the other nodes. handler_of: what this node
-        answers a request by, from itself too."""
+        """Create an empty table. address_of: says where another node is asked. handler_of: what
+        this node answers a request by, from itself too."""
         self._broker = broker
         self._must_give_way = must_give_way
         self._handler_of = handler_of
-        self.peers = Peers(broker.moment, broker.node_id, addresses, self._tell)
+        self.peers = Peers(broker.moment, broker.node_id, address_of, self._tell)
         self._own: dict[int, int] = {}
         """The numbers of the waits for this node's own answers, by the connections that stand for
         them: negative numbers, which no host uses."""
@@ -186,7 +187,7 @@ class Waiting:
             effects += self.peers.ask(number, wait)
             return
         connection = -number
-        version = self._broker.apis[wait.api_key].max_version
+        version = self._broker.apis_for(connection)[wait.api_key].max_version
         self._own[connection] = number
         self._own_requests[connection] = Request(
             connection, wait.api_key, version, number, None, "", wait.body

@@ -41,8 +41,9 @@ class Reply:
     state: State
 
 
-def register_broker(controller: Controller, body: Struct, cluster_id: str) -> int:
+def register_broker(controller: Controller, body: Struct) -> int:
     """Register an incarnation of a broker and return its broker epoch, or raise Refused."""
+    cluster_id = controller.cluster_id
     if body.cluster_id != cluster_id:
         raise Refused(
             ErrorCode.INCONSISTENT_CLUSTER_ID,
@@ -64,7 +65,11 @@ def register_broker(controller: Controller, body: Struct, cluster_id: str) -> in
 
 
 def _check_session(controller: Controller, known: BrokerImage) -> None:
-    """Raise Refused while another process is the broker, unless that is about to stop."""
+    """Raise Refused while another process is the broker, unless that is about to stop. What was
+    the broker of this node before has ended with its controller: there is no need to wait for the
+    end of its session, as Kafka does."""
+    if known.node_id == controller.node_id:
+        return
     timeout_ms = controller.config.number(SESSION_TIMEOUT)
     is_valid = not known.fenced and controller.sessions.is_valid(known.node_id, timeout_ms)
     if is_valid and not known.in_controlled_shutdown:

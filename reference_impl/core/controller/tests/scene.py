@@ -53,7 +53,7 @@ class Scene:
         self.incarnations += 1
         return REGISTRATION.new(
             broker_id=broker,
-            cluster_id=self.world.node.broker.cluster_id,
+            cluster_id=self.controller.cluster_id,
             incarnation_id=UUID(int=self.incarnations),
             listeners=[REGISTRATION.struct("Listener", name="PLAINTEXT", host="b", port=9092)],
             features=[
@@ -66,8 +66,7 @@ class Scene:
 
     def register(self, broker: int, previous_epoch: int = -1) -> int:
         body = self.registration(broker, previous_epoch)
-        cluster_id = self.world.node.broker.cluster_id
-        self.epochs[broker] = register_broker(self.controller, body, cluster_id)
+        self.epochs[broker] = register_broker(self.controller, body)
         return self.epochs[broker]
 
     def beat(self, broker: int, **fields: object) -> Reply:

@@ -153,20 +153,18 @@ def test_another_process_is_refused_while_the_broker_lives() -> None:
 
 def test_a_registration_that_comes_again_amends_the_one_before() -> None:
     scene = Scene()
-    cluster_id = scene.world.node.broker.cluster_id
     scene.fence(1)
     body = scene.registration(1)
-    scene.epochs[1] = register_broker(scene.controller, body, cluster_id)
+    scene.epochs[1] = register_broker(scene.controller, body)
     scene.beat(1)
     body.rack = "r"
-    register_broker(scene.controller, body, cluster_id)
+    register_broker(scene.controller, body)
     broker = scene.controller.image.brokers[1]
     assert (broker.rack, broker.fenced) == ("r", False)
 
 
 def test_a_broker_of_another_cluster_level_or_directory_is_refused() -> None:
     scene = Scene()
-    cluster_id = scene.world.node.broker.cluster_id
     for code, change in (
         (ErrorCode.INCONSISTENT_CLUSTER_ID, {"cluster_id": "other"}),
         (ErrorCode.UNSUPPORTED_VERSION, {"features": []}),
@@ -177,7 +175,7 @@ def test_a_broker_of_another_cluster_level_or_directory_is_refused() -> None:
         for name, value in change.items():
             setattr(body, name, value)
         with pytest.raises(Refused) as refused:
-            register_broker(scene.controller, body, cluster_id)
+            register_broker(scene.controller, body)
         assert refused.value.code is code
     assert 4 not in scene.controller.image.brokers
 

@@ -106,3 +106,15 @@ def write_clean_shutdown(storage: Storage, data_directory: str, broker_epoch: in
     """Say that all logs were closed and need no recovery (KIP-966 added the epoch)."""
     content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
     storage.write_atomically(f"{data_directory}/{CLEAN_SHUTDOWN_FILE}", content.encode())
+
+
+def read_clean_shutdown(storage: Storage, data_directory: str) -> int:
+    """Return the broker epoch that `write_clean_shutdown` wrote. Return -1 if there is no such file
+    or it has no epoch: then the logs were closed by an earlier version, or not at all."""
+    path = f"{data_directory}/{CLEAN_SHUTDOWN_FILE}"
+    try:
+        found = json.loads(storage.read_file(path)) if storage.exists(path) else {}
+    except ValueError:
+        return -1
+    epoch = found.get("brokerEpoch", -1) if isinstance(found, dict) else -1
+    return epoch if isinstance(epoch, int) else -1

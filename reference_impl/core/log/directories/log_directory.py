@@ -24,6 +24,7 @@ from reference_impl.core.log.directories.checkpoints import (
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
     TopicPartition,
+    read_clean_shutdown,
     read_offsets,
     read_topic_id,
     write_clean_shutdown,
@@ -52,6 +53,8 @@ class LogDirectory:
         clean_file = f"{path}/{CLEAN_SHUTDOWN_FILE}"
         self.clean_shutdown = storage.exists(clean_file)
         """Whether the last process closed its logs; if not, opening a log recovers it."""
+        self.previous_broker_epoch = read_clean_shutdown(storage, path)
+        """The broker epoch of the process that closed its logs, -1 if unknown (KIP-966)."""
         if self.clean_shutdown:
             # Durably: were it to come back after a loss of power, torn files would be trusted.
             storage.delete(clean_file)

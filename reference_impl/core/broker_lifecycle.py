@@ -1,0 +1,113 @@
+"""The life of a broker in its cluster: it registers, catches up, is unfenced, and is heard of.
+
+Source: BrokerLifecycleManager.java, BrokerServer.scala; KIP-631, KIP-966 (previous broker epoch).
+A broker is a part of the cluster as long as the active controller hears its heartbeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.features import SUPPORTED
+from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
+from reference_impl.core.effects import Effect, Report
+from reference_impl.core.refused import Refused
+from reference_impl.core.requests.asking_controller import ask_controller
+from reference_impl.core.storage import StorageError
+from reference_impl.core.waiting.waits import Applied, Later
+from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
+
+REGISTRATION = definition("BrokerRegistrationRequest")
+HEARTBEAT = definition("BrokerHeartbeatRequest")
+RETRY_MS = 100
+LEAST_INTERVAL_MS = 10
+
+
+def begin(broker: Broker) -> None:
+    """Let the broker live, and the controller of this node look after all brokers' sessions."""
+    broker.outbox.post("lifecycle", live(broker))
+    broker.outbox.post("sessions", watch_sessions(broker))
+
+
+def live(broker: Broker) -> Iterator[Effect]:
+    """Register, then send heartbeats as long as the process runs."""
+    while True:
+        try:
+            yield from register(broker)
+            while True:
+                is_fenced = yield from beat(broker)
+                interval_ms = broker.config.number("broker.heartbeat.interval.ms")
+                yield Later(min(interval_ms, RETRY_MS) if is_fenced else interval_ms)
+        except Refused as refused:
+            # Another process may still be this broker, or the controller may not answer.
+            yield Report(f"broker {broker.node_id} is not in the cluster yet: {refused}")
+            yield Later(RETRY_MS)
+
+
+def register(broker: Broker) -> Generator[Effect, Any, None]:
+    """Register this incarnation and read the metadata log up to there. Raise Refused."""
+    timeout_ms = broker.config.number("initial.broker.registration.timeout.ms")
+    answer = yield from ask_controller(
+        broker, ApiKey.BROKER_REGISTRATION, registration_of(broker), timeout_ms
+    )
+    if answer.error_code != ErrorCode.NONE:
+        raise Refused(ErrorCode(answer.error_code), "the controller refuses the registration")
+    broker.broker_epoch = answer.broker_epoch
+    yield Applied(answer.broker_epoch + 1)
+
+
+def registration_of(broker: Broker) -> Struct:
+    """Return the request by which the broker registers."""
+    return REGISTRATION.new(
+        broker_id=broker.node_id,
+        cluster_id=broker.cluster_id,
+        incarnation_id=broker.incarnation_id,
+        listeners=[
+            REGISTRATION.struct(
+                "Listener",
+                name=name,
+                host=endpoint.host,
+                port=endpoint.port,
+                security_protocol=protocol,
+            )
+            for name, (endpoint, protocol) in broker.connection_listeners.of_brokers.items()
+        ],
+        features=[
+            REGISTRATION.struct(
+                "Feature", name=name, min_supported_version=least, max_supported_version=most
+            )
+            for name, (least, most) in SUPPORTED.items()
+        ],
+        rack=broker.config.text("broker.rack") or None,
+        log_dirs=[broker.data_directory.directory_id],
+        previous_broker_epoch=broker.logs.previous_broker_epoch,
+    )
+
+
+def beat(broker: Broker) -> Generator[Effect, Any, bool]:
+    """Send one heartbeat, and return whether the broker is fenced. Raise Refused."""
+    body = HEARTBEAT.new(
+        broker_id=broker.node_id,
+        broker_epoch=broker.broker_epoch,
+        current_metadata_offset=broker.image.end_offset - 1,
+    )
+    timeout_ms = broker.config.number(SESSION_TIMEOUT)
+    answer = yield from ask_controller(broker, ApiKey.BROKER_HEARTBEAT, body, timeout_ms)
+    if answer.error_code != ErrorCode.NONE:
+        raise Refused(ErrorCode(answer.error_code), "the controller refuses the heartbeat")
+    return bool(answer.is_fenced)
+
+
+def watch_sessions(broker: Broker) -> Iterator[Effect]:
+    """Fence the brokers that fall silent, while the controller of this node is the active one."""
+    while True:
+        timeout_ms = broker.config.number(SESSION_TIMEOUT)
+        if broker.controller_id == broker.node_id:
+            try:
+                for silent in fence_silent(broker.controller):
+                    yield Report(f"broker {silent} is fenced: nothing was heard of it for too long")
+            except StorageError as error:
+                yield Report(f"silent brokers are not fenced yet: {error}")
+        yield Later(max(LEAST_INTERVAL_MS, timeout_ms // 8))

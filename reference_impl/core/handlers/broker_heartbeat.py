@@ -1,0 +1,32 @@
+"""BrokerHeartbeat (API key 63). Spec: KIP-631; KIP-858 (offline directories, v1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.leaders.broker_changes import State, hear_heartbeat
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION
+from reference_impl.wire import definition
+
+RESPONSE = definition("BrokerHeartbeatResponse")
+
+
+def handle_broker_heartbeat(controller: Controller, request: Request) -> Iterator[Effect]:
+    """Renew the session of a broker, and tell it whether it is fenced and may stop."""
+    answer = RESPONSE.new()
+    try:
+        # VALIDATE, APPLY
+        controller.access.require(request, CLUSTER_ACTION)
+        reply = hear_heartbeat(controller, request.body)
+        answer.is_caught_up = reply.is_caught_up
+        answer.is_fenced = reply.state in (State.FENCED, State.SHUTDOWN_NOW)
+        answer.should_shut_down = reply.state is State.SHUTDOWN_NOW
+    except Refused as refused:
+        answer.error_code = refused.code
+    # DEDUPLICATE: a heartbeat that comes twice says the same.
+    # RESPOND
+    yield Respond(request, answer)
