@@ -6,6 +6,8 @@ CoordinatorPartitionWriter.java.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import Partition
@@ -71,6 +73,7 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
+@lru_cache(10_000)
 def partition_for(key: str, partitions: int) -> int:
     """Return the partition that keeps a key: Utils.abs(hash) % n, where MIN_VALUE counts as 0."""
     value = java_hash(key)

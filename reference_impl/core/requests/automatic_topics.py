@@ -20,6 +20,7 @@ def ensure_groups_topic(broker: Broker) -> None:
         broker,
         group_log.TOPIC,
         config.number("offsets.topic.num.partitions"),
+        config.number("offsets.topic.replication.factor"),
         {
             "cleanup.policy": "compact",
             "compression.type": "producer",
@@ -35,6 +36,7 @@ def ensure_transactions_topic(broker: Broker) -> None:
         broker,
         transaction_log.TOPIC,
         config.number("transaction.state.log.num.partitions"),
+        config.number("transaction.state.log.replication.factor"),
         {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",
@@ -45,22 +47,30 @@ def ensure_transactions_topic(broker: Broker) -> None:
     )
 
 
-def _ensure(broker: Broker, name: str, partitions: int, configs: dict[str, str | None]) -> None:
+def _ensure(
+    broker: Broker,
+    name: str,
+    partitions: int,
+    replication_factor: int,
+    configs: dict[str, str | None],
+) -> None:
     if name not in broker.image.topics:
-        create_topic(broker, name, partitions, configs)
+        create_topic(broker, name, partitions, replication_factor, configs)
 
 
 def create_topic(
     broker: Broker,
     name: str,
     partitions: int = BY_DEFAULT,
+    replication_factor: int = BY_DEFAULT,
     configs: Mapping[str, str | None] | None = None,
 ) -> None:
     """Let the controller create a topic, or raise Refused. It is there once that is committed."""
     controller = broker.controller
     if name in controller.image.topics:
         return  # somebody's request has created it, and that is not committed yet
-    publish_topic(controller, plan_topic(controller, name, partitions, configs=configs))
+    plan = plan_topic(controller, name, partitions, replication_factor, configs=configs)
+    publish_topic(controller, plan)
     if (topic := broker.image.topics.get(name)) is not None:
         for index in sorted(topic.partitions):
             broker.replicas.open((name, index))

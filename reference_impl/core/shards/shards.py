@@ -52,7 +52,6 @@ class Shards(Generic[AnyShard]):
         if shard is None:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         self.rules.check_shard_state(shard.state)
-        shard.partition()
         return shard
 
     def active(self) -> list[AnyShard]:

@@ -102,6 +102,22 @@ def test_only_groups_without_members_are_deleted(world: World) -> None:
     assert "g" not in world.node.broker.groups.of("g").groups
 
 
+def test_a_topic_of_more_replicas_than_brokers_is_not_made_and_the_operator_is_told() -> None:
+    """As Apache's broker alone with its default of three."""
+    for kind, topic, key in (
+        (0, "__consumer_offsets", "offsets.topic.replication.factor"),
+        (1, "__transaction_state", "transaction.state.log.replication.factor"),
+    ):
+        world = World({key: "3"})
+        for _ in range(2):
+            found = world.call(
+                ApiKey.FIND_COORDINATOR, 4, key_type=kind, coordinator_keys=["g"]
+            ).coordinators[0]
+            assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        (told, _) = (each for each in world.reports if f"the topic {topic} cannot" in each)
+        assert "INVALID_REPLICATION_FACTOR" in told
+
+
 def test_nobody_coordinates_before_the_topic_exists() -> None:
     world = World()
     find: dict[str, Any] = {"key_type": 0, "coordinator_keys": ["g"]}

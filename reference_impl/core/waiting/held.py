@@ -21,6 +21,7 @@ from reference_impl.core.refused import Refused, coordinator_error
 from reference_impl.core.waiting.waits import Replicated
 
 TIMEOUT = "offsets.commit.timeout.ms"
+_TIMERS = (SetTimer, CancelTimer)
 
 
 def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
@@ -37,7 +38,7 @@ def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
                 hold(broker, effect, dict(read))
                 effect = send(None)
                 continue
-            if isinstance(effect, SetTimer | CancelTimer) and effect.key[0] == TIMER:
+            if isinstance(effect, _TIMERS) and effect.key[0] == TIMER:
                 broker.groups.own(effect)
             try:
                 outcome = yield effect
