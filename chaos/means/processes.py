@@ -102,7 +102,8 @@ class Child:
         return self._process.poll()
 
     def strike(self) -> bool:
-        """Send SIGKILL without waiting: see the function of that name."""
+        """Send SIGKILL without waiting. Return True, since we may always kill our own child (see
+        `strike` below)."""
         self._signal(signal.SIGKILL)
         self._struck = True
         return True

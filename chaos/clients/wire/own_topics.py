@@ -114,7 +114,8 @@ class OwnTopics:
             cluster.close()
 
     async def remove(self) -> Removed:
-        """Remove all that the run has made, within a bound."""
+        """Remove all that the run has made, within a bound. Return what was removed, and what could
+        not be."""
         cluster = WireCluster(REAL_WORLD, self._bootstrap)
         try:
             return await _remove_run(cluster, self._nonce)
@@ -199,7 +200,8 @@ def _boot_id() -> str:
 
 
 async def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
-    """Remove a run's topics and groups, and its marker when they are gone."""
+    """Remove a run's topics and groups, and its marker when they are gone. Return what was removed,
+    and what could not be."""
     prefix = f"touchstone-{nonce.hex()}-"
     deadline = time.monotonic() + REMOVE_TIMEOUT_S
     removed = Removed()

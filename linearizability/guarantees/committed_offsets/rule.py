@@ -205,8 +205,8 @@ def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that were given while a transaction had sent offsets and its commit was
-    not asked for yet, with the one that had not been for longest."""
+    """Return the answers that were given before the commit of a transaction was asked for that had
+    sent offsets, each with the transaction whose commit was asked for last."""
     sent = (
         events.filter((pl.col("f") == F.SEND_OFFSETS.value) & IS_OK)
         .filter((pl.col("told") == TOLD_COMMIT) & pl.col("t_complete_ns").is_not_null())
@@ -248,8 +248,8 @@ def longest_so_far(sent: pl.LazyFrame, since: str, until: str) -> pl.LazyFrame:
 
 
 def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that an offset is not stable although all transactions had ended which had
-    sent one, with the one that ended last."""
+    """Return the answers that an offset is not stable although every transaction that had sent one
+    had ended, each with the transaction that ended last."""
     is_told = pl.col("told").is_in([TOLD_COMMIT, TOLD_ABORT])
     lasts_ns = pl.coalesce("t_complete_ns", "t_invoke_ns") + pl.col("longest_ns") + SWEEP_NS
     over_ns = pl.when(is_told).then("end_ns").otherwise(None)

@@ -44,7 +44,7 @@ class PartitionState:
 
     @property
     def may_be_read(self) -> bool:
-        """Return whether the application may be given records of it."""
+        """Return whether the application may be given records of this partition."""
         return not (self.is_paused or self.is_being_revoked)
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:

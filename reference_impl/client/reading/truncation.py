@@ -25,7 +25,7 @@ Asked = dict[TopicPartition, tuple[PartitionState, int, int, int]]
 
 
 class Truncation:
-    """Checks positions against new leaders."""
+    """Checks each position against a new leader of its partition."""
 
     def __init__(
         self, network: Network, metadata: Metadata, subscription: Subscription, positions: Positions

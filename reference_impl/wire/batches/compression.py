@@ -142,7 +142,8 @@ def _as_it_is(data: memoryview, max_size: int) -> Iterator[bytes]:
 
 
 def _expand_gzip(data: memoryview, max_size: int) -> Iterator[bytes]:
-    """Decompress all members; ignore bytes after the last one, as Java's GZIPInputStream does."""
+    """Yield the content of all members, piece by piece. Ignore bytes after the last one, as Java's
+    GZIPInputStream does."""
     position = 0
     while position == 0 or data[position : position + len(GZIP_START)] == GZIP_START:
         inflate = zlib.decompressobj(wbits=31)
@@ -199,7 +200,7 @@ def _expand_lz4(data: memoryview, max_size: int) -> Iterator[bytes]:
 
 
 def _expand_zstd(data: memoryview, max_size: int) -> Iterator[bytes]:
-    """Decompress all frames."""
+    """Yield the content of all frames, piece by piece."""
     position = 0
     while position < len(data):
         frame = zstd.ZstdDecompressor()

@@ -111,7 +111,7 @@ class MetadataImage:
         if action is not None:
             action(self, record)
         elif name not in WITHOUT_EFFECT:
-            raise Malformed("this version does not know what it changes", message=name)
+            raise Malformed("this version does not know what the record changes", message=name)
 
     def topic_of(self, name: str | None, topic_id: UUID) -> TopicImage | None:
         """Return the topic with this name or, if the name is empty or null, with this id. Return
