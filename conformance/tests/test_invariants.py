@@ -442,6 +442,44 @@ def test_a_reader_of_committed_records_sees_none_above_the_last_stable_offset() 
         check("Fetch", 17, fetch_asked(isolation_level=1), open_transaction)
 
 
+def quorum_of(voters: int, high_watermark: int) -> Struct:
+    """Return an answer of a quorum that node 1 leads with ten records."""
+    members = [
+        piece(
+            "DescribeQuorum",
+            "ReplicaState",
+            replica_id=voter,
+            log_end_offset=10 if voter == 1 else -1,
+            last_fetch_timestamp=-1,
+            last_caught_up_timestamp=-1,
+        )
+        for voter in range(1, voters + 1)
+    ]
+    partition = piece(
+        "DescribeQuorum",
+        "PartitionData",
+        leader_id=1,
+        leader_epoch=5,
+        high_watermark=high_watermark,
+        current_voters=members,
+    )
+    topic = piece("DescribeQuorum", "TopicData", partitions=[partition])
+    return response("DescribeQuorum", topics=[topic])
+
+
+@pytest.mark.parametrize(("voters", "high_watermark"), [(1, 10), (3, 10), (3, 0), (3, -1)])
+def test_a_new_leader_of_others_may_know_no_high_watermark_yet(
+    voters: int, high_watermark: int
+) -> None:
+    check("DescribeQuorum", 1, request("DescribeQuorum"), quorum_of(voters, high_watermark))
+
+
+@pytest.mark.parametrize(("voters", "high_watermark"), [(1, -1), (3, -2), (3, 11)])
+def test_a_high_watermark_out_of_the_log_is_named(voters: int, high_watermark: int) -> None:
+    with pytest.raises(Deviation, match="high watermark in the answer of DescribeQuorum"):
+        check("DescribeQuorum", 1, request("DescribeQuorum"), quorum_of(voters, high_watermark))
+
+
 def test_every_api_that_has_invariants_exists() -> None:
     for api in INVARIANTS:
         assert api_key(api) >= 0
