@@ -9,7 +9,7 @@ from reference_impl.core.controller.image.metadata_image import TOPIC_RESOURCE
 from reference_impl.wire import Struct, definition
 
 UNASSIGNED_DIRECTORY = UUID(int=0)
-"""DirectoryId.UNASSIGNED: the broker has one directory, so its id need not be sent."""
+"""DirectoryId.UNASSIGNED: of a broker with several directories, which chooses one itself."""
 
 
 def new_topic(name: str, topic_id: UUID) -> Struct:
@@ -17,18 +17,26 @@ def new_topic(name: str, topic_id: UUID) -> Struct:
     return definition("TopicRecord").new(name=name, topic_id=topic_id)
 
 
-def new_partition(topic_id: UUID, index: int, replicas: Sequence[int]) -> Struct:
-    """Return the record of a new partition: the first replica leads, and all are in sync since it
-    is empty."""
+def new_partition(
+    topic_id: UUID,
+    index: int,
+    replicas: Sequence[int],
+    isr: Sequence[int] | None = None,
+    directories: Mapping[int, UUID] | None = None,
+) -> Struct:
+    """Return the record of a new partition. The replicas that live, by default all, are in sync,
+    since it is empty, and the first of them leads."""
+    isr = replicas if isr is None else isr
+    known = directories or {}
     return definition("PartitionRecord").new(
         partition_id=index,
         topic_id=topic_id,
         replicas=list(replicas),
-        isr=list(replicas),
-        leader=replicas[0],
+        isr=list(isr),
+        leader=isr[0],
         leader_epoch=0,
         partition_epoch=0,
-        directories=[UNASSIGNED_DIRECTORY] * len(replicas),
+        directories=[known.get(replica, UNASSIGNED_DIRECTORY) for replica in replicas],
     )
 
 

@@ -6,7 +6,7 @@ Source: ReplicationControlManager.java (createTopic, createPartitions, deleteTop
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -15,14 +15,18 @@ from reference_impl.core.configs.topic import check_topic_configs
 from reference_impl.core.controller import records
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.metadata_image import TopicImage
+from reference_impl.core.controller.image.registrations import directories_of
 from reference_impl.core.controller.image.topic_names import collision_key, problem_with
+from reference_impl.core.controller.placement import placed
 from reference_impl.core.quorum.metadata_log import TOPIC as METADATA_TOPIC
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import ErrorCode, Struct
 
 PARTITIONS_MAX = 10_000
 """In one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
 BY_DEFAULT = -1
+FIRST_STRIPES = 997
+"""How many beginnings of stripes there are: more than a cluster has brokers."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,12 @@ def plan_topic(
     """Check everything about a topic to be created, and return its plan, or raise Refused."""
     check_name(controller, name)
     overrides = check_configs(configs or {})
+    topic_id = controller.random_uuid()
     if assignments:
         replicas = _manual(controller, partitions, replication_factor, assignments)
     else:
-        replicas = _automatic(controller, partitions, replication_factor)
-    return NewTopic(name, controller.random_uuid(), replicas, overrides)
+        replicas = _automatic(controller, topic_id, partitions, replication_factor)
+    return NewTopic(name, topic_id, replicas, overrides)
 
 
 def publish_topic(controller: Controller, topic: NewTopic) -> TopicImage:
@@ -58,10 +63,7 @@ def publish_topic(controller: Controller, topic: NewTopic) -> TopicImage:
     (Replicas.open)."""
     changes = [records.new_topic(topic.name, topic.topic_id)]
     changes += records.topic_configs(topic.name, topic.configs)
-    changes += [
-        records.new_partition(topic.topic_id, index, replicas)
-        for index, replicas in enumerate(topic.assignments)
-    ]
+    changes += _new_partitions(controller, topic.topic_id, enumerate(topic.assignments))
     controller.write(changes)
     return controller.image.topics[topic.name]
 
@@ -125,15 +127,18 @@ def plan_growth(
     refused = refused_number(count - has)
     if refused is not None:
         raise refused
+    factor = len(topic.partitions[0].replicas)
     if assignments is None:
-        return [(index, (controller.node_id,)) for index in range(has, count)]
+        brokers = controller.image.brokers.values()
+        # Go on where the stripes of the partitions before have ended.
+        found = placed(brokers, count - has, factor, _first_stripe(topic.topic_id) + has)
+        return list(enumerate(found, has))
     if len(assignments) != count - has:
         raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"Attempted to add {count - has} additional partition(s), but only"
             f" {len(assignments)} assignment(s) were specified.",
         )
-    factor = len(topic.partitions[0].replicas)
     for replicas in assignments:
         _check_assignment(controller, replicas, factor)
     return [(has + index, tuple(replicas)) for index, replicas in enumerate(assignments)]
@@ -143,9 +148,25 @@ def grow_topic(
     controller: Controller, topic: TopicImage, growth: Sequence[tuple[int, tuple[int, ...]]]
 ) -> None:
     """Add the planned partitions."""
-    controller.write(
-        [records.new_partition(topic.topic_id, index, replicas) for index, replicas in growth]
-    )
+    controller.write(_new_partitions(controller, topic.topic_id, growth))
+
+
+def _new_partitions(
+    controller: Controller, topic_id: UUID, assignments: Iterable[tuple[int, tuple[int, ...]]]
+) -> list[Struct]:
+    """Return the records of new partitions. Raise Refused if one has no replica that lives."""
+    brokers, found = controller.image.brokers, []
+    directories = directories_of(brokers.values())
+    for index, replicas in assignments:
+        isr = [each for each in replicas if controller.rules.may_lead(brokers.get(each))]
+        if not isr:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "All brokers specified in the manual partition assignment for partition"
+                f" {index} are fenced or in controlled shutdown.",
+            )
+        found.append(records.new_partition(topic_id, index, replicas, isr, directories))
+    return found
 
 
 def check_reassignment(
@@ -166,10 +187,10 @@ def check_reassignment(
 
 
 def _automatic(
-    controller: Controller, partitions: int, replication_factor: int
+    controller: Controller, topic_id: UUID, partitions: int, replication_factor: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Return an assignment of every partition to this one node. Raise Refused if that is too few
-    replicas."""
+    """Return the replicas of each partition, over all brokers. Raise Refused if there are too
+    few brokers."""
     if replication_factor < BY_DEFAULT or replication_factor == 0:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -184,14 +205,13 @@ def _automatic(
         partitions = controller.config.number("num.partitions")
     if replication_factor == BY_DEFAULT:
         replication_factor = controller.config.number("default.replication.factor")
-    if replication_factor > 1:
-        raise Refused(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {replication_factor} time(s): The target"
-            f" replication factor of {replication_factor} cannot be reached because only 1"
-            " broker(s) are registered.",
-        )
-    return ((controller.node_id,),) * partitions
+    brokers = controller.image.brokers.values()
+    return placed(brokers, partitions, replication_factor, _first_stripe(topic_id))
+
+
+def _first_stripe(topic_id: UUID) -> int:
+    """Return where the stripes of a topic begin: for each topic elsewhere."""
+    return topic_id.int % FIRST_STRIPES
 
 
 def _manual(
@@ -231,10 +251,9 @@ def _check_assignment(controller: Controller, replicas: Sequence[int], factor: i
             f"The manual partition assignment includes a partition with {len(replicas)} replica(s),"
             f" but this is not consistent with previous partitions, which have {factor} replica(s)."
         )
-    elif any(replica != controller.node_id for replica in replicas):
-        unknown = next(replica for replica in replicas if replica != controller.node_id)
+    elif unknown := sorted(set(replicas) - controller.image.brokers.keys()):
         problem = (
-            f"The manual partition assignment includes broker {unknown}, but no such broker is"
+            f"The manual partition assignment includes broker {unknown[0]}, but no such broker is"
             " registered."
         )
     if problem is not None:

@@ -7,7 +7,7 @@ BrokerRegistration.java.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -147,3 +147,9 @@ def features_of(rows: list[Struct]) -> dict[str, Features]:
     return {
         row.name: Features(row.min_supported_version, row.max_supported_version) for row in rows
     }
+
+
+def directories_of(brokers: Iterable[BrokerImage]) -> dict[int, UUID]:
+    """Return the directory of each broker that has only one: there its replicas are
+    (ClusterControlManager.defaultDir)."""
+    return {each.node_id: each.log_dirs[0] for each in brokers if len(each.log_dirs) == 1}

@@ -12,6 +12,7 @@ from uuid import UUID
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.features import ELIGIBLE_REPLICAS
 from reference_impl.core.controller.image.metadata_image import PartitionImage, TopicImage
+from reference_impl.core.controller.image.registrations import directories_of
 from reference_impl.core.controller.leaders.partition_changes import (
     NO_LEADER,
     Circumstances,
@@ -61,11 +62,7 @@ def circumstances_of(
         controller.image.features.get(ELIGIBLE_REPLICAS, 0) > 0,
         election,
         frozenset({event.shut_down_uncleanly} - {NOBODY}),
-        {
-            node_id: broker.log_dirs[0]
-            for node_id, broker in brokers.items()
-            if len(broker.log_dirs) == 1
-        },
+        directories_of(brokers.values()),
     )
 
 
