@@ -29,6 +29,7 @@ DIAGRAMS = {
         "reference_impl.core.transactions.states:TRANSACTION",
     ),
     "shard": ("reference_impl/README.md", "reference_impl.core.shards.states:SHARD"),
+    "raft": ("reference_impl/README.md", "reference_impl.core.quorum.states:RAFT"),
     "sasl": ("reference_impl/README.md", "reference_impl.core.security.sasl.states:SASL"),
     "producer": (
         "reference_impl/client/README.md",

@@ -61,6 +61,10 @@ _ELECTIONS = (
     " core/controller/tests/test_elections.py plays three brokers, and shows what a controller"
     " without this rule does"
 )
+_OF_QUORUMS = (
+    "a quorum of one node has nobody to agree with; core/tests/test_quorum.py plants a bug in this"
+    " rule, in a quorum of three, and finds it"
+)
 WITHOUT_BUG = {
     "may_be_elected": _ELECTIONS,
     "may_lead": _ELECTIONS,
@@ -116,6 +120,16 @@ WITHOUT_BUG = {
         "the reference is one node, which leads for ever; core/tests/test_shards.py lets it lead"
         " again after another, and shows what a shard does not know that is not closed"
     ),
+    "keep_election": _OF_QUORUMS,
+    "may_vote_for": _OF_QUORUMS,
+    "is_up_to_date": _OF_QUORUMS,
+    "grants_pre_vote": _OF_QUORUMS,
+    "follows_newer_epoch": _OF_QUORUMS,
+    "has_majority": _OF_QUORUMS,
+    "committed_end": _OF_QUORUMS,
+    "has_lost_quorum": _OF_QUORUMS,
+    "agrees": _OF_QUORUMS,
+    "truncation_offset": _OF_QUORUMS,
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so that no kill"
         " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"

@@ -39,8 +39,11 @@ from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Holder, Partition
 from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
+from reference_impl.core.quorum import duties
+from reference_impl.core.quorum.election_state import ElectionFile
 from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
+from reference_impl.core.quorum.quorum import Hooks, Member, Quorum, Settings
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.requests.api import Api, Served, tables_of
 from reference_impl.core.rules import Rules
@@ -93,17 +96,16 @@ class Broker:
         self.logs = LogDirectory(storage, directory, rules)
         self.sends_from_files = storage.sends_from_files
         self.cleaner = Cleaner(storage, self.logs, rules)
-        self.metadata = MetadataLog(self.logs, self.now_ms)
+        self.outbox, self.purgatory = Outbox(), Purgatory()
+        self.quorum = self._quorum(storage)
         self.image = MetadataImage()
         """The cluster, as of the newest metadata record that is committed."""
         self.principals = Principals()
         self.access = Access(config, self.image.acls, self.principals)
         seat = Seat(config, self.cluster_id, apis.controller)
-        self.controller = Controller(seat, self.metadata, self.moment, rules, self.access)
+        self.controller = Controller(seat, self.quorum, self.moment, rules, self.access)
         self._is_built, self._delta = False, MetadataDelta(self.image)
         self._catch_up(storage, directory)
-        self.purgatory = Purgatory()
-        self.outbox = Outbox()
         self.replicas = Replicas(
             self.logs,
             self.config.topic_defaults,
@@ -133,16 +135,34 @@ class Broker:
         for key in self.replicas.unopened():
             self.replicas.open(key)
 
+    def _quorum(self, storage: Storage) -> Quorum:
+        """Return this node's part in the quorum of the metadata log, which has not begun."""
+        log = MetadataLog(self.logs, self.now_ms)
+        voters = self.membership.voters or {self.node_id}
+        return Quorum(
+            Member(self.node_id, self.cluster_id, voters, Settings.of(self.started_with)),
+            log,
+            ElectionFile(storage, log.log.directory, voters),
+            self.moment,
+            self.rules,
+            Hooks(
+                lambda quorum: duties.begin(quorum, self.outbox),
+                lambda: self.purgatory.note_change(*METADATA),
+            ),
+        )
+
     def _catch_up(self, storage: Storage, directory: str) -> None:
-        """Learn what the metadata log says, and let the controller begin."""
-        self.metadata.listen(self._take_committed)
-        self.metadata.replay()
+        """Learn what the metadata log says, as far as it is known to be committed. The controller
+        begins here if this node is the only voter."""
+        self.quorum.listen(self)
+        self.quorum.start()
         check_levels(self.image)
         strays = stray_directories.set_aside(
             storage, directory, self.image.topics, self.random_uuid
         )
         self._notes = list(strays)
-        activate(self.controller)
+        if self.quorum.is_leader:
+            activate(self.controller)
         self.config = config_in_force(self.started_with, self.image, self.node_id)
 
     def _group_coordinators(self) -> GroupCoordinators:
@@ -221,13 +241,18 @@ class Broker:
     @property
     def controller_id(self) -> int | None:
         """The node whose controller is active, as far as this broker knows: it leads the quorum."""
-        return self.node_id
+        return self.quorum.leader_id
 
-    def _take_committed(self, committed: Committed) -> None:
+    def committed(self, batch: Committed) -> None:
         """Take metadata records into account, and put them in force once the broker is built."""
-        self._delta.apply(committed.records, committed.end_offset)
+        self._delta.apply(batch.records, batch.end_offset)
         if self._is_built:
             self._apply_what_came()
+
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        """Let the controller of this node begin when it has become the active one."""
+        if self._is_built and leader_id == self.node_id:
+            activate(self.controller)
 
     def _apply_what_came(self) -> None:
         delta, self._delta = self._delta, MetadataDelta(self.image)

@@ -31,6 +31,7 @@ from reference_impl.core.groups.classic import timers
 from reference_impl.core.handlers import SERVED
 from reference_impl.core.handlers.forwarding import forward
 from reference_impl.core.partitions import purgatory
+from reference_impl.core.quorum import duties
 from reference_impl.core.requests.api import Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
@@ -212,6 +213,7 @@ TIMERS: dict[str, Callable[[Broker, TimerKey], Iterator[Effect]]] = {
     timers.TIMER: timer_fired,
     transactions.TIMER: lambda broker, key: broker.transactions.timer_fired(key),
     authentication.TIMER: lambda broker, key: broker.authentication.timer_fired(key),
+    duties.TIMER: lambda broker, key: duties.timer_fired(broker.quorum, key),
     housekeeping.TIMER: housekeeping.fired,
 }
 """What is done when a timer fires, by the owner of its key."""

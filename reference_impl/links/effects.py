@@ -25,6 +25,10 @@ class Lane(StrEnum):
     DATA = "data"
     COORDINATOR = "coordinator"
     CONTROLLER = "controller"
+    QUORUM = "quorum"
+    """Votes: they must not wait behind anything (KafkaNetworkChannel)."""
+    METADATA = "metadata"
+    """Fetches of the metadata log, which the leader holds back until there is something new."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def _first_configs(controller: Controller) -> list[Struct]:
 
     With eligible leader replicas it is the cluster's, not a broker's (KIP-966).
     """
-    if controller.image.end_offset > 0:
+    if controller.image.features or controller.image.topics:
         return []
     value = controller.started_with.text(MIN_INSYNC_REPLICAS)
     return [config_record(BROKER_RESOURCE, ALL_BROKERS, MIN_INSYNC_REPLICAS, value)]

@@ -19,8 +19,8 @@ from reference_impl.core.controller.image.metadata_delta import MetadataDelta
 from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE, MetadataImage
 from reference_impl.core.controller.leaders.broker_sessions import BrokerSessions
 from reference_impl.core.moment import Moment
-from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
+from reference_impl.core.quorum.quorum import Quorum
 from reference_impl.core.requests.api import Api
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.authorization.access import Access
@@ -41,7 +41,7 @@ class Controller:
     """The active controller of the cluster."""
 
     def __init__(
-        self, seat: Seat, metadata: MetadataLog, moment: Moment, rules: Rules, access: Access
+        self, seat: Seat, metadata: Quorum, moment: Moment, rules: Rules, access: Access
     ) -> None:
         self.node_id, self.rules = seat.started_with.node_id, rules
         self.access, self.apis, self.cluster_id = access, seat.apis, seat.cluster_id
@@ -50,7 +50,7 @@ class Controller:
         self.tokens = Tokens(self.image.delegation_tokens, moment, seat.started_with)
         self.metadata, self._moment = metadata, moment
         self.sessions = BrokerSessions(rules, lambda: moment.monotonic_ms)
-        metadata.listen(self._replay)
+        metadata.listen(self)
 
     @property
     def now_ms(self) -> int:
@@ -69,10 +69,13 @@ class Controller:
         self.metadata.commit()
         return end_offset
 
-    def _replay(self, committed: Committed) -> None:
+    def committed(self, batch: Committed) -> None:
         """Take into account what is committed, but for its own decisions, which it knows."""
-        if committed.end_offset > self.image.end_offset:
-            self._apply(committed.records, committed.end_offset)
+        if batch.end_offset > self.image.end_offset:
+            self._apply(batch.records, batch.end_offset)
+
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        """Do nothing yet: `Broker.leader_changed` lets the controller begin."""
 
     def _apply(self, records: Sequence[Struct], end_offset: int) -> None:
         delta = MetadataDelta(self.image)

@@ -21,6 +21,7 @@ from reference_impl.core.handlers.alter_user_scram_credentials import (
     handle_alter_user_scram_credentials,
 )
 from reference_impl.core.handlers.api_versions import handle_api_versions
+from reference_impl.core.handlers.begin_quorum_epoch import handle_begin_quorum_epoch
 from reference_impl.core.handlers.broker_heartbeat import handle_broker_heartbeat
 from reference_impl.core.handlers.broker_registration import handle_broker_registration
 from reference_impl.core.handlers.consumer_group_describe import handle_consumer_group_describe
@@ -51,12 +52,14 @@ from reference_impl.core.handlers.describe_user_scram_credentials import (
     handle_describe_user_scram_credentials,
 )
 from reference_impl.core.handlers.elect_leaders import handle_elect_leaders
+from reference_impl.core.handlers.end_quorum_epoch import handle_end_quorum_epoch
 from reference_impl.core.handlers.end_txn import handle_end_txn
 from reference_impl.core.handlers.expire_delegation_token import (
     forward_expire_delegation_token,
     handle_expire_delegation_token,
 )
 from reference_impl.core.handlers.fetch import handle_fetch
+from reference_impl.core.handlers.fetch_metadata import handle_fetch_metadata
 from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
 from reference_impl.core.handlers.forwarding import forward, forward_change_of_topics
 from reference_impl.core.handlers.get_telemetry_subscriptions import (
@@ -90,6 +93,7 @@ from reference_impl.core.handlers.sasl_handshake import handle_sasl_handshake
 from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_commit
 from reference_impl.core.handlers.unregister_broker import handle_unregister_broker
+from reference_impl.core.handlers.vote import handle_vote
 from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
 from reference_impl.core.requests.api import Api, Served
 from reference_impl.wire import ApiKey
@@ -204,4 +208,12 @@ CONTROLLER: dict[int, Api] = {
 """The APIs that the active controller serves: those that brokers forward to it (ApiKeys.java,
 forwardable), and those by which brokers are in the cluster, which refuse with one error."""
 
-SERVED = Served(BROKER, CONTROLLER)
+QUORUM: dict[int, Api] = {
+    ApiKey.FETCH: Api(handle_fetch_metadata, 12, 18),
+    ApiKey.VOTE: Api(handle_vote, 0, 2),
+    ApiKey.BEGIN_QUORUM_EPOCH: Api(handle_begin_quorum_epoch, 0, 1),
+    ApiKey.END_QUORUM_EPOCH: Api(handle_end_quorum_epoch, 0, 1),
+}
+"""The APIs by which nodes form the quorum, on the listener of a controller."""
+
+SERVED = Served(BROKER, CONTROLLER, QUORUM)

@@ -1,11 +1,13 @@
 """The log that holds the cluster's metadata: `__cluster_metadata-0`, in Kafka's own records.
 
-Source: KIP-631 and KIP-595; MetadataRecordSerde.java, RaftClient.java (Listener). The quorum has
-one voter, this node: its log end is the high watermark as soon as it has synced what it wrote.
+Source: KIP-631 and KIP-595; MetadataRecordSerde.java, RaftClient.java (Listener). The leader of the
+quorum appends here, its followers append what they fetch, and cut off what diverges from its log.
+What a majority holds is committed (`Quorum.commit`); the listeners hear of that alone.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
@@ -14,12 +16,21 @@ from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.replaying import replaying
 from reference_impl.core.quorum.metadata_transactions import Committed, MetadataTransactions
+from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.wire import (
+    CONTROL_BIT,
+    ControlRecordType,
+    CorruptRecord,
     Malformed,
     Record,
     RecordBatch,
     Struct,
+    batches,
+    check_crc,
+    control_record,
+    control_type,
     decode_metadata_record,
+    definition,
     encode_metadata_record,
     read_header,
 )
@@ -29,36 +40,47 @@ METADATA = (TOPIC, 0)
 """The partition, as what waits for its records names it."""
 TOPIC_ID = UUID(int=1)
 """Uuid.METADATA_TOPIC_ID: reserved, the same in every cluster."""
-
-
-LEADER_CHANGE = 2
-"""ControlRecordType: each leader of the quorum begins its epoch with one."""
 Listener = Callable[[Committed], None]
+_LEADER_CHANGE = definition("LeaderChangeMessage")
+LEADER_CHANGE_VERSION = 0
+"""Version 1 comes with `kraft.version` 1, where voters have directories (KIP-853)."""
 
 
 class MetadataLog:
-    """Appends records, and tells its listeners which ones are committed."""
+    """Keeps the records, and tells its listeners which ones are committed."""
 
     def __init__(self, directory: LogDirectory, now_ms: int) -> None:
         self.log = directory.open_log(TOPIC, 0, TOPIC_ID, LogConfig(), now_ms)
-        last = self.log.latest_epoch
-        self.epoch = 1 if last is None else last + 1
-        """The epoch of this leader: each start is another leader."""
         if self.log.log_start_offset > 0:
             raise CorruptLog(
                 self.log.directory,
                 f"the log begins at offset {self.log.log_start_offset}: what came before is in a"
                 " snapshot, which this version does not read",
             )
+        # What the checkpoint says was committed; yet a node serves nothing before its leader, who
+        # may have written more, has told it how far the log is committed now.
+        self.log.high_watermark = 0
+        self._directory = directory
         self._listeners: list[Listener] = []
-        self._uncommitted: list[Committed] = []
+        self._known = deque(self._read())
+        """The batches of which the listeners have not been told. A log that this version cannot
+        understand stops the node here, before it changes anything."""
         self._transactions = MetadataTransactions()
-        self._advance_high_watermark()
 
     @property
     def end_offset(self) -> int:
         """The number of records in the log, whether or not they are committed."""
         return self.log.log_end_offset
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last batch, 0 if there is none."""
+        return self.log.latest_epoch or 0
+
+    @property
+    def end(self) -> LogEnd:
+        """The end of the log as votes compare it."""
+        return self.last_epoch, self.end_offset
 
     @property
     def high_watermark(self) -> int:
@@ -67,53 +89,125 @@ class MetadataLog:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Return whether the log ends within a metadata transaction, whose records do not count."""
+        """Return whether what is committed ends within a metadata transaction, whose records do not
+        count."""
         return self._transactions.is_open
 
     def listen(self, listener: Listener) -> None:
         """Let a listener hear of everything that is committed from now on."""
         self._listeners.append(listener)
 
-    def replay(self) -> None:
-        """Tell the listeners everything that is committed already. Raise CorruptLog for what this
-        version cannot understand."""
-        for committed in self._read():
-            with replaying(self.log.directory, committed.base_offset):
-                self._tell(committed)
+    # --- writing ------------------------------------------------------------------------------
 
-    def append(self, records: Sequence[Struct], now_ms: int) -> int:
-        """Append one batch in this leader's epoch, all of it or nothing, and return the offset
+    def append(self, records: Sequence[Struct], epoch: int, now_ms: int) -> int:
+        """Append one batch as the leader of this epoch, all of it or nothing, and return the offset
         after it. Raise StorageError."""
-        batch = RecordBatch(
-            [Record(encode_metadata_record(record)) for record in records], base_timestamp=now_ms
-        )
-        data = bytearray(batch.encode())
-        base_offset = self.end_offset
-        self.log.append(data, read_header(data), self.epoch, now_ms)
-        self.log.flush()
-        self._uncommitted.append(Committed(records, base_offset, self.end_offset))
+        encoded = [Record(encode_metadata_record(record)) for record in records]
+        self._append(RecordBatch(encoded, base_timestamp=now_ms), records, epoch, now_ms)
         return self.end_offset
 
-    def commit(self) -> None:
-        """Raise the high watermark as far as the voters have the log, and tell the listeners."""
-        self._advance_high_watermark()
-        while self._uncommitted and self._uncommitted[0].end_offset <= self.high_watermark:
-            self._tell(self._uncommitted.pop(0))
+    def begin_epoch(
+        self, leader: int, voters: Sequence[int], granting: Sequence[int], epoch: int, now_ms: int
+    ) -> None:
+        """Append the LeaderChange record, the first of each epoch. Raise StorageError."""
+        of = _LEADER_CHANGE
+        message = of.new(
+            leader_id=leader,
+            voters=[of.struct("Voter", voter_id=voter) for voter in voters],
+            granting_voters=[of.struct("Voter", voter_id=voter) for voter in granting],
+        )
+        record = control_record(
+            ControlRecordType.LEADER_CHANGE, of.encode(message, LEADER_CHANGE_VERSION)
+        )
+        batch = RecordBatch([record], attributes=CONTROL_BIT, base_timestamp=now_ms)
+        self._append(batch, (), epoch, now_ms)
 
-    def _advance_high_watermark(self) -> None:
-        self.log.high_watermark = self.log.log_end_offset
+    def _append(
+        self, batch: RecordBatch, records: Sequence[Struct], epoch: int, now_ms: int
+    ) -> None:
+        data = bytearray(batch.encode())
+        base_offset = self.end_offset
+        self.log.append(data, read_header(data), epoch, now_ms)
+        self.log.flush()
+        self._known.append(Committed(records, base_offset, self.end_offset))
+
+    def append_fetched(self, data: bytes, now_ms: int) -> None:
+        """Append the batches that the leader has sent, and sync them: the next fetch tells the
+        leader that they are here. Raise CorruptRecord for a batch that arrived damaged, and
+        StorageError."""
+        for header, start, end in batches(data):
+            check_crc(data, start, end)
+            if header.base_offset != self.end_offset:
+                reason = f"the leader has sent offset {header.base_offset}, not {self.end_offset}"
+                raise CorruptRecord(reason, "base_offset", "metadata batch")
+            with replaying(self.log.directory, header.base_offset):
+                batch = RecordBatch.decode(data[start:end])[0]
+                committed = Committed(_records(batch), header.base_offset, header.last_offset + 1)
+            epoch = header.partition_leader_epoch
+            self.log.append(bytearray(data[start:end]), header, epoch, now_ms)
+            self._known.append(committed)
+        self.log.flush()
+
+    def truncate(self, end_offset: int) -> None:
+        """Cut off what the leader's log lacks. Raise CorruptLog for what is committed, which no
+        leader lacks; StorageError."""
+        if end_offset < self.high_watermark:
+            raise CorruptLog(
+                self.log.directory,
+                f"the leader's log ends at offset {end_offset}, but everything below"
+                f" {self.high_watermark} is committed: one of the two has lost data; compare the"
+                " logs of the voters, and restore the shorter one from a copy",
+            )
+        self.log.truncate_to(end_offset)
+        self._directory.checkpoint()
+        while self._known and self._known[-1].end_offset > self.end_offset:
+            self._known.pop()
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def commit(self, end_offset: int) -> None:
+        """Raise the high watermark, and tell the listeners. Raise CorruptLog for transactions
+        that overlap, and for a record whose meaning this version does not know."""
+        if end_offset > self.high_watermark:
+            self.log.high_watermark = end_offset
+        while self._known and self._known[0].end_offset <= self.high_watermark:
+            batch = self._known.popleft()
+            with replaying(self.log.directory, batch.base_offset):
+                batch = self._transactions.take(batch)
+                for listener in self._listeners:
+                    listener(batch)
+
+    def end_of_epoch(self, epoch: int) -> LogEnd:
+        """Return the newest epoch here that is not newer than this one, and where it ends
+        (KafkaRaftLog.endOffsetForEpoch)."""
+        if epoch > self.last_epoch:
+            return self.end
+        found = self.log.end_offset_for_epoch(epoch)
+        return found if found[0] >= 0 else self.end
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Return whole batches from this offset on, at least one if there is any."""
+        return self.log.read(offset, max_bytes).records
+
+    def history(self) -> Iterator[Committed]:
+        """Return everything that is committed, from the beginning, for a listener that must forget
+        what it thought would be."""
+        transactions = MetadataTransactions()
+        for batch in self._read():
+            if batch.end_offset > self.high_watermark:
+                return
+            yield transactions.take(batch)
 
     def _read(self) -> Iterator[Committed]:
         for data in self.log.batches():
-            batch = RecordBatch.decode(data)[0]
-            with replaying(self.log.directory, batch.base_offset):
-                records = _control(batch) if batch.is_control else _metadata(batch)
-            yield Committed(records, batch.base_offset, batch.base_offset + len(batch.records))
+            header = read_header(data)
+            with replaying(self.log.directory, header.base_offset):
+                records = _records(RecordBatch.decode(data)[0])
+            yield Committed(records, header.base_offset, header.last_offset + 1)
 
-    def _tell(self, committed: Committed) -> None:
-        committed = self._transactions.take(committed)
-        for listener in self._listeners:
-            listener(committed)
+
+def _records(batch: RecordBatch) -> list[Struct]:
+    return _control(batch) if batch.is_control else _metadata(batch)
 
 
 def _metadata(batch: RecordBatch) -> list[Struct]:
@@ -125,7 +219,7 @@ def _control(batch: RecordBatch) -> list[Struct]:
     """Return no record: who led the quorum is past. Raise Malformed for one that changes what the
     voters are, or how they work (ControlRecordType.java)."""
     for record in batch.records:
-        kind = int.from_bytes((record.key or b"")[2:4], "big")
-        if kind != LEADER_CHANGE:
+        kind = control_type(record)
+        if kind is not ControlRecordType.LEADER_CHANGE:
             raise Malformed(f"control record type {kind} is unknown", message="metadata record")
     return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reference_impl.core.effects import Effect
@@ -41,10 +41,11 @@ class Served:
 
     broker: Mapping[int, Api]
     controller: Mapping[int, Api]
+    quorum: Mapping[int, Api] = field(default_factory=dict)
 
 
 def tables_of(served: Served) -> tuple[dict[int, Api], dict[int, Api]]:
     """Return what a listener of controllers serves, and what a node asks itself: all of both."""
-    of_controllers: dict[int, Api] = dict(served.controller)
+    of_controllers: dict[int, Api] = {**served.controller, **served.quorum}
     of_controllers[ApiKey.API_VERSIONS] = served.broker[ApiKey.API_VERSIONS]
     return of_controllers, {**of_controllers, **served.broker}

@@ -8,6 +8,7 @@ difference.
 
 from __future__ import annotations
 
+from reference_impl.core.rules.agreeing import Agreeing
 from reference_impl.core.rules.coordinating import Coordinating
 from reference_impl.core.rules.deleting import Deleting
 from reference_impl.core.rules.electing import Electing
@@ -19,10 +20,28 @@ from reference_impl.core.rules.transacting import Transacting
 
 __all__ = ["ACKS_ALL", "CHAPTERS", "READ_COMMITTED", "Rules"]
 
-CHAPTERS = (Producing, Recovering, Reading, Deleting, Grouping, Transacting, Electing, Coordinating)
+CHAPTERS = (
+    Producing,
+    Recovering,
+    Reading,
+    Deleting,
+    Grouping,
+    Transacting,
+    Electing,
+    Coordinating,
+    Agreeing,
+)
 
 
 class Rules(
-    Producing, Recovering, Reading, Deleting, Grouping, Transacting, Electing, Coordinating
+    Producing,
+    Recovering,
+    Reading,
+    Deleting,
+    Grouping,
+    Transacting,
+    Electing,
+    Coordinating,
+    Agreeing,
 ):
     """The decisions of a correct broker."""

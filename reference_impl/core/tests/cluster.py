@@ -1,12 +1,12 @@
-"""Three nodes in one process that ask each other: the test delivers every message, or does not.
+"""A cluster in one process: the test delivers every message between the nodes, or does not.
 
-Each node has its own disk and its own metadata log: what makes them one cluster comes later. What a
-host does with sockets is done here with lists, so time is a number and the same seed gives the same
-run.
+Each node has its own disk. What a host does with sockets is done here with lists, so time is a
+number and the same seed gives the same run.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,9 +36,13 @@ from reference_impl.core.events import (
     TimerFired,
     TimerKey,
 )
-from reference_impl.core.handlers import BROKER, CONTROLLER
+from reference_impl.core.handlers import BROKER, CONTROLLER, QUORUM
+from reference_impl.core.handlers.fetch import handle_fetch
+from reference_impl.core.handlers.fetch_metadata import handle_fetch_metadata
 from reference_impl.core.node import Node
+from reference_impl.core.quorum.metadata_log import TOPIC_ID
 from reference_impl.core.requests.api import Api, Served
+from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.links.effects import Ask, Destination, HangUp
@@ -53,6 +57,7 @@ from reference_impl.wire import (
 
 NODES = (1, 2, 3)
 START_MS = 1_700_000_000_000
+CLUSTER_ID = "touchstone-test-clust1"
 CLIENT = 1
 """The connection on which the test itself asks; those between nodes have greater numbers."""
 Handle = Callable[[Broker, Request], Iterator[Effect]]
@@ -74,14 +79,22 @@ class Connection:
 
 
 class Cluster:
-    """Three nodes, their timers, and the connections between them."""
+    """Nodes, their timers, and the connections between them."""
 
-    def __init__(self, apis: Mapping[int, Handle] | None = None, seed: int = 0) -> None:
-        """Start the nodes. apis: how they handle some APIs otherwise."""
+    def __init__(
+        self,
+        apis: Mapping[int, Handle] | None = None,
+        seed: int = 0,
+        voters: int = 0,
+        rules: type[Rules] = Rules,
+    ) -> None:
+        """Start the nodes. apis: how they handle some APIs otherwise. voters: how many nodes are
+        one quorum; none: three nodes, each of which is a cluster of its own."""
         self.now_ms = 0
         self.random = Random(seed)
         self.connections: dict[tuple[int, Destination], Connection] = {}
-        self.answers: dict[int, list[Struct]] = {node: [] for node in NODES}
+        ids = tuple(range(1, voters + 1)) or NODES
+        self.answers: dict[int, list[Struct]] = {node: [] for node in ids}
         self.delays_ms: dict[tuple[int, int], int] = {}
         """How much later than 1 ms messages arrive, by (from, to)."""
         self.silent: set[tuple[int, int]] = set()
@@ -89,26 +102,65 @@ class Cluster:
         self.refusing: set[int] = set()
         """Nodes to which no connection can be made."""
         self.trace: list[str] = []
+        self.keeps_trace = not voters
+        self.watch: Callable[[int], None] = lambda node: None
+        """Called with each node that has taken a step, after it."""
         self._numbers = count(100)
-        self._agenda: dict[tuple[int, int], Callable[[], None]] = {}
+        self._agenda: list[tuple[int, int]] = []
+        self._actions: dict[tuple[int, int], Callable[[], None]] = {}
         self._order = count()
         self._timers: dict[tuple[int, TimerKey], tuple[int, int]] = {}
-        replaced = {key: Api(handle, 0, 20) for key, handle in (apis or {}).items()}
-        self.nodes = {node: self._made(node, replaced) for node in NODES}
-        for node in NODES:
-            self.step(node, Started(*self.moment()))
+        self._rules = rules
+        self._served = served_with(apis or {})
+        self._voters = ",".join(f"{node}@node-{node}:9092" for node in ids) if voters else ""
+        self.disks = {node: MemoryStorage() for node in ids}
+        self.nodes: dict[int, Node] = {}
+        for node in ids:
+            if voters:
+                format_directory(self.disks[node], node)
+            self.boot(node)
 
-    def _made(self, node: int, apis: Mapping[int, Api]) -> Node:
-        config = BrokerConfig.of({"node.id": str(node), "num.partitions": "1"})
+    def boot(self, node: int) -> None:
+        """Start a process over the node's disk as it is."""
+        given = {"node.id": str(node), "num.partitions": "1"}
+        if self._voters:
+            given |= {
+                "controller.quorum.voters": self._voters,
+                "controller.quorum.election.timeout.ms": "300",
+                "controller.quorum.fetch.timeout.ms": "1000",
+                "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            }
         made = Node(
-            config,
-            MemoryStorage(),
+            BrokerConfig.of(given),
+            self.disks[node],
             "data",
             address(node),
-            apis=Served({**BROKER, **apis}, CONTROLLER),
+            rules=self._rules(),
+            apis=self._served,
         )
-        made.peer_addresses.update({other: address(other) for other in NODES if other != node})
-        return made
+        others = [other for other in self.disks if other != node]
+        made.peer_addresses.update({other: address(other) for other in others})
+        self.nodes[node] = made
+        self.step(node, Started(*self.moment()))
+
+    def kill(self, node: int, *, loses_power: bool = False) -> None:
+        """End the process at once; the disk keeps what the operating system had, or only what was
+        synced."""
+        for connection in list(self.connections.values()):
+            if node in (connection.source, connection.target):
+                del self.connections[connection.source, connection.destination]
+                if connection.source != node:
+                    self._lose(connection, "the node has died")
+                else:
+                    self._notice_close(connection)
+        for key in [key for key in self._timers if key[0] == node]:
+            self._cancel(*key)
+        del self.nodes[node]
+        if loses_power:
+            self.disks[node].crash()
+        else:
+            self.disks[node].kill()
 
     def moment(self) -> tuple[int, int, bytes]:
         """Return the clocks and the random bytes of an event."""
@@ -124,10 +176,12 @@ class Cluster:
     def run(self, ms: int) -> None:
         """Let time pass, and let everything happen that falls due, in its order."""
         end_ms = self.now_ms + ms
-        while self._agenda and min(self._agenda)[0] <= end_ms:
-            due = min(self._agenda)
-            self.now_ms = due[0]
-            self._agenda.pop(due)()
+        while self._agenda and self._agenda[0][0] <= end_ms:
+            due = heapq.heappop(self._agenda)
+            action = self._actions.pop(due, None)
+            if action is not None:
+                self.now_ms = due[0]
+                action()
         self.now_ms = end_ms
 
     def cut(self, source: int, target: int) -> None:
@@ -140,9 +194,13 @@ class Cluster:
     # --- inside -------------------------------------------------------------------------------
 
     def step(self, node: int, event: Event) -> None:
+        if node not in self.nodes:
+            return
         for effect in self.nodes[node].step(event):
-            self.trace.append(f"{self.now_ms} {node} {effect!r}")
+            if self.keeps_trace:
+                self.trace.append(f"{self.now_ms} {node} {effect!r}")
             self._perform(node, effect)
+        self.watch(node)
 
     def _perform(self, node: int, effect: Effect) -> None:
         match effect:
@@ -159,7 +217,7 @@ class Cluster:
                 self._answer(node, effect)
             case SetTimer(key=key, delay_ms=delay_ms):
                 self._cancel(node, key)
-                fire = self._at(delay_ms, lambda: self._fire(node, key))
+                fire = self.at(delay_ms, lambda: self._fire(node, key))
                 self._timers[node, key] = fire
             case CancelTimer(key=key):
                 self._cancel(node, key)
@@ -170,13 +228,14 @@ class Cluster:
             case _:
                 raise AssertionError(f"the cluster cannot perform {effect}")
 
-    def _at(self, delay_ms: int, action: Callable[[], None]) -> tuple[int, int]:
+    def at(self, delay_ms: int, action: Callable[[], None]) -> tuple[int, int]:
         key = self.now_ms + delay_ms, next(self._order)
-        self._agenda[key] = action
+        self._actions[key] = action
+        heapq.heappush(self._agenda, key)
         return key
 
     def _cancel(self, node: int, key: TimerKey) -> None:
-        self._agenda.pop(self._timers.pop((node, key), (-1, -1)), None)
+        self._actions.pop(self._timers.pop((node, key), (-1, -1)), None)
 
     def _fire(self, node: int, key: TimerKey) -> None:
         del self._timers[node, key]
@@ -189,7 +248,7 @@ class Cluster:
         connection = self.connections.get(key)
         if connection is None:
             connection = Connection(next(self._numbers), node, ask.destination)
-            if connection.target in self.refusing:
+            if connection.target in self.refusing or connection.target not in self.nodes:
                 self._lose(connection, "no connection")
                 return
             self.connections[key] = connection
@@ -210,7 +269,7 @@ class Cluster:
             if self._is_open(connection):
                 deliver()
 
-        self._at(1 + self.delays_ms.get((source, target), 0), arrive)
+        self.at(1 + self.delays_ms.get((source, target), 0), arrive)
 
     def _is_open(self, connection: Connection) -> bool:
         return self.connections.get((connection.source, connection.destination)) is connection
@@ -253,7 +312,7 @@ class Cluster:
 
     def _lose(self, connection: Connection, reason: str) -> None:
         destination = connection.destination
-        self._at(
+        self.at(
             1,
             lambda: self.step(
                 connection.source, ConnectionLost(*self.moment(), destination, reason)
@@ -262,7 +321,10 @@ class Cluster:
 
     def _end(self, connection: Connection) -> None:
         del self.connections[connection.source, connection.destination]
-        self._at(
+        self._notice_close(connection)
+
+    def _notice_close(self, connection: Connection) -> None:
+        self.at(
             1,
             lambda: self.step(
                 connection.target, ConnectionClosed(*self.moment(), connection.number)
@@ -273,3 +335,25 @@ class Cluster:
 def address(node: int) -> Endpoint:
     """Return the address of a node."""
     return Endpoint(f"node-{node}", 9092)
+
+
+def served_with(apis: Mapping[int, Handle]) -> Served:
+    """Return the tables of a node that has one listener for clients and for the quorum, with some
+    handlers replaced."""
+    replaced = {key: Api(handle, 0, 20) for key, handle in apis.items()}
+    between = {**QUORUM, ApiKey.FETCH: Api(handle_any_fetch, 4, 18)}
+    return Served({**BROKER, **between, **replaced}, CONTROLLER, QUORUM)
+
+
+def handle_any_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Read the metadata log, or partitions, whatever is asked for."""
+    topics = request.body.topics
+    is_metadata = len(topics) == 1 and topics[0].topic_id == TOPIC_ID
+    return (handle_fetch_metadata if is_metadata else handle_fetch)(broker, request)
+
+
+def format_directory(storage: MemoryStorage, node: int) -> None:
+    """Make the disk one of a node of this cluster, as `kafka-storage format` does."""
+    storage.make_directory("data")
+    lines = f"cluster.id={CLUSTER_ID}\ndirectory.id={'A' * 21}{node}\nnode.id={node}\nversion=1\n"
+    storage.write_atomically("data/meta.properties", lines.encode())

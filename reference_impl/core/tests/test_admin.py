@@ -114,14 +114,14 @@ def test_a_partition_can_only_be_where_it_is(
 ) -> None:
     world = World()
     world.create_topic("t")
-    before = world.node.broker.metadata.end_offset
+    before = world.node.broker.quorum.end_offset
     of = request_definition(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
     row = of.struct("ReassignablePartition", partition_index=index, replicas=replicas)
     wanted = of.struct("ReassignableTopic", name=topic, partitions=[row])
     answer = world.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, topics=[wanted])
     found = answer.responses[0].partitions[0]
     assert (answer.error_code, found.partition_index, found.error_code) == (0, index, code)
-    assert world.node.broker.metadata.end_offset == before
+    assert world.node.broker.quorum.end_offset == before
     listed = world.call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, topics=None)
     assert (listed.error_code, listed.topics) == (0, [])
 
@@ -249,7 +249,7 @@ def test_the_metadata_quorum_is_one_voter() -> None:
     world = World()
     world.create_topic("t")
     nodes, (row,) = quorum(world, "__cluster_metadata", 0)
-    end_offset = world.node.broker.metadata.end_offset
+    end_offset = world.node.broker.quorum.end_offset
     assert [node.node_id for node in nodes] == [1]
     assert (row.error_code, row.leader_id, row.high_watermark) == (0, 1, end_offset)
     voters = [(v.replica_id, v.log_end_offset) for v in row.current_voters]

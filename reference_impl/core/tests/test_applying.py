@@ -33,7 +33,7 @@ def replayed(*batches: list[Struct]) -> World:
     """Return a node that has found these batches at the end of its metadata log."""
     world = World()
     for batch in batches:
-        world.node.broker.metadata.append(batch, START_MS)
+        world.node.broker.quorum.append(batch, START_MS)
     world.kill()
     return world
 
@@ -62,22 +62,22 @@ def test_a_record_that_the_image_does_not_know_stops_the_node(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World()
-    world.node.broker.metadata.append([config_record(4, "", "a", "1")], START_MS)
+    world.node.broker.quorum.append([config_record(4, "", "a", "1")], START_MS)
     monkeypatch.delitem(_ACTIONS, "ConfigRecord")
-    with pytest.raises(CorruptLog, match="at offset 0 cannot be understood: ConfigRecord"):
+    with pytest.raises(CorruptLog, match="at offset 1 cannot be understood: ConfigRecord"):
         world.kill()
 
 
 def test_what_is_written_and_not_committed_is_not_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     broker = world.node.broker
-    monkeypatch.setattr(broker.metadata, "commit", lambda: None)
+    monkeypatch.setattr(broker.quorum, "commit", lambda: None)
     broker.controller.write(topic_records(world, "t"))
     assert "t" in broker.controller.image.topics
     assert "t" not in broker.image.topics
     assert broker.replicas.get("t", 0) is None
     monkeypatch.undo()
-    broker.metadata.commit()
+    broker.quorum.commit()
     assert broker.image.topics["t"].partitions == broker.controller.image.topics["t"].partitions
     assert broker.replicas.get("t", 0) is not None
 

@@ -9,7 +9,7 @@ import pytest
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import CloseConnection, Effect, Respond
 from reference_impl.core.events import ConnectionOpened, Request, RequestArrived, Started
-from reference_impl.core.handlers import CONTROLLER
+from reference_impl.core.handlers import CONTROLLER, QUORUM
 from reference_impl.core.node import Node
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
@@ -44,7 +44,7 @@ def test_each_listener_tells_the_apis_that_it_serves(node: Node) -> None:
         answer = ask(node, connection, ApiKey.API_VERSIONS, 0)
         assert isinstance(answer, Respond)
         told[connection] = {row.api_key for row in answer.body.api_keys}
-    assert told[OF_CONTROLLER] == CONTROLLER.keys() | {ApiKey.API_VERSIONS}
+    assert told[OF_CONTROLLER] == {*CONTROLLER, *QUORUM, ApiKey.API_VERSIONS}
     assert ApiKey.PRODUCE in told[OF_BROKER]
 
 

@@ -16,10 +16,10 @@ from reference_impl.core.controller.features import (
     UnsupportedLevel,
 )
 from reference_impl.core.log.batch_scan import CorruptLog
-from reference_impl.core.quorum import metadata_log
 from reference_impl.core.tests.world import START_MS, World
 from reference_impl.wire import (
     ApiKey,
+    ControlRecordType,
     ErrorCode,
     Record,
     RecordBatch,
@@ -37,6 +37,15 @@ def level(name: str, value: int) -> Struct:
     return definition("FeatureLevelRecord").new(name=name, feature_level=value)
 
 
+def outside_the_quorum(world: World) -> dict[str, bytes]:
+    """Return the files other than those that tell who led."""
+    return {
+        path: world.storage.read_file(path)
+        for path in world.storage.paths()
+        if "__cluster_metadata-0" not in path
+    }
+
+
 def finalized(world: World) -> dict[str, int]:
     answer = world.call(
         ApiKey.API_VERSIONS, 4, client_software_name="test", client_software_version="1"
@@ -48,10 +57,11 @@ def finalized(world: World) -> dict[str, int]:
 def test_a_new_cluster_begins_with_its_levels_once() -> None:
     world = World()
     assert finalized(world) == world.node.broker.image.features == HIGHEST
-    registered_and_unfenced = 2
-    after = world.node.broker.metadata.end_offset + registered_and_unfenced
+    before = world.node.broker.quorum.end_offset
     world.restart()
-    assert (finalized(world), world.node.broker.metadata.end_offset) == (HIGHEST, after)
+    who_leads, registered_and_unfenced = 1, 2
+    after = world.node.broker.quorum.end_offset
+    assert (finalized(world), after) == (HIGHEST, before + who_leads + registered_and_unfenced)
 
 
 def test_a_directory_without_levels_gets_them_at_the_next_start(
@@ -81,12 +91,12 @@ def test_levels_are_answered_as_the_log_has_them() -> None:
 @pytest.mark.parametrize("wrong", [29, 31])
 def test_a_level_that_is_unknown_stops_the_node_before_it_changes_anything(wrong: int) -> None:
     world = World()
-    metadata = world.node.broker.metadata
+    metadata = world.node.broker.quorum
     metadata.append([level(METADATA, wrong)], START_MS)
-    before = metadata.end_offset
+    before = outside_the_quorum(world)
     with pytest.raises(UnsupportedLevel, match=f"at {METADATA} {wrong}, .* works at 30 to 30"):
         world.kill()
-    assert metadata.log.log_end_offset == before
+    assert outside_the_quorum(world) == before
 
 
 def test_without_group_version_there_are_no_consumer_groups() -> None:
@@ -118,13 +128,13 @@ def append_control(world: World, kind: int) -> None:
     """Append a control record as Raft writes them: the key has a version and a type."""
     record = Record(b"\0\0", (0).to_bytes(2, "big") + kind.to_bytes(2, "big"))
     data = bytearray(RecordBatch([record], attributes=CONTROL_BIT).encode())
-    log = world.node.broker.metadata.log
+    log = world.node.broker.quorum.log.log
     log.append(data, read_header(data), log.latest_epoch or 0, START_MS)
 
 
 def test_the_leaders_of_the_past_say_nothing() -> None:
     world = World()
-    append_control(world, metadata_log.LEADER_CHANGE)
+    append_control(world, ControlRecordType.LEADER_CHANGE)
     world.create_topic("t")
     world.kill()
     assert world.node.broker.image.topics.keys() == {"t"}
@@ -140,7 +150,7 @@ def test_other_control_records_stop_the_node(kind: int) -> None:
 
 def test_a_log_whose_beginning_is_in_a_snapshot_stops_the_node() -> None:
     world = World()
-    log = world.node.broker.metadata.log
+    log = world.node.broker.quorum.log.log
     log.delete_records_before(1)
     with pytest.raises(CorruptLog, match="begins at offset 1: what came before is in a snapshot"):
         world.restart()

@@ -68,7 +68,7 @@ def test_the_controllers_answers_wait_until_all_that_it_knew_is_committed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World()
-    log = world.node.broker.metadata
+    log = world.node.broker.quorum
     monkeypatch.setattr(log, "commit", lambda: None)
     row = CREATE.struct("CreatableTopic", name="t", num_partitions=2, replication_factor=1)
     body = CREATE.new(topics=[row], timeout_ms=1000)

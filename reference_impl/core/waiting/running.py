@@ -28,11 +28,20 @@ from reference_impl.core.effects import (
 from reference_impl.core.events import Request, TimerKey
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.quorum.metadata_log import METADATA
+from reference_impl.core.quorum.quorum import Quorum
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import StorageError
 from reference_impl.core.waiting.peers import Peers
-from reference_impl.core.waiting.waits import Answer, Applied, Later, Pause, Replicated, Unanswered
+from reference_impl.core.waiting.waits import (
+    Answer,
+    Applied,
+    Later,
+    MetadataNews,
+    Pause,
+    Replicated,
+    Unanswered,
+)
 from reference_impl.links.effects import Lane
 from reference_impl.wire import ErrorCode
 
@@ -276,7 +285,7 @@ class Waiting:
 def watched(wait: Wait) -> PartitionKey | None:
     """Return the partition whose change may end this wait, or None."""
     match wait:
-        case Applied():
+        case Applied() | MetadataNews():
             return METADATA
         case Replicated():
             return wait.topic, wait.index
@@ -287,9 +296,17 @@ def has_come(broker: Broker, wait: Wait) -> bool:
     """Return whether what is waited for has come. Raise Refused if it never will."""
     if isinstance(wait, Applied):
         return broker.image.end_offset >= wait.metadata_offset
+    if isinstance(wait, MetadataNews):
+        return is_news(broker.quorum, wait)
     assert isinstance(wait, Replicated)
     partition = broker.led_partition(wait.topic, None, wait.index)
     return partition.high_watermark >= wait.offset
+
+
+def is_news(quorum: Quorum, wait: MetadataNews) -> bool:
+    """Return whether a follower that waits has something to learn."""
+    is_longer = quorum.end_offset > wait.end_offset
+    return is_longer or quorum.high_watermark > wait.high_watermark or quorum.turn != wait.turn
 
 
 def time_of(wait: Wait) -> int | None:
@@ -297,7 +314,7 @@ def time_of(wait: Wait) -> int | None:
     match wait:
         case Later():
             return wait.ms
-        case Applied() | Replicated() | Answer():
+        case Applied() | Replicated() | Answer() | MetadataNews():
             return wait.timeout_ms
     return None
 

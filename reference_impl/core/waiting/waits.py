@@ -52,6 +52,18 @@ class Replicated(Wait):
 
 
 @dataclass(slots=True)
+class MetadataNews(Wait):
+    """Go on when the metadata log goes beyond this offset or is committed beyond this high
+    watermark, or this node has changed its part in the quorum (`Quorum.turn`). The outcome is None,
+    or REQUEST_TIMED_OUT after the time."""
+
+    end_offset: int
+    high_watermark: int
+    turn: int
+    timeout_ms: int
+
+
+@dataclass(slots=True)
 class Answer(Wait):
     """Ask a node, which may be this one, in the newest version that both speak. The outcome is the
     body of its answer, or Unanswered."""

@@ -135,7 +135,7 @@ def test_the_metadata_are_understood(written: Written) -> None:
     metadata = MetadataLog(written.directory, 0)
     delta = MetadataDelta(MetadataImage())
     metadata.listen(lambda committed: delta.apply(committed.records, committed.end_offset))
-    metadata.replay()
+    metadata.commit(metadata.end_offset)
     image = delta.image
     check_levels(image)
     assert image.features[METADATA] == SUPPORTED[METADATA][1]

@@ -1,0 +1,29 @@
+"""BeginQuorumEpoch (API key 53). Spec: KIP-595; KIP-853 (voter id and endpoints, v1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.quorum import messages
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+
+def handle_begin_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Follow the leader that announces itself."""
+    quorum, body = broker.quorum, request.body
+    # VALIDATE
+    try:
+        row = messages.checked_row(quorum, body)
+        messages.check_leader_claim(quorum, row)
+    except Refused as refused:
+        yield Respond(request, messages.refused(body, quorum, refused.code))
+        return
+    # DEDUPLICATE: who follows this leader already does nothing.
+    # APPLY
+    quorum.hear(row.leader_epoch, row.leader_id)
+    # RESPOND
+    yield Respond(request, messages.answered(body, quorum, ErrorCode.NONE))

@@ -1,0 +1,166 @@
+"""Ask the other nodes what each state of the quorum requires, until the next move.
+
+Source: KafkaRaftClient.java (pollCandidate, pollLeader, pollFollower). Each duty is a handler that
+no client waits for: it asks, looks whether the node is still in the same turn, and takes the answer
+into account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from reference_impl.core.effects import Effect, Report, SetTimer, Wait
+from reference_impl.core.events import TimerKey
+from reference_impl.core.quorum import messages
+from reference_impl.core.quorum.quorum import Quorum
+from reference_impl.core.quorum.states import State
+from reference_impl.core.waiting.waits import Answer, Later, Outbox, Unanswered
+from reference_impl.links.effects import Lane
+from reference_impl.wire import ApiKey, CorruptRecord, ErrorCode, Struct
+
+TIMER = "quorum"
+FETCH_WAIT_MS = 500
+"""How long a leader holds a fetch back that finds nothing new (KafkaRaftClient.fetchMaxWaitMs)."""
+Duty = Generator[Effect | Wait, Any, None]
+
+
+def begin(quorum: Quorum, outbox: Outbox) -> None:
+    """Post the duties of the state that a node has entered."""
+    others = [voter for voter in quorum.voters if voter != quorum.node_id]
+    outbox.post("quorum timer", set_timer(quorum))
+    for voter in others:
+        duty = TO_EACH_VOTER.get(quorum.state)
+        if duty is not None:
+            outbox.post(f"quorum turn {quorum.turn}: {voter}", duty(quorum, voter))
+    if quorum.state is State.FOLLOWER:
+        outbox.post(f"quorum turn {quorum.turn}: fetch", follow(quorum))
+    elif quorum.state is State.UNATTACHED and others:
+        outbox.post(f"quorum turn {quorum.turn}: search", search(quorum, others))
+
+
+def set_timer(quorum: Quorum) -> Iterator[Effect]:
+    """Let the node look at the clock when its state may end."""
+    if quorum.deadline_ms is not None:
+        yield SetTimer((TIMER,), max(0, quorum.deadline_ms - quorum.moment.monotonic_ms))
+
+
+def timer_fired(quorum: Quorum, _: TimerKey) -> Iterator[Effect]:
+    """Act if the state's time is over, and set the timer for the rest if it is not."""
+    turn = quorum.turn
+    quorum.time_passed()
+    if quorum.turn == turn:
+        yield from set_timer(quorum)
+
+
+def ask_for_vote(quorum: Quorum, voter: int) -> Duty:
+    """Ask a voter for its vote, or for its pre-vote, until it answers."""
+    turn, is_pre_vote = quorum.turn, quorum.state is State.PROSPECTIVE
+    body = messages.vote_request(quorum, voter, is_pre_vote=is_pre_vote)
+    answer = yield from ask(quorum, voter, ApiKey.VOTE, body)
+    if answer is None:
+        return
+    row = messages.only_row(answer)
+    if row is None or row.error_code:
+        quorum.vote_answered(voter, turn, is_granted=False)
+        return
+    quorum.vote_answered(voter, turn, is_granted=row.vote_granted)
+
+
+def announce(quorum: Quorum, voter: int) -> Duty:
+    """Tell a voter who leads, again and again while it does not fetch (KIP-595, BeginQuorumEpoch:
+    a voter that knows no leader finds none to fetch from)."""
+    turn, period_ms = quorum.turn, quorum.settings.fetch_timeout_ms // 2
+    while quorum.turn == turn:
+        assert quorum.leadership is not None
+        heard_ms = quorum.leadership.followers[voter].fetched_at_ms
+        if heard_ms < 0 or quorum.moment.monotonic_ms - heard_ms >= period_ms:
+            body = messages.begin_request(quorum, voter)
+            yield from ask(quorum, voter, ApiKey.BEGIN_QUORUM_EPOCH, body)
+        yield Later(period_ms)
+
+
+def tell_of_end(quorum: Quorum, voter: int) -> Duty:
+    """Tell a voter that this leader has resigned, and who should follow it (KIP-595,
+    EndQuorumEpoch)."""
+    yield from ask(quorum, voter, ApiKey.END_QUORUM_EPOCH, messages.end_request(quorum))
+
+
+TO_EACH_VOTER: dict[State, Callable[[Quorum, int], Duty]] = {
+    State.PROSPECTIVE: ask_for_vote,
+    State.CANDIDATE: ask_for_vote,
+    State.LEADER: announce,
+    State.RESIGNED: tell_of_end,
+}
+"""What a node asks of every other voter in a state."""
+
+
+def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[Any, Any, Any]:
+    """Ask a node until it answers, and return its answer, or None if the turn is over by then. What
+    the answer tells of epochs and leaders is taken into account."""
+    turn, settings = quorum.turn, quorum.settings
+    while quorum.turn == turn:
+        try:
+            answer = yield Answer(node, api_key, body, settings.request_timeout_ms, Lane.QUORUM)
+        except Unanswered:
+            yield Later(settings.retry_backoff_ms)
+            continue
+        if quorum.turn != turn:
+            return None
+        row = messages.only_row(answer)
+        if row is not None:
+            quorum.hear(*messages.leader_in(row))
+        return answer if quorum.turn == turn else None
+    return None
+
+
+def search(quorum: Quorum, others: list[int]) -> Duty:
+    """Ask one voter after the other who leads, by fetching from it: whoever does not lead says who
+    does (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
+    turn, settings = quorum.turn, quorum.settings
+    place = int.from_bytes(quorum.moment.random_bytes(1), "big")
+    while quorum.turn == turn:
+        yield Later(settings.election_timeout_ms // 10)
+        place += 1
+        if quorum.turn == turn:
+            yield from fetch_once(quorum, others[place % len(others)])
+
+
+def follow(quorum: Quorum) -> Duty:
+    """Fetch the log from the leader."""
+    turn, leader = quorum.turn, quorum.leader_id
+    assert leader is not None
+    while quorum.turn == turn:
+        has_news = yield from fetch_once(quorum, leader)
+        if not has_news and quorum.turn == turn:
+            yield Later(quorum.settings.retry_backoff_ms)
+
+
+def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
+    """Fetch once, and return whether the node answered as the leader."""
+    turn, settings = quorum.turn, quorum.settings
+    body = messages.fetch_request(quorum, FETCH_WAIT_MS)
+    try:
+        answer = yield Answer(node, ApiKey.FETCH, body, settings.request_timeout_ms, Lane.METADATA)
+    except Unanswered:
+        return False
+    row = None if answer.error_code else messages.only_row(answer)
+    if row is None or quorum.turn != turn:
+        return False
+    quorum.hear(row.current_leader.leader_epoch, known(row.current_leader.leader_id))
+    if row.error_code != ErrorCode.NONE or quorum.turn != turn or node != quorum.leader_id:
+        return False
+    if row.diverging_epoch.epoch >= 0:
+        quorum.take_divergence((row.diverging_epoch.epoch, row.diverging_epoch.end_offset))
+        return True
+    try:
+        quorum.take_fetched(bytes(row.records or b""), row.high_watermark)
+    except CorruptRecord as error:
+        yield Report(f"metadata that node {node} sent are damaged; they are fetched again: {error}")
+        return False
+    return True
+
+
+def known(node_id: int) -> int | None:
+    """Return a node's id, or None for the id that stands for nobody."""
+    return None if node_id < 0 else node_id

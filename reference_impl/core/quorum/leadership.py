@@ -1,0 +1,72 @@
+"""The followers as the leader sees them: how far their logs reach, and when they fetched.
+
+Source: LeaderState.java. A fetch at an offset says that the follower has synced everything below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far one replica is, by its last fetch."""
+
+    end_offset: int = -1
+    fetched_at_ms: int = -1
+    """On the clock that never jumps; -1 before the first fetch."""
+    fetched_at_wall_ms: int = -1
+    caught_up_at_wall_ms: int = -1
+    leader_end_offset: int = -1
+    """The leader's end at the last fetch: one who reaches it later was caught up then."""
+
+
+class Leadership:
+    """The state of one leader in its epoch."""
+
+    def __init__(
+        self, node_id: int, voters: Collection[int], epoch_start_offset: int, now_ms: int
+    ) -> None:
+        self.epoch_start_offset = epoch_start_offset
+        """The offset of the LeaderChange record, the first of the epoch."""
+        self.is_announced = False
+        """Whether the LeaderChange record is committed, and the listeners know."""
+        self.began_ms = now_ms
+        self.followers = {voter: Progress() for voter in sorted(voters) if voter != node_id}
+        self.observers: dict[int, Progress] = {}
+
+    def fetched(
+        self, replica_id: int, offset: int, own_end: int, now_ms: int, wall_ms: int
+    ) -> None:
+        """Note a fetch of a voter or an observer."""
+        progress = self.followers.get(replica_id)
+        if progress is None:
+            progress = self.observers.setdefault(replica_id, Progress())
+        if offset >= own_end:
+            progress.caught_up_at_wall_ms = wall_ms
+        elif offset >= progress.leader_end_offset >= 0:
+            progress.caught_up_at_wall_ms = progress.fetched_at_wall_ms
+        progress.end_offset = max(progress.end_offset, offset)
+        progress.fetched_at_ms, progress.fetched_at_wall_ms = now_ms, wall_ms
+        progress.leader_end_offset = own_end
+
+    def ends(self, own_end: int) -> Iterator[int]:
+        """Return how far the log of each voter reaches, as far as this leader knows."""
+        yield own_end
+        for progress in self.followers.values():
+            yield progress.end_offset
+
+    def quorum_heard_ms(self, now_ms: int) -> int:
+        """Return since when a majority, this leader among it, has not been heard of: the time of
+        the last fetch by the voter whose fetch completed the newest majority."""
+        heard = [now_ms] + [
+            max(self.began_ms, progress.fetched_at_ms) for progress in self.followers.values()
+        ]
+        heard.sort(reverse=True)
+        return heard[len(heard) // 2]
+
+    def by_progress(self) -> list[int]:
+        """Return the other voters, those with the longest log first: the better successors."""
+        ends = self.followers
+        return sorted(ends, key=lambda voter: (-ends[voter].end_offset, voter))

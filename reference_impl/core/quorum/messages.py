@@ -1,0 +1,141 @@
+"""The requests and answers of the quorum. Each has one row, for the one partition of the log.
+
+Source: VoteRequest.json and so on; RaftUtil.java.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.quorum.metadata_log import TOPIC, TOPIC_ID
+from reference_impl.core.quorum.quorum import Quorum
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+VOTE, BEGIN, END = (
+    definition(f"{name}Request") for name in ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
+)
+FETCH = definition("FetchRequest")
+NOBODY = -1
+FETCH_BYTES_MAX = 8 << 20
+"""Kafka's KafkaRaftClient.MAX_FETCH_SIZE_BYTES."""
+
+
+def vote_request(quorum: Quorum, voter: int, *, is_pre_vote: bool) -> Struct:
+    """Return the question for a vote, which shows how far the sender's log reaches."""
+    last_epoch, end_offset = quorum.log.end
+    row = VOTE.struct(
+        "PartitionData",
+        replica_epoch=quorum.epoch,
+        replica_id=quorum.node_id,
+        last_offset_epoch=last_epoch,
+        last_offset=end_offset,
+        pre_vote=is_pre_vote,
+    )
+    topic = VOTE.struct("TopicData", topic_name=TOPIC, partitions=[row])
+    return VOTE.new(cluster_id=quorum.cluster_id, voter_id=voter, topics=[topic])
+
+
+def begin_request(quorum: Quorum, voter: int) -> Struct:
+    """Return the announcement of a leader."""
+    row = BEGIN.struct("PartitionData", leader_id=quorum.node_id, leader_epoch=quorum.epoch)
+    topic = BEGIN.struct("TopicData", topic_name=TOPIC, partitions=[row])
+    return BEGIN.new(cluster_id=quorum.cluster_id, voter_id=voter, topics=[topic])
+
+
+def end_request(quorum: Quorum) -> Struct:
+    """Return the farewell of a leader, with its successors, the one with the longest log first."""
+    candidates = [END.struct("ReplicaInfo", candidate_id=each) for each in quorum.successors]
+    row = END.struct(
+        "PartitionData",
+        leader_id=quorum.node_id,
+        leader_epoch=quorum.epoch,
+        preferred_successors=list(quorum.successors),
+        preferred_candidates=candidates,
+    )
+    topic = END.struct("TopicData", topic_name=TOPIC, partitions=[row])
+    return END.new(cluster_id=quorum.cluster_id, topics=[topic])
+
+
+def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
+    """Return the question for what follows the end of this node's log."""
+    last_epoch, end_offset = quorum.log.end
+    row = FETCH.struct(
+        "FetchPartition",
+        current_leader_epoch=quorum.epoch,
+        fetch_offset=end_offset,
+        last_fetched_epoch=last_epoch,
+        partition_max_bytes=FETCH_BYTES_MAX,
+        high_watermark=quorum.high_watermark,
+    )
+    return FETCH.new(
+        cluster_id=quorum.cluster_id,
+        replica_state=FETCH.struct("ReplicaState", replica_id=quorum.node_id),
+        max_wait_ms=max_wait_ms,
+        max_bytes=FETCH_BYTES_MAX,
+        topics=[FETCH.struct("FetchTopic", topic=TOPIC, topic_id=TOPIC_ID, partitions=[row])],
+    )
+
+
+def only_row(body: Struct) -> Struct | None:
+    """Return the row of the metadata partition in a request or an answer, or None where there is
+    none, or another one: there is one log, and whoever asks for more has made a mistake."""
+    topics = body.responses if hasattr(body, "responses") else body.topics
+    if len(topics) != 1 or len(topics[0].partitions) != 1:
+        return None
+    topic, row = topics[0], topics[0].partitions[0]
+    name = topic.topic_name if hasattr(topic, "topic_name") else topic.topic
+    if name != TOPIC and getattr(topic, "topic_id", None) != TOPIC_ID:
+        return None
+    index = row.partition if hasattr(row, "partition") else row.partition_index
+    return row if index == 0 else None
+
+
+def checked_row(quorum: Quorum, body: Struct) -> Struct:
+    """Return the row of the metadata partition in a request. Raise Refused for another cluster, and
+    for a request about anything else."""
+    if body.cluster_id not in (None, quorum.cluster_id):
+        raise Refused(ErrorCode.INCONSISTENT_CLUSTER_ID)
+    row = only_row(body)
+    if row is None:
+        raise Refused(ErrorCode.INVALID_REQUEST)
+    return row
+
+
+def check_leader_claim(quorum: Quorum, row: Struct) -> None:
+    """Raise Refused for a leader that is none: of an old epoch, no voter, or not the one that this
+    epoch has (KafkaRaftClient.validateVoterOnlyRequest)."""
+    if row.leader_epoch < quorum.epoch:
+        raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
+    if row.leader_id not in quorum.voters:
+        raise Refused(ErrorCode.INCONSISTENT_VOTER_SET)
+    known = quorum.election.leader_id
+    if row.leader_epoch == quorum.epoch and known not in (None, row.leader_id):
+        raise Refused(ErrorCode.INVALID_REQUEST)
+
+
+def refused(request: Struct, quorum: Quorum, code: ErrorCode) -> Struct:
+    """Return the answer that refuses a request: on top where it is not about this log at all."""
+    if code in (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REQUEST):
+        of = definition(type(request).__name__.replace("Request", "Response"))
+        return of.new(error_code=code)
+    return answered(request, quorum, code)
+
+
+def leader_in(row: Struct) -> tuple[int, int | None]:
+    """Return the epoch and the leader that an answer tells."""
+    return row.leader_epoch, None if row.leader_id == NOBODY else row.leader_id
+
+
+def answered(request: Struct, quorum: Quorum, code: ErrorCode, **fields: object) -> Struct:
+    """Return the answer to Vote, BeginQuorumEpoch or EndQuorumEpoch: an error or none, and what
+    this node knows of the epoch and its leader."""
+    of = definition(type(request).__name__.replace("Request", "Response"))
+    leader = quorum.election.leader_id
+    row = of.struct(
+        "PartitionData",
+        error_code=code,
+        leader_id=NOBODY if leader is None else leader,
+        leader_epoch=quorum.epoch,
+        **fields,
+    )
+    topic = of.struct("TopicData", topic_name=TOPIC, partitions=[row])
+    return of.new(topics=[topic])

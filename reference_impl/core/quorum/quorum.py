@@ -1,0 +1,399 @@
+"""One node's part in the quorum of the metadata log: Raft, as Kafka words it.
+
+Source: KafkaRaftClient.java, QuorumState.java; KIP-595, KIP-996. Read it in this order: `states.py`
+(the table of moves), `rules/agreeing.py` (the safety decisions), then this file, where each move
+happens; `duties.py` asks the other nodes, and `handlers/` answers them. A node is a voter, or an
+observer, which fetches the log and never votes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.moment import Moment
+from reference_impl.core.quorum.election_state import ElectionFile, ElectionState
+from reference_impl.core.quorum.leadership import Leadership
+from reference_impl.core.quorum.metadata_log import MetadataLog
+from reference_impl.core.quorum.metadata_transactions import Committed
+from reference_impl.core.quorum.states import RAFT, Move, State
+from reference_impl.core.refused import Refused
+from reference_impl.core.rules import Rules
+from reference_impl.core.rules.agreeing import LogEnd
+from reference_impl.wire import ErrorCode, Struct
+
+
+class Listener(Protocol):
+    """A part of the node that acts upon the metadata log."""
+
+    def committed(self, batch: Committed) -> None:
+        """Take committed records into account; each batch comes once, in the log's order."""
+
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        """Learn who leads. The leader itself learns it once all records of earlier epochs are
+        committed, and told: then it knows what it leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How long a node waits for others."""
+
+    election_timeout_ms: int
+    election_backoff_ms_max: int
+    fetch_timeout_ms: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> Settings:
+        """Return what is configured."""
+        names = (
+            *("election.timeout", "election.backoff.max", "fetch.timeout"),
+            *("request.timeout", "retry.backoff"),
+        )
+        return cls(*(config.number(f"controller.quorum.{name}.ms") for name in names))
+
+    @property
+    def quorum_patience_ms(self) -> int:
+        """How long a leader goes on without hearing of a majority (KAFKA-15489)."""
+        return self.fetch_timeout_ms * 3 // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The place of a node in the quorum."""
+
+    node_id: int
+    cluster_id: str
+    voters: Collection[int]
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Calls by which the quorum reaches the rest of the node."""
+
+    moved: Callable[[Quorum], None]
+    """Begins the duties of the state that the node has entered."""
+    changed: Callable[[], None]
+    """Is called when the log, its high watermark or the leader has changed."""
+
+
+class Quorum:
+    """The state of one node in the quorum, and its metadata log."""
+
+    def __init__(
+        self,
+        member: Member,
+        log: MetadataLog,
+        file: ElectionFile,
+        moment: Moment,
+        rules: Rules,
+        hooks: Hooks,
+    ) -> None:
+        """Create a node that has not started."""
+        self.node_id, self.cluster_id = member.node_id, member.cluster_id
+        self.voters, self.settings = sorted(member.voters), member.settings
+        self.log, self.moment, self.rules = log, moment, rules
+        self.state = State.UNATTACHED
+        self.election = ElectionState()
+        self.turn = 0
+        """The number of moves so far: what was begun in another turn no longer counts."""
+        self.deadline_ms: int | None = None
+        """When the state ends, on the clock that never jumps."""
+        self.votes: dict[int, bool] = {}
+        """The answers of this turn's election."""
+        self.leadership: Leadership | None = None
+        self.hears_leader = False
+        """Whether a fetch from the leader of this epoch has succeeded, in this turn."""
+        self.successors: Sequence[int] = ()
+        """After this leader has resigned: the other voters, the most suitable leader first."""
+        self._file, self._moved, self._changed = file, hooks.moved, hooks.changed
+        self._listeners: list[Listener] = []
+
+    # --- what others ask ----------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch that this node knows of."""
+        return self.election.epoch
+
+    @property
+    def leader_id(self) -> int | None:
+        """The leader of the epoch, as far as this node knows, unless it has resigned."""
+        return None if self.state is State.RESIGNED else self.election.leader_id
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this node leads the quorum."""
+        return self.state is State.LEADER
+
+    @property
+    def is_voter(self) -> bool:
+        """Whether this node votes; if not it is an observer."""
+        return self.node_id in self.voters
+
+    @property
+    def end_offset(self) -> int:
+        """The number of records in this node's log, whether or not they are committed."""
+        return self.log.end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """The number of records that are committed, as far as this node knows."""
+        return self.log.high_watermark
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Return whether what is committed ends within a metadata transaction."""
+        return self.log.is_in_transaction
+
+    def listen(self, listener: Listener) -> None:
+        """Tell a listener of everything that is committed from now on, and who leads."""
+        self._listeners.append(listener)
+        self.log.listen(listener.committed)
+
+    # --- start --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin where the last process ended. A sole voter elects itself at once."""
+        kept = self._file.load() or ElectionState()
+        if kept.epoch < self.log.last_epoch:
+            kept = ElectionState(self.log.last_epoch)
+        leader, self.election = kept.leader_id, kept
+        if self.voters == [self.node_id]:
+            self._stand()
+        elif leader == self.node_id:
+            # The records of this leadership may not be written by two processes: never lead twice
+            # in one epoch (QuorumState.initialize).
+            self._enter(State.RESIGNED, kept, self._election_ms())
+        elif leader is not None:
+            self._enter(State.FOLLOWER, kept, self.settings.fetch_timeout_ms)
+        else:
+            self._enter(State.UNATTACHED, kept, self._election_ms())
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def time_passed(self) -> None:
+        """Act if the time of the current state is over."""
+        if self.deadline_ms is None or self.moment.monotonic_ms < self.deadline_ms:
+            return
+        match self.state:
+            case State.LEADER:
+                self._check_quorum()
+            case State.UNATTACHED | State.FOLLOWER if not self.is_voter:
+                # The leader may be another one: any voter knows.
+                self._move(Move.NEWER_EPOCH, ElectionState(self.epoch), self._election_ms())
+            case State.UNATTACHED | State.FOLLOWER | State.CANDIDATE:
+                self._move(Move.TIMED_OUT, self.election, self._election_ms())
+                self.vote_answered(self.node_id, self.turn, is_granted=True)
+            case State.PROSPECTIVE:
+                self._lose_pre_election()
+            case State.RESIGNED:
+                self._move(Move.TIMED_OUT, ElectionState(self.epoch + 1), self._election_ms())
+
+    def _election_ms(self) -> int:
+        """Return the time for an election: different for each, so that one comes first."""
+        return self.settings.election_timeout_ms + self._chance(self.settings.election_timeout_ms)
+
+    def _chance(self, below: int) -> int:
+        return int.from_bytes(self.moment.random_bytes(4), "big") % max(1, below)
+
+    # --- moves --------------------------------------------------------------------------------
+
+    def _move(self, move: Move, election: ElectionState, wait_ms: int | None) -> None:
+        self._enter(RAFT[self.state][move], election, wait_ms)
+
+    def _enter(self, state: State, election: ElectionState, wait_ms: int | None) -> None:
+        """Write the election down, then be in a state for so long. Raise StorageError, and change
+        nothing."""
+        known = self.leader_id, self.epoch
+        if election != self.election or not self.turn:
+            self.rules.keep_election(lambda: self._file.save(election))
+        self.state, self.election = state, election
+        self.turn += 1
+        self.votes, self.hears_leader = {}, False
+        if state is not State.LEADER:
+            self.leadership = None
+        self._wait(wait_ms)
+        self._moved(self)
+        self._changed()
+        if not self.is_leader and (self.leader_id, self.epoch) != known:
+            self._tell_leader()
+
+    def _wait(self, wait_ms: int | None) -> None:
+        self.deadline_ms = None if wait_ms is None else self.moment.monotonic_ms + wait_ms
+
+    def hear(self, epoch: int, leader_id: int | None) -> None:
+        """Take into account that somebody is in this epoch, and whom they take for its leader."""
+        leader = leader_id if leader_id in self.voters and leader_id != self.node_id else None
+        is_newer = self.rules.follows_newer_epoch(epoch, self.epoch)
+        if leader is not None and (is_newer or (epoch == self.epoch and self.leader_id is None)):
+            voted = None if is_newer else self.election.voted_id
+            found = ElectionState(epoch, leader, voted)
+            self._move(Move.LEADER_FOUND, found, self.settings.fetch_timeout_ms)
+        elif is_newer:
+            left_ms = self._election_ms()
+            if self.state is State.UNATTACHED and self.deadline_ms is not None:
+                left_ms = max(0, self.deadline_ms - self.moment.monotonic_ms)
+            self._move(Move.NEWER_EPOCH, ElectionState(epoch), left_ms)
+
+    # --- elections ----------------------------------------------------------------------------
+
+    def _stand(self) -> None:
+        """Become a candidate: a new epoch, in which this node's one vote is its own."""
+        election = ElectionState(self.epoch + 1, None, self.node_id)
+        self._enter(State.CANDIDATE, election, self._election_ms())
+        self.vote_answered(self.node_id, self.turn, is_granted=True)
+
+    def vote_asked(self, candidate: int, epoch: int, end: LogEnd, *, is_pre_vote: bool) -> bool:
+        """Return whether this node votes for the candidate. The vote is on disk by then."""
+        self.hear(epoch, None)
+        is_up_to_date = self.rules.is_up_to_date(end, self.log.end)
+        if is_pre_vote:
+            hears_leader = self.is_leader or self.hears_leader
+            return self.rules.grants_pre_vote(
+                hears_leader=hears_leader, is_up_to_date=is_up_to_date
+            )
+        is_free = self.state in (State.UNATTACHED, State.PROSPECTIVE)
+        election = self.election
+        if not (
+            is_free
+            and is_up_to_date
+            and self.rules.may_vote_for(candidate, election.voted_id, election.leader_id)
+        ):
+            return False
+        voted = replace(election, voted_id=candidate)
+        if self.state is State.PROSPECTIVE:
+            self._move(Move.ELECTION_LOST, voted, self._election_ms())
+        elif voted != election:
+            self._enter(State.UNATTACHED, voted, self._election_ms())
+        return True
+
+    def vote_answered(self, voter: int, turn: int, *, is_granted: bool) -> None:
+        """Count an answer to this turn's question for votes, or for pre-votes."""
+        if turn != self.turn or self.state not in (State.PROSPECTIVE, State.CANDIDATE):
+            return
+        self.votes[voter] = is_granted
+        granted = sum(self.votes.values())
+        if self.rules.has_majority(granted, len(self.voters)):
+            if self.state is State.PROSPECTIVE:
+                self._stand()
+            else:
+                self._lead()
+        elif len(self.votes) - granted >= len(self.voters) - len(self.voters) // 2:
+            self._lose()
+
+    def _lose(self) -> None:
+        """Handle that a majority has refused."""
+        if self.state is State.PROSPECTIVE:
+            self._lose_pre_election()
+        else:
+            self._wait(self._chance(self.settings.election_backoff_ms_max))
+            self._moved(self)
+
+    def _lose_pre_election(self) -> None:
+        if self.leader_id is None:
+            self._move(Move.ELECTION_LOST, self.election, self._election_ms())
+        else:
+            self._move(Move.LEADER_FOUND, self.election, self.settings.fetch_timeout_ms)
+
+    # --- leading ------------------------------------------------------------------------------
+
+    def _lead(self) -> None:
+        """Become the leader: write the first record of the epoch."""
+        granting = [voter for voter in self.voters if self.votes.get(voter)]
+        election = replace(self.election, leader_id=self.node_id)
+        now_ms = self.moment.monotonic_ms
+        self.leadership = Leadership(self.node_id, self.voters, self.end_offset, now_ms)
+        is_alone = self.voters == [self.node_id]
+        patience_ms = None if is_alone else self.settings.quorum_patience_ms
+        self._move(Move.MAJORITY_GRANTED, election, patience_ms)
+        self.log.begin_epoch(self.node_id, self.voters, granting, self.epoch, self.moment.now_ms)
+        self.commit()
+
+    def append(self, records: Sequence[Struct], now_ms: int) -> int:
+        """Append one batch as the leader, and return the offset after it. `commit`, which follows,
+        tells the listeners if this node alone is a majority. Raise Refused(NOT_CONTROLLER),
+        StorageError."""
+        if self.leadership is None or not self.leadership.is_announced:
+            raise Refused(ErrorCode.NOT_CONTROLLER)
+        end_offset = self.log.append(records, self.epoch, now_ms)
+        self._changed()
+        return end_offset
+
+    def commit(self) -> None:
+        """Raise the high watermark as far as a majority of the voters has the log."""
+        leadership = self.leadership
+        if leadership is None:
+            return
+        ends = leadership.ends(self.end_offset)
+        committed = self.rules.committed_end(ends, leadership.epoch_start_offset)
+        if committed is None or committed <= self.high_watermark:
+            return
+        self.log.commit(committed)
+        self._changed()
+        if not leadership.is_announced:
+            leadership.is_announced = True
+            self._tell_leader()
+
+    def fetched(self, replica_id: int, offset: int) -> None:
+        """Note that a replica has everything below this offset, and commit what that allows."""
+        if self.leadership is not None:
+            now_ms, wall_ms = self.moment.monotonic_ms, self.moment.now_ms
+            self.leadership.fetched(replica_id, offset, self.end_offset, now_ms, wall_ms)
+            self.commit()
+
+    def resign(self) -> None:
+        """Lead no more in this epoch, and let the others elect a successor at once."""
+        if self.leadership is not None:
+            self.successors = self.leadership.by_progress()
+        self._move(Move.QUORUM_LOST, self.election, self._election_ms())
+
+    def _check_quorum(self) -> None:
+        assert self.leadership is not None
+        now_ms, patience_ms = self.moment.monotonic_ms, self.settings.quorum_patience_ms
+        silent_ms = now_ms - self.leadership.quorum_heard_ms(now_ms)
+        if self.rules.has_lost_quorum(silent_ms, patience_ms):
+            self.resign()
+        else:
+            self._wait(max(1, patience_ms - silent_ms))
+            self._moved(self)
+
+    # --- following ----------------------------------------------------------------------------
+
+    def leader_ends(self, successors: Sequence[int]) -> None:
+        """Handle that the leader of this epoch has resigned: the first of the successors asks for
+        votes at once, the others later, each after twice the time (KIP-595)."""
+        if self.state is State.FOLLOWER and self.is_voter:
+            place = successors.index(self.node_id) if self.node_id in successors else 6
+            most_ms = self.settings.election_backoff_ms_max
+            first_ms = self.settings.retry_backoff_ms << place
+            self._wait(min(most_ms, first_ms + self._chance(first_ms)) if place else 0)
+            self.hears_leader = False
+            self._moved(self)
+
+    def take_fetched(self, data: bytes, high_watermark: int) -> None:
+        """Append what the leader has sent, and commit what it says is committed. Raise
+        CorruptRecord, StorageError."""
+        self._heard_leader()
+        if data:
+            self.log.append_fetched(data, self.moment.now_ms)
+        self.log.commit(min(high_watermark, self.end_offset))
+        self._changed()
+
+    def take_divergence(self, told: LogEnd) -> None:
+        """Cut off what the leader's log lacks. Raise CorruptLog, StorageError."""
+        self._heard_leader()
+        found = self.log.end_of_epoch(told[0])
+        self.log.truncate(self.rules.truncation_offset(told, found))
+
+    def _heard_leader(self) -> None:
+        self.hears_leader = True
+        self._wait(self.settings.fetch_timeout_ms)
+
+    def _tell_leader(self) -> None:
+        for listener in self._listeners:
+            listener.leader_changed(self.leader_id, self.epoch)

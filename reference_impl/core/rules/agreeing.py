@@ -1,0 +1,76 @@
+"""A voter's decisions in the quorum of the metadata log: who leads, and what is committed.
+
+They are Raft's safety rules, as KIP-595 and KIP-996 word them for Kafka's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+LogEnd = tuple[int, int]
+"""The epoch of the last batch of a log, and the offset after it. The greater end is the newer
+log."""
+
+
+class Agreeing:
+    """One leader in an epoch, and nothing committed that a later leader may lack."""
+
+    def keep_election(self, save: Callable[[], None]) -> None:
+        """Write the epoch and the vote to disk before anybody is told of them: a voter that forgot
+        its vote could vote twice in one epoch (KIP-595; QuorumState.durableTransitionTo)."""
+        save()
+
+    def may_vote_for(self, candidate: int, voted_id: int | None, leader_id: int | None) -> bool:
+        """Return whether the one vote of this epoch may go to the candidate: to the one who has it
+        already, or to the first who asks where no leader is known (KIP-595;
+        QuorumState.unattachedOrProspectiveCanGrantVote)."""
+        if voted_id is not None:
+            return voted_id == candidate
+        return leader_id is None
+
+    def is_up_to_date(self, candidate: LogEnd, own: LogEnd) -> bool:
+        """Return whether the candidate's log holds whatever may be committed of ours: the newer
+        last epoch wins, then the longer log (Raft, 5.4.1; OffsetAndEpoch.compareTo)."""
+        return candidate >= own
+
+    def grants_pre_vote(self, *, hears_leader: bool, is_up_to_date: bool) -> bool:
+        """Return whether this voter would vote for the sender: not while it hears a leader, so that
+        a node whose network was bad unseats nobody when it comes back (KIP-996)."""
+        return is_up_to_date and not hears_leader
+
+    def follows_newer_epoch(self, epoch: int, own_epoch: int) -> bool:
+        """Return whether somebody else's epoch ends this node's: a leader steps down, a candidate
+        gives up (Raft, 5.1; KafkaRaftClient.maybeTransition)."""
+        return epoch > own_epoch
+
+    def has_majority(self, count: int, voters: int) -> bool:
+        """Return whether so many voters are more than half, so that any two such sets share one
+        (Raft, 5.2; EpochElection.isVoteGranted)."""
+        return count > voters // 2
+
+    def committed_end(self, ends: Iterable[int], epoch_start_offset: int) -> int | None:
+        """Return the offset up to which more than half of the voters have the log, or None if
+        nothing of the leader's own epoch lies below it: a majority may hold a batch of an earlier
+        epoch that a later leader still overwrites (Raft, figure 8;
+        LeaderState.maybeUpdateHighWatermark)."""
+        descending = sorted(ends, reverse=True)
+        reached = descending[len(descending) // 2]
+        return reached if reached > epoch_start_offset else None
+
+    def has_lost_quorum(self, silent_ms: int, patience_ms: int) -> bool:
+        """Return whether a leader must resign, since it could not commit and others may have a
+        newer one: for this long no majority has fetched (KAFKA-15489;
+        LeaderState.timeUntilCheckQuorumExpires)."""
+        return silent_ms >= patience_ms
+
+    def agrees(self, epoch: int, end_offset: int, found: LogEnd) -> bool:
+        """Return whether a follower whose log ends so has nothing that the leader lacks. `found` is
+        the newest epoch of the leader's log that is not newer than the follower's last, and its end
+        (KIP-101, KIP-595; ReplicatedLog.validateOffsetAndEpoch)."""
+        return found[0] == epoch and end_offset <= found[1]
+
+    def truncation_offset(self, told: LogEnd, found: LogEnd) -> int:
+        """Return where a follower cuts its log: `told` is the leader's epoch that diverges and its
+        end, `found` the same of the follower's log (ReplicatedLog.truncateToEndOffset)."""
+        (epoch, end_offset), (found_epoch, found_end) = told, found
+        return min(end_offset, found_end) if found_epoch == epoch else found_end

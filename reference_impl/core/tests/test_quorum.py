@@ -1,0 +1,150 @@
+"""A quorum keeps Raft's promises under hostile schedules, and every planted bug breaks one.
+
+The scripted traces are those of the Raft paper, so that it can be read beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from reference_impl.core.rules import Rules
+from reference_impl.core.rules.agreeing import LogEnd
+from reference_impl.core.tests.cluster import Cluster
+from reference_impl.core.tests.hostile_quorum import Broken, Schedule
+
+
+@pytest.mark.parametrize("voters", [3, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_quorum_keeps_its_promises_whatever_happens(seed: int, voters: int) -> None:
+    schedule = Schedule(seed, voters)
+    schedule.run(seconds=20)
+    assert len(schedule.watcher.committed) > 5
+
+
+class ForgetVotes(Rules):
+    def keep_election(self, save: Callable[[], None]) -> None:
+        """Keep the vote in memory alone."""
+
+
+class VoteTwice(Rules):
+    def may_vote_for(self, candidate: int, voted_id: int | None, leader_id: int | None) -> bool:
+        return True
+
+
+class VoteForShorterLogs(Rules):
+    def is_up_to_date(self, candidate: LogEnd, own: LogEnd) -> bool:
+        return True
+
+
+class IgnoreNewerEpochs(Rules):
+    def follows_newer_epoch(self, epoch: int, own_epoch: int) -> bool:
+        return epoch > own_epoch + 1
+
+
+class ElectByHalf(Rules):
+    def has_majority(self, count: int, voters: int) -> bool:
+        return count >= voters // 2
+
+
+class CommitByOne(Rules):
+    def committed_end(self, ends: Iterable[int], epoch_start_offset: int) -> int | None:
+        return max(ends)
+
+
+class OverlookDivergence(Rules):
+    def agrees(self, epoch: int, end_offset: int, found: LogEnd) -> bool:
+        return True
+
+
+class CutTooLittle(Rules):
+    def truncation_offset(self, told: LogEnd, found: LogEnd) -> int:
+        return max(told[1], found[1])
+
+
+BUGS = (
+    ForgetVotes,
+    VoteTwice,
+    VoteForShorterLogs,
+    IgnoreNewerEpochs,
+    ElectByHalf,
+    CommitByOne,
+    OverlookDivergence,
+    CutTooLittle,
+)
+SEEDS = 12
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_breaks_a_promise(bug: type[Rules]) -> None:
+    for seed in range(SEEDS):
+        schedule = Schedule(seed, 3, bug)
+        try:
+            schedule.run(seconds=10)
+        except Broken:
+            return
+    pytest.fail(f"{SEEDS} schedules have not found it")
+
+
+def quorum_of(voters: int, rules: type[Rules] = Rules) -> tuple[Cluster, int]:
+    """Return a quorum that works, and its leader."""
+    cluster = Cluster(seed=1, voters=voters, rules=rules)
+    cluster.run(3_000)
+    (leader,) = leaders(cluster)
+    return cluster, leader
+
+
+def leaders(cluster: Cluster) -> list[int]:
+    return [n for n, node in cluster.nodes.items() if node.broker.quorum.is_leader]
+
+
+def cut_off(cluster: Cluster, node: int) -> None:
+    for other in cluster.nodes:
+        if other != node:
+            cluster.silent |= {(node, other), (other, node)}
+
+
+@pytest.mark.parametrize("voters", [3, 5])
+def test_a_majority_that_is_left_elects_another_leader_soon(voters: int) -> None:
+    cluster, leader = quorum_of(voters)
+    cluster.kill(leader)
+    cluster.run(3_500)
+    assert len(leaders(cluster)) == 1
+
+
+class GrantEveryPreVote(Rules):
+    def grants_pre_vote(self, *, hears_leader: bool, is_up_to_date: bool) -> bool:
+        return is_up_to_date
+
+
+@pytest.mark.parametrize("rules", [Rules, GrantEveryPreVote])
+def test_a_node_that_comes_back_unseats_no_leader(rules: type[Rules]) -> None:
+    """KIP-996, the disruptive server: a voter whose network is bad in one direction asks again and
+    again. With pre-votes nobody's epoch rises."""
+    cluster, leader = quorum_of(3, rules)
+    epoch = cluster.nodes[leader].broker.quorum.epoch
+    deaf = leader % 3 + 1
+    cluster.silent.add((leader, deaf))  # it hears the third voter, but not the leader
+    cluster.run(10_000)
+    cluster.silent.clear()
+    cluster.run(3_000)
+    after = {node.broker.quorum.epoch for node in cluster.nodes.values()}
+    assert (after == {epoch}) is (rules is Rules)
+
+
+class LeadAlone(Rules):
+    def has_lost_quorum(self, silent_ms: int, patience_ms: int) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("rules", [Rules, LeadAlone])
+def test_a_leader_that_is_cut_off_resigns_after_one_and_a_half_fetch_timeouts(
+    rules: type[Rules],
+) -> None:
+    cluster, leader = quorum_of(3, rules)
+    cut_off(cluster, leader)
+    cluster.run(900)
+    assert leader in leaders(cluster)
+    cluster.run(1_200)  # a fetch that the leader held back counts when it is answered
+    assert (leader not in leaders(cluster)) is (rules is Rules)
