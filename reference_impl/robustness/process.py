@@ -27,8 +27,11 @@ PATIENCE_S = 60
 class Address(Protocol):
     """The address of a broker."""
 
-    host: str
-    port: int
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
 
 
 class BrokerProcess:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -18,10 +18,12 @@ import pytest
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
+from reference_impl.core.security.listeners import Endpoint
 from reference_impl.host.cluster import Size, options_of_nodes
 from reference_impl.host.disk import Disk
 from reference_impl.host.serve import parse_pairs
-from reference_impl.robustness.process import PATIENCE_S
+from reference_impl.robustness.process import PATIENCE_S, RawClient
+from reference_impl.wire import ApiKey
 
 SCRIPT = "import sys; from reference_impl.host.cluster import run; sys.exit(run({options}))"
 
@@ -71,21 +73,24 @@ def test_what_cannot_be_a_cluster_is_one_sentence(
 
 
 @contextmanager
-def running(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """Run two nodes, each a cluster of its own, and yield the process and theirs."""
-    words = {node: ["--data", str(data / str(node)), "--port", "0", *options] for node in (1, 2)}
-    script = SCRIPT.format(options=words)
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
-    ) as parent:
+def running(words: Mapping[int, list[str]]) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """Run nodes with these options, and yield the process and the address of each."""
+    script = SCRIPT.format(options=dict(words))
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         try:
             assert parent.stdout is not None
-            line = parent.stdout.readline()
-            assert len(line.removeprefix("ready ").split(",")) == 2, line
-            yield parent, children_of(parent.pid)
+            line = parent.stdout.readline().removeprefix("ready ").strip()
+            assert len(line.split(",")) == len(words), line
+            yield parent, line.split(",")
         finally:
             with suppress(ProcessLookupError):
                 parent.kill()
+
+
+def strangers(data: Path) -> dict[int, list[str]]:
+    """Return the options of two nodes, each of which is a cluster of its own."""
+    return {node: ["--data", str(data / str(node)), "--port", "0"] for node in (1, 2)}
 
 
 def children_of(pid: int) -> list[int]:
@@ -100,15 +105,50 @@ def is_running(pid: int) -> bool:
     return False
 
 
-def wait_for_end(pids: list[int]) -> None:
+def wait_until(condition: Callable[[], bool], what: str) -> None:
     deadline_s = time.monotonic() + PATIENCE_S
-    while any(map(is_running, pids)):
-        assert time.monotonic() < deadline_s, f"{pids} do not end"
+    while not condition():
+        assert time.monotonic() < deadline_s, what
         time.sleep(0.05)
 
 
+def wait_for_end(pids: list[int]) -> None:
+    wait_until(lambda: not any(map(is_running, pids)), f"{pids} do not end")
+
+
+def view_of(address: str) -> tuple[str, int, set[int]]:
+    """Return what a node tells of its cluster: its id, the controller, the brokers."""
+    host, _, port = address.rpartition(":")
+    with RawClient(Endpoint(host, int(port))) as client:
+        told = client.call(ApiKey.METADATA, 12, topics=[])
+    return told.cluster_id, told.controller_id, {broker.node_id for broker in told.brokers}
+
+
+def test_nodes_are_one_cluster_and_go_on_without_the_controller(tmp_path: Path) -> None:
+    quick = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+    words = options_of_nodes(Size(3, None, 0), tmp_path, quick)
+    with running(words) as (parent, addresses):
+        by_node = dict(enumerate(addresses, 1))
+        processes = dict(zip(by_node, children_of(parent.pid), strict=True))
+
+        def agree(nodes: set[int]) -> bool:
+            views = [view_of(by_node[node]) for node in sorted(nodes)]
+            _, controller, brokers = views[0]
+            return views == [views[0]] * len(views) and controller in nodes and brokers == nodes
+
+        wait_until(lambda: agree({1, 2, 3}), "the nodes do not become one cluster")
+        cluster_id, first, _ = view_of(addresses[0])
+        assert words[1][2] == f"--cluster-id={cluster_id}"
+        os.kill(processes[first], signal.SIGKILL)
+        rest = {1, 2, 3} - {first}
+        wait_until(lambda: agree(rest), "the others do not go on as a cluster of two")
+        parent.terminate()
+        assert parent.wait(PATIENCE_S) == 0
+
+
 def test_a_signal_ends_all_nodes_cleanly(tmp_path: Path) -> None:
-    with running(tmp_path) as (parent, children):
+    with running(strangers(tmp_path)) as (parent, _):
+        children = children_of(parent.pid)
         assert len(children) == 2
         parent.terminate()
         assert parent.wait(PATIENCE_S) == 0
@@ -118,13 +158,15 @@ def test_a_signal_ends_all_nodes_cleanly(tmp_path: Path) -> None:
 
 
 def test_nodes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    with running(tmp_path) as (parent, children):
+    with running(strangers(tmp_path)) as (parent, _):
+        children = children_of(parent.pid)
         parent.kill()
         wait_for_end(children)
 
 
 def test_a_node_that_is_killed_leaves_the_others_alone(tmp_path: Path) -> None:
-    with running(tmp_path) as (parent, children):
+    with running(strangers(tmp_path)) as (parent, _):
+        children = children_of(parent.pid)
         os.kill(children[0], signal.SIGKILL)
         wait_for_end(children[:1])
         time.sleep(0.5)
