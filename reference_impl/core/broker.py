@@ -216,7 +216,7 @@ class Broker:
     def address_of(self, node_id: int, lane: Lane) -> Endpoint | None:
         """Return where another node is asked: a controller as the configuration says, a broker as
         it has registered (KIP-595, KIP-631)."""
-        if lane is Lane.CONTROLLER:
+        if lane in (Lane.CONTROLLER, Lane.QUORUM, Lane.METADATA):
             return self.membership.voters.get(node_id)
         broker = self.image.brokers.get(node_id)
         return (

@@ -20,6 +20,7 @@ from reference_impl.core.handlers.alter_replica_log_dirs import handle_alter_rep
 from reference_impl.core.handlers.alter_user_scram_credentials import (
     handle_alter_user_scram_credentials,
 )
+from reference_impl.core.handlers.among_nodes import among_nodes
 from reference_impl.core.handlers.api_versions import handle_api_versions
 from reference_impl.core.handlers.begin_quorum_epoch import handle_begin_quorum_epoch
 from reference_impl.core.handlers.broker_heartbeat import handle_broker_heartbeat
@@ -209,10 +210,14 @@ CONTROLLER: dict[int, Api] = {
 forwardable), and those by which brokers are in the cluster, which refuse with one error."""
 
 QUORUM: dict[int, Api] = {
-    ApiKey.FETCH: Api(handle_fetch_metadata, 12, 18),
-    ApiKey.VOTE: Api(handle_vote, 0, 2),
-    ApiKey.BEGIN_QUORUM_EPOCH: Api(handle_begin_quorum_epoch, 0, 1),
-    ApiKey.END_QUORUM_EPOCH: Api(handle_end_quorum_epoch, 0, 1),
+    ApiKey.FETCH: Api(among_nodes("FetchResponse", handle_fetch_metadata), 12, 18),
+    ApiKey.VOTE: Api(among_nodes("VoteResponse", handle_vote), 0, 2),
+    ApiKey.BEGIN_QUORUM_EPOCH: Api(
+        among_nodes("BeginQuorumEpochResponse", handle_begin_quorum_epoch), 0, 1
+    ),
+    ApiKey.END_QUORUM_EPOCH: Api(
+        among_nodes("EndQuorumEpochResponse", handle_end_quorum_epoch), 0, 1
+    ),
 }
 """The APIs by which nodes form the quorum, on the listener of a controller."""
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.broker import STANDARD_AUTHORIZER, BrokerConfig
 from reference_impl.core.effects import CloseConnection, Effect, Respond
 from reference_impl.core.events import ConnectionOpened, Request, RequestArrived, Started
 from reference_impl.core.handlers import CONTROLLER, QUORUM
@@ -19,15 +17,21 @@ MOMENT = (1_700_000_000_000, 0, bytes(16))
 OF_BROKER, OF_CONTROLLER = 1, 2
 
 
-@pytest.fixture
-def node() -> Iterator[Node]:
-    config = BrokerConfig.of({"listeners": "PLAINTEXT://:9092,CONTROLLER://:9093"})
+def started(**settings: str) -> Node:
+    """Start a node with a listener for its broker and one for its controller."""
+    listeners = {"listeners": "PLAINTEXT://:9092,CONTROLLER://:9093"}
+    config = BrokerConfig.of(listeners | {key.replace("_", "."): v for key, v in settings.items()})
     told = {"CONTROLLER": Endpoint("here", 9093)}
     made = Node(config, MemoryStorage(), "data", Endpoint("here", 9092), also_advertised=told)
     made.step(Started(*MOMENT))
     made.step(ConnectionOpened(*MOMENT, OF_BROKER, "PLAINTEXT"))
     made.step(ConnectionOpened(*MOMENT, OF_CONTROLLER, "CONTROLLER"))
-    yield made
+    return made
+
+
+@pytest.fixture
+def node() -> Node:
+    return started()
 
 
 def ask(node: Node, connection: int, api: ApiKey, version: int, **fields: object) -> Effect:
@@ -44,7 +48,7 @@ def test_each_listener_tells_the_apis_that_it_serves(node: Node) -> None:
         answer = ask(node, connection, ApiKey.API_VERSIONS, 0)
         assert isinstance(answer, Respond)
         told[connection] = {row.api_key for row in answer.body.api_keys}
-    assert told[OF_CONTROLLER] == {*CONTROLLER, *QUORUM, ApiKey.API_VERSIONS}
+    assert told[OF_CONTROLLER] == CONTROLLER.keys() | QUORUM.keys() | {ApiKey.API_VERSIONS}
     assert ApiKey.PRODUCE in told[OF_BROKER]
 
 
@@ -68,3 +72,13 @@ def test_others_are_given_the_address_of_each_listener(node: Node) -> None:
         "PLAINTEXT": Endpoint("here", 9092),
         "CONTROLLER": Endpoint("here", 9093),
     }
+
+
+@pytest.mark.parametrize("api", [ApiKey(key) for key in QUORUM], ids=lambda api: api.name)
+def test_whoever_is_no_node_has_no_part_in_the_quorum(api: ApiKey) -> None:
+    node = started(authorizer_class_name=STANDARD_AUTHORIZER, super_users="User:admin")
+    before = node.broker.quorum.epoch
+    answer = ask(node, OF_CONTROLLER, api, QUORUM[api].max_version)
+    assert isinstance(answer, Respond)
+    assert answer.body.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert node.broker.quorum.epoch == before
