@@ -16,6 +16,7 @@ from reference_impl.client.effects import Complete, Fail, PartitionsChanged, Wak
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.machine import Machine
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.links.effects import Ask, Destination, Effect, HangUp
 from reference_impl.wire import ApiKey, ErrorCode, Struct, decode_response, encode_request
 
@@ -35,8 +36,9 @@ class Surroundings(Protocol):
 class VirtualMachines:
     """The means of one client of a run (chaos.clients.reference.machines)."""
 
-    def __init__(self, world: Surroundings, chance: Random) -> None:
+    def __init__(self, world: Surroundings, chance: Random, rules: ClientRules = CORRECT) -> None:
         self.chance = chance
+        self.rules = rules
         self._world = world
 
     def drive(self, bootstrap: str) -> Drive:

@@ -15,6 +15,7 @@ from random import Random
 from typing import Protocol
 
 from chaos.sim.agenda import US, Agenda
+from chaos.sim.witness import Witness
 from chaos.world import Address
 
 FASTEST_S, SLOWEST_S = 0.000_05, 0.000_6
@@ -75,6 +76,7 @@ class Line:
 
     def send(self, frame: bytes) -> None:
         """Send a request."""
+        self.network.witness.sent(self.network.agenda.now_us, self.number, frame)
         self.network.carry(self, True, lambda: self.network.to_server(self, frame))
 
     def answer(self, frame: bytes) -> None:
@@ -102,6 +104,7 @@ class Network:
 
     def __init__(self, agenda: Agenda, rng: Random) -> None:
         self.agenda = agenda
+        self.witness = Witness()
         self.conditions: dict[Address, Conditions] = {}
         self._rng = rng
         self._servers: dict[Address, Server] = {}
@@ -173,6 +176,7 @@ class Network:
     def to_client(self, line: Line, frame: bytes) -> None:
         """Hand an answer over, if the client's end is open."""
         if line.client_is_open:
+            self.witness.came(self.agenda.now_us, line.number, frame)
             line.received(frame)
 
     def end_server(self, line: Line) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from chaos.sim.network import State
 from chaos.sim.node import SimNode
+from chaos.sim.witness import Heard
 from chaos.sim.world import VirtualWorld
 from chaos.values.faults import (
     ROLES,
@@ -27,6 +28,8 @@ from chaos.values.faults import (
 from chaos.values.protocols import Cluster, Performed, TargetError
 from chaos.world import joined
 from reference_impl.bugs import BUGS
+from reference_impl.bugs.clients import CLIENT_BUGS
+from reference_impl.client.rules import CORRECT
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.node import Node
@@ -151,12 +154,13 @@ FAULTS: frozenset[type[Fault]] = frozenset({Heal, *PERFORMERS})
 
 
 class Sim:
-    """One node of the reference broker in virtual time, with or without a planted bug."""
+    """One node of the reference broker in virtual time, with or without a planted bug: of the
+    broker, or of its clients."""
 
     name = "sim"
 
     def __init__(self, bug: str | None = None) -> None:
-        if bug is not None and bug not in BUGS:
+        if bug is not None and bug not in BUGS and bug not in CLIENT_BUGS:
             raise TargetError(f"there is no bug {bug!r}; `touchstone bugs --list` shows them all")
         self.bug = bug
         self.faults = FAULTS
@@ -164,8 +168,13 @@ class Sim:
 
     def make_world(self, seed: int) -> VirtualWorld:
         """Return a new World for one run, in which the next cluster lives."""
-        self._world = VirtualWorld(seed)
+        rules = CORRECT if self.bug not in CLIENT_BUGS else CLIENT_BUGS[self.bug].rules()
+        self._world = VirtualWorld(seed, rules)
         return self._world
+
+    def heard(self) -> Heard:
+        """Return what brokers and clients told each other in the last run."""
+        return self._world.network.witness.heard()
 
     def start(
         self,
@@ -190,7 +199,7 @@ class Sim:
 
     def _node(self, settings: BrokerConfig) -> SimNode:
         def make(storage: MemoryStorage) -> Node:
-            node_class, rules = (Node, Rules()) if self.bug is None else BUGS[self.bug].parts()
+            node_class, rules = BUGS[self.bug].parts() if self.bug in BUGS else (Node, Rules())
             return node_class(settings, storage, "data", Endpoint(*ADDRESS), rules)
 
         world = self._world

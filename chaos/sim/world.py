@@ -18,6 +18,7 @@ from chaos.sim.network import Line, Network
 from chaos.sim.tasks import Tasks, VirtualTask, Wait
 from chaos.values.protocols import TargetError
 from chaos.world import Address, Link
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.wire import ApiKey, Struct, decode_response, encode_request
 
 T = TypeVar("T")
@@ -57,8 +58,9 @@ class VirtualFlag:
 class VirtualWorld:
     """The World of one simulated run; see the head of this file and chaos.world."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, client_rules: ClientRules = CORRECT) -> None:
         self._seed = seed
+        self._client_rules = client_rules
         self.agenda = Agenda()
         self.tasks = Tasks(self.agenda)
         self.network = Network(self.agenda, self.stream("network"))
@@ -74,7 +76,8 @@ class VirtualWorld:
 
     def machines(self) -> VirtualMachines:
         """Return the means to drive the machines of one more client."""
-        return VirtualMachines(self, self.stream(f"client:{next(self._clients)}"))
+        chance = self.stream(f"client:{next(self._clients)}")
+        return VirtualMachines(self, chance, self._client_rules)
 
     # --- chaos.world.World ----------------------------------------------------------------------
 

@@ -28,9 +28,13 @@ def sim(
     """
     from ci.simulation import Search, run_simulations
     from reference_impl.bugs import BUGS
+    from reference_impl.bugs.clients import CLIENT_BUGS
 
-    if bug is not None and bug not in BUGS:
-        raise UsageError(f"--bug {bug}: there is no such bug; `touchstone bugs --list` shows all")
+    if bug is not None and bug not in BUGS and bug not in CLIENT_BUGS:
+        raise UsageError(
+            f"--bug {bug}: there is no such bug; `touchstone bugs --list` shows those of the"
+            f" broker, and those of clients are {', '.join(CLIENT_BUGS)}"
+        )
     check_above_zero(seeds=seeds, minutes=minutes)
     if first_seed < 0:
         raise UsageError(f"--first-seed {first_seed}: must not be negative; seeds begin at 0")

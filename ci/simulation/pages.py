@@ -25,6 +25,9 @@ def finding(outcome: Outcome) -> str:
         f" ({outcome.workload}, {outcome.nemesis}): {outcome.reason}",
         f"    repeat:  {outcome.command}",
     ]
+    if outcome.blamed:
+        why = f": it {outcome.claims[0]}" if outcome.claims else ""
+        lines.append(f"    blamed:  the {outcome.blamed}{why}")
     if outcome.kept:
         lines.append(f"    history: {outcome.kept}")
     return "\n".join(lines)

@@ -21,7 +21,10 @@ import polars as pl
 
 from chaos.record.memory import HISTORY
 from chaos.record.run_directory import Scenario
+from chaos.run.fitting import Parts
 from chaos.run.runner import run
+from chaos.sim.accusations import accusations
+from chaos.sim.target import Sim
 from ci.attack import judge
 from ci.simulation.plans import LONGEST_S
 from linearizability.history import F
@@ -84,6 +87,10 @@ class Outcome:
     acknowledged: int = 0
     decided: int = 0
     """Transactions that were committed or aborted."""
+    blamed: str = ""
+    """The side that is at fault if it is INVALID: client or broker."""
+    claims: tuple[str, ...] = ()
+    """The first things that a client told, or did, and no broker said."""
     lacks: bool = False
     """It is UNKNOWN since it did not show what it is for, and might if it lasted longer."""
     memory_mib: float = 0.0
@@ -115,12 +122,15 @@ def _attempt(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
     with tempfile.TemporaryDirectory(dir=scratch) as own, Watch() as watch:
         failure = None
         try:
-            result = run(scenario, Path(own), progress=False)
+            parts = Parts.of(scenario)
+            result = run(scenario, Path(own), parts=parts, progress=False)
             if watch.has_struck:
                 raise StandsStill(f"it took more than {CPU_LIMIT_S:g} seconds of this processor")
             if result.interrupted:
                 raise KeyboardInterrupt
             outcome = _judged(scenario, result.directory)
+            if outcome.validity is Validity.INVALID and isinstance(parts.target, Sim):
+                outcome = _blamed(outcome, parts.target, result.directory)
         except Exception as error:
             outcome, failure = _failed(scenario, error), traceback.format_exc()
         if outcome.validity is not Validity.VALID:
@@ -155,6 +165,13 @@ def _judged(scenario: Scenario, directory: Path) -> Outcome:
         decided=_decided(rows),
         lacks=validity is Validity.UNKNOWN and bool(judged.run.get("not_shown")),
     )
+
+
+def _blamed(outcome: Outcome, target: Sim, directory: Path) -> Outcome:
+    """Return the outcome with the side that is at fault, by the bytes between the two."""
+    found = accusations(pl.read_parquet(directory / HISTORY), target.heard())
+    (directory / "blame.txt").write_text("\n".join(found) or "no client said what no broker said")
+    return replace(outcome, blamed="client" if found else "broker", claims=tuple(found[:3]))
 
 
 def _struck(rows: pl.DataFrame) -> dict[str, int]:

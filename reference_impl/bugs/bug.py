@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from reference_impl.client.rules import ClientRules
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 
@@ -65,6 +66,21 @@ _OF_QUORUMS = (
     "a quorum of one node has nobody to agree with; core/tests/test_quorum.py plants a bug in this"
     " rule, in a quorum of three, and finds it"
 )
+
+
+@dataclass(frozen=True)
+class ClientBug:
+    """One row of the table CLIENT_BUGS: rules of clients that differ from the correct ones in one
+    decision, while the broker is correct."""
+
+    rules: type[ClientRules]
+    caught_by: tuple[str, ...]
+    """The checkers of which one must find it."""
+    workload: str = "appends"
+    nemesis: str = "none"
+    """The nemesis under which it shows."""
+
+
 WITHOUT_BUG = {
     "may_be_elected": _ELECTIONS,
     "may_lead": _ELECTIONS,

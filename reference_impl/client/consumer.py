@@ -30,6 +30,7 @@ from reference_impl.client.machine import Machine
 from reference_impl.client.reading.fetcher import Fetcher
 from reference_impl.client.reading.positions import Positions
 from reference_impl.client.reading.truncation import Truncation
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 MEMBERSHIPS: dict[str, type[ClassicMembership] | type[ConsumerMembership]] = {
@@ -56,15 +57,17 @@ class Consumer(Machine):
     unbounded = (calls.Poll, calls.Close)
     part_of_closing = (calls.ChangeHandled, calls.Commit)
 
-    def __init__(self, config: Mapping[str, Any], chance: Chance) -> None:
-        super().__init__(consumer_config(config), chance)
+    def __init__(
+        self, config: Mapping[str, Any], chance: Chance, rules: ClientRules = CORRECT
+    ) -> None:
+        super().__init__(consumer_config(config), chance, rules)
         self._metadata = Metadata(
             self._kernel,
             self._network,
             self._config,
             allow_auto_topic_creation=self._config["allow.auto.create.topics"],
         )
-        self._subscription = Subscription()
+        self._subscription = Subscription(rules)
         self._membership: GroupMember | None = None
         offsets: GroupOffsets | None = None
         if self._config["group.id"] is not None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from reference_impl.client.effects import Complete, Fail, WakeAt
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Event
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.links.effects import Effect
 from reference_impl.links.kernel import TimerKey
 
@@ -28,10 +29,11 @@ class Chance(Protocol):
 
 
 class Kernel:
-    """The time, the timers and the effects of one step."""
+    """The time, the timers and the effects of one step, and the rules."""
 
-    def __init__(self, chance: Chance) -> None:
+    def __init__(self, chance: Chance, rules: ClientRules = CORRECT) -> None:
         self.chance = chance
+        self.rules = rules
         self.now_ms = 0
         self.monotonic_ms = 0
         self._effects: list[Effect] = []

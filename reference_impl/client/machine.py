@@ -16,6 +16,7 @@ from reference_impl.client.config import Config
 from reference_impl.client.errors import ClientError, IllegalState, TimedOut
 from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.kernel import Chance, Kernel
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.links.effects import Effect
 
 
@@ -33,9 +34,9 @@ class Machine(ABC):
 
     _performers: dict[type[Call], Callable[[int, Any], None]]
 
-    def __init__(self, config: Config, chance: Chance) -> None:
+    def __init__(self, config: Config, chance: Chance, rules: ClientRules = CORRECT) -> None:
         self._config = config
-        self._kernel = Kernel(chance)
+        self._kernel = Kernel(chance, rules)
         self._network = Network(self._kernel, config)
         self._closing: int | None = None
         self._is_closed = False

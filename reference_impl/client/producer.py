@@ -40,6 +40,7 @@ from reference_impl.client.producing.sender import Sender
 from reference_impl.client.producing.sequences import Sequences
 from reference_impl.client.producing.transactions.states import State
 from reference_impl.client.producing.transactions.transactions import Transactions
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.client.values import ProducerRecord, TopicPartition
 from reference_impl.wire import HEADER_BYTES
 
@@ -62,8 +63,10 @@ class Producer(Machine):
     unbounded = (calls.Send, calls.Flush, calls.Close)
     """`delivery.timeout.ms` bounds what was sent (KafkaProducer.java)."""
 
-    def __init__(self, config: Mapping[str, Any], chance: Chance) -> None:
-        super().__init__(producer_config(config), chance)
+    def __init__(
+        self, config: Mapping[str, Any], chance: Chance, rules: ClientRules = CORRECT
+    ) -> None:
+        super().__init__(producer_config(config), chance, rules)
         self._metadata = Metadata(
             self._kernel, self._network, self._config, allow_auto_topic_creation=True
         )
@@ -73,7 +76,7 @@ class Producer(Machine):
             self._config["linger.ms"],
             self._config["buffer.memory"],
         )
-        self._sequences = Sequences() if self._config["enable.idempotence"] else None
+        self._sequences = Sequences(rules) if self._config["enable.idempotence"] else None
         self._transactions: Transactions | None = None
         self._idempotence: Idempotence | None = None
         if self._sequences is not None and self._config["transactional.id"]:

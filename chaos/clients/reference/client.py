@@ -109,7 +109,7 @@ class ReferenceClient:
     def _open_producer(self) -> Producer:
         if self._producer is None:
             config = self._config(own_producer_config(self._settings))
-            machine = ProducerMachine(config, self._machines.chance)
+            machine = ProducerMachine(config, self._machines.chance, self._machines.rules)
             self._producer = Producer(machine, self._machines.drive(self._bootstrap))
         return self._producer
 
@@ -208,7 +208,8 @@ class ReferenceClient:
         return self._new_consumer(config | member_config(self._settings.group))
 
     def _new_consumer(self, config: Mapping[str, Any]) -> Consumer:
-        machine = ConsumerMachine(self._config(config), self._machines.chance)
+        machines = self._machines
+        machine = ConsumerMachine(self._config(config), machines.chance, machines.rules)
         return Consumer(machine, self._machines.drive(self._bootstrap))
 
     def _config(self, config: Mapping[str, Any]) -> dict[str, Any]:

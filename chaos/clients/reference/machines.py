@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from chaos.world import World
 from reference_impl.client.awaited.driver import Drive
 from reference_impl.client.kernel import Chance
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.host.clients import over_tcp
 
 T = TypeVar("T")
@@ -25,6 +26,8 @@ class Machines(Protocol):
 
     chance: Chance
     """For the machines: jitter, and where no key decides on the partition."""
+    rules: ClientRules
+    """The decisions of the machines: correct, or with a planted bug."""
 
     def drive(self, bootstrap: str) -> Drive:
         """Return what drives new machines."""
@@ -55,6 +58,8 @@ class BringsMachines(Protocol):
 
 class TcpMachines:
     """Machines over TCP."""
+
+    rules = CORRECT
 
     def __init__(self, chance: Chance) -> None:
         self.chance = chance

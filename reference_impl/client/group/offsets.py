@@ -93,7 +93,7 @@ class GroupOffsets:
         def answered(answer: Struct) -> int:
             nonlocal member
             codes = [row.error_code for topic in answer.topics for row in topic.partitions]
-            code = next((code for code in codes if code), 0)
+            code = self._kernel.rules.commit_error(codes)
             if not code or is_passing(code):
                 if not code:
                     on_done(None)
@@ -146,11 +146,11 @@ class GroupOffsets:
                 on_fetched(
                     {
                         TopicPartition(topic.name, row.partition_index): OffsetAndMetadata(
-                            row.committed_offset, row.metadata or "", row.committed_leader_epoch
+                            offset, row.metadata or "", row.committed_leader_epoch
                         )
                         for topic in group.topics
                         for row in topic.partitions
-                        if row.committed_offset >= 0
+                        if (offset := self._kernel.rules.committed_at(row)) >= 0
                     }
                 )
             elif not is_passing(code) and not (self._has_epochs and code in OTHER_EPOCH):

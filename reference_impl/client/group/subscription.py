@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from reference_impl.client.errors import IllegalState
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.client.values import OffsetAndMetadata, TopicPartition
 
 LATEST_TIMESTAMP = -1
@@ -65,7 +66,8 @@ class PartitionState:
 class Subscription:
     """The partitions that are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ClientRules = CORRECT) -> None:
+        self._rules = rules
         self.mode = Mode.NOBODY
         self.topics: frozenset[str] = frozenset()
         self.pattern: str | None = None
@@ -121,8 +123,5 @@ class Subscription:
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the positions that a commit without arguments commits."""
-        return {
-            partition: OffsetAndMetadata(state.position, leader_epoch=state.leader_epoch)
-            for partition, state in self.partitions.items()
-            if state.position is not None
-        }
+        found = {each: self._rules.to_commit(state) for each, state in self.partitions.items()}
+        return {partition: offset for partition, offset in found.items() if offset is not None}

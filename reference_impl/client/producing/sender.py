@@ -23,7 +23,6 @@ from reference_impl.client.errors import (
 )
 from reference_impl.client.kernel import Kernel
 from reference_impl.client.producing.accumulator import Accumulator, Batch
-from reference_impl.client.producing.idempotence import may_send_again
 from reference_impl.client.producing.sequences import Sequences
 from reference_impl.client.producing.transactions.transactions import Transactions
 from reference_impl.client.values import RecordMetadata
@@ -208,8 +207,6 @@ class Sender:
         code = row.error_code
         if code == ErrorCode.NONE:
             self._succeed(batch, row.base_offset, row.log_append_time_ms)
-        elif code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            self._succeed(batch, -1, -1)  # it is in the log, so long ago that its offset is lost
         elif code == ErrorCode.MESSAGE_TOO_LARGE and len(batch.sends) > 1:
             parts = self._accumulator.split(batch)
             if self._sequences is not None:
@@ -224,7 +221,7 @@ class Sender:
             self._sequences.acknowledged(batch, base_offset)
         self._accumulator.settled(batch)
         for index, send in enumerate(batch.sends):
-            offset = base_offset + index if base_offset >= 0 else -1
+            offset = self._kernel.rules.offset_of(base_offset, index)
             timestamp_ms = log_append_time_ms if log_append_time_ms >= 0 else send.timestamp_ms
             self._kernel.complete(
                 send.call_id, RecordMetadata(*batch.partition, offset, timestamp_ms)
@@ -238,13 +235,16 @@ class Sender:
         batch.is_in_flight = False
         if batch.is_done:
             return
+        if self._kernel.rules.is_acknowledged(code):
+            self._succeed(batch, -1, -1)
+            return
         if code in STALE_METADATA:
             self._metadata.refresh()
         if self._sequences is None:
             makes_sense = is_retriable(code)
         else:
             is_transactional = self._transactions is not None
-            makes_sense = may_send_again(
+            makes_sense = self._kernel.rules.may_be_sent_again(
                 self._sequences, batch, code, log_start_offset, is_transactional
             )
         if makes_sense and batch.attempts <= self._retries:
@@ -287,13 +287,14 @@ class Sender:
             elif transactions is None:
                 sequences.want_new_epoch(batch.partition)  # those behind it would find a gap
         self._settle_as_failed(batch, error)
-        if transactions is not None:
+        if transactions is not None and self._kernel.rules.spoils(batch):
             transactions.problem(error)
 
     def _settle_as_failed(self, batch: Batch, error: ClientError) -> None:
         if self._sequences is not None:
             self._sequences.forget(batch)
         self._accumulator.settled(batch)
+        attempts = self._kernel.rules.attempts_of(batch)
         for send in batch.sends:
-            self._kernel.fail(send.call_id, SendError(error, batch.attempts))
+            self._kernel.fail(send.call_id, SendError(error, attempts))
             self._on_settled(send.call_id)

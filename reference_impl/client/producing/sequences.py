@@ -14,11 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reference_impl.client.producing.accumulator import Batch, ProducerIdAndEpoch
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.client.values import TopicPartition
 
 EPOCH_MAX = 32767
-SEQUENCES = 1 << 31
-"""Sequences wrap to 0 (DefaultRecordBatch.incrementSequence)."""
 
 
 @dataclass(slots=True)
@@ -26,6 +25,7 @@ class PartitionSequences:
     """One partition's numbers."""
 
     writer: ProducerIdAndEpoch
+    rules: ClientRules = CORRECT
     next_sequence: int = 0
     last_acked_sequence: int = -1
     last_acked_offset: int = -1
@@ -46,17 +46,18 @@ class PartitionSequences:
     def number(self, batch: Batch) -> None:
         """Give a batch the next sequences."""
         batch.base_sequence = self.next_sequence
-        self.next_sequence = (self.next_sequence + len(batch.sends)) % SEQUENCES
+        self.next_sequence = self.rules.sequence_after(self.next_sequence, len(batch.sends))
 
     def is_next(self, sequence: int) -> bool:
         """Return whether the broker, as far as we know, expects this sequence next."""
-        return sequence == (self.last_acked_sequence + 1) % SEQUENCES
+        return sequence == self.rules.sequence_after(self.last_acked_sequence, 1)
 
 
 class Sequences:
     """The writer's identity, and the numbers of all partitions."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ClientRules = CORRECT) -> None:
+        self._rules = rules
         self.writer = ProducerIdAndEpoch()
         self._partitions: dict[TopicPartition, PartitionSequences] = {}
         self._to_start_over: dict[TopicPartition, None] = {}
@@ -71,7 +72,7 @@ class Sequences:
     def of(self, partition: TopicPartition) -> PartitionSequences:
         """Return the numbers of a partition."""
         if partition not in self._partitions:
-            self._partitions[partition] = PartitionSequences(self.writer)
+            self._partitions[partition] = PartitionSequences(self.writer, self._rules)
         return self._partitions[partition]
 
     # --- before a batch is sent ---------------------------------------------------------------
@@ -90,15 +91,16 @@ class Sequences:
         return numbers.unresolved_after is None
 
     def assign(self, batch: Batch) -> None:
-        """Give a batch its sequence number before it is first sent; a retry keeps its number."""
-        if batch.has_sequence:
+        """Give a batch its sequence number before it is first sent."""
+        if not self._rules.needs_number(batch):
             return
         numbers = self.of(batch.partition)
         if numbers.writer != self.writer:
             numbers.start_over(self.writer)
         batch.writer = numbers.writer
         numbers.number(batch)
-        numbers.in_flight.append(batch)
+        if batch not in numbers.in_flight:
+            numbers.in_flight.append(batch)
 
     # --- after an answer ----------------------------------------------------------------------
 
@@ -127,7 +129,7 @@ class Sequences:
     def leave_unresolved(self, batch: Batch) -> None:
         """Note a batch that timed out without anybody knowing whether it was written."""
         numbers = self.of(batch.partition)
-        after = (batch.last_sequence + 1) % SEQUENCES
+        after = self._rules.sequence_after(batch.last_sequence, 1)
         numbers.unresolved_after = max(numbers.unresolved_after or 0, after)
 
     def gaps(self) -> list[TopicPartition]:
@@ -162,7 +164,7 @@ class Sequences:
             return
         if not self.writer.is_valid:
             return
-        self.writer = ProducerIdAndEpoch(self.writer.producer_id, self.writer.epoch + 1)
+        self.writer = self._rules.after_loss(self.writer)
         self.start_over_where_wanted()
 
     def start_over_where_wanted(self) -> None:

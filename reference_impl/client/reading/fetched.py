@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.client.values import ConsumerRecord, TimestampType, TopicPartition
 from reference_impl.wire import (
-    BatchHeader,
     ControlRecordType,
     CorruptRecord,
     RecordBatch,
@@ -34,8 +34,10 @@ class FetchedPartition:
         *,
         is_read_committed: bool,
         asked_epoch: int = -1,
+        rules: ClientRules = CORRECT,
     ) -> None:
         self.partition = partition
+        self._rules = rules
         self.asked_epoch = asked_epoch
         """The epoch of the leader that has sent this."""
         self.next_offset = offset
@@ -66,7 +68,7 @@ class FetchedPartition:
             if record is None:
                 self.is_drained = True
                 break
-            self.next_offset = record.offset + 1
+            self.next_offset = self._rules.position_after(record.offset)
             self.leader_epoch = record.leader_epoch
             taken.append(record)
         return taken
@@ -77,14 +79,12 @@ class FetchedPartition:
             while self._aborted and self._aborted[-1][0] <= header.last_offset:
                 self._aborting.add(self._aborted.pop()[1])
             if header.is_control:
-                if header.producer_id in self._aborting and self._is_abort(data, start):
+                is_abort = self._is_abort(data, start)
+                if self._rules.ends_abort(header.producer_id, is_abort, self._aborting):
                     self._aborting.discard(header.producer_id)
-            elif not self._is_aborted(header):
+            elif not self._rules.is_left_out(header, self._aborting):
                 yield from self._records_of(data, start)
             self.next_offset = max(self.next_offset, header.last_offset + 1)
-
-    def _is_aborted(self, header: BatchHeader) -> bool:
-        return header.is_transactional and header.producer_id in self._aborting
 
     def _is_abort(self, data: bytes | memoryview, start: int) -> bool:
         batch, _ = RecordBatch.decode(data, start)
@@ -96,8 +96,8 @@ class FetchedPartition:
             TimestampType.LOG_APPEND_TIME if batch.is_log_append_time else TimestampType.CREATE_TIME
         )
         for offset, record in batch.offsets():
-            if offset < self.next_offset:
-                continue  # the batch begins before what was asked for
+            if self._rules.was_delivered(offset, self.next_offset):
+                continue
             yield ConsumerRecord(
                 *self.partition,
                 offset,

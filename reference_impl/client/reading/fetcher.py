@@ -67,8 +67,9 @@ class Fetcher:
         while self._buffered and len(taken) < max_records:
             fetched = self._buffered.popleft()
             state = self._subscription.partitions.get(fetched.partition)
-            if state is None or state.position != fetched.next_offset:
-                continue  # revoked, or moved by a seek: these records are not wanted any more
+            is_wanted = self._kernel.rules.is_still_wanted(state, fetched.next_offset)
+            if state is None or not is_wanted:
+                continue
             if not state.may_be_read:
                 kept.append(fetched)
                 continue
@@ -222,6 +223,7 @@ class Fetcher:
                         row,
                         is_read_committed=self._is_read_committed,
                         asked_epoch=asked.leader_epoch,
+                        rules=self._kernel.rules,
                     )
                 )
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -227,8 +227,8 @@ class Transactions:
                 return self._add_offsets
             case State.ABORTING_TRANSACTION if self._partitions.are_asked_for:
                 return self._add_partitions  # it may have been heard: then it must be ended, too
-            case State.COMMITTING_TRANSACTION | State.ABORTING_TRANSACTION if not has_incomplete:
-                return self._end
+            case State.COMMITTING_TRANSACTION | State.ABORTING_TRANSACTION:
+                return self._end if self._kernel.rules.may_end(has_incomplete) else None
         return None
 
     def _not_found(self, key: Key, error: ClientError) -> None:
@@ -363,7 +363,7 @@ class Transactions:
         if not self._has_begun:
             self._ended()
             return
-        commits = self.state == State.COMMITTING_TRANSACTION
+        commits = self._kernel.rules.commits(self.state)
         fields = self._writer_fields() | {"committed": commits}
         version_min, version_max = (5, 1 << 15) if self.is_v2 else (0, 4)
 

@@ -1,0 +1,281 @@
+"""See both ends of every connection of a run, and say where a client told its application something
+else than the brokers told it.
+
+A history alone rarely tells a broker's fault from a client's: both end in a lost or a doubled
+record. The simulator has the bytes in between. They are decoded here anew, without any code of the
+clients, and compared with the history: whatever a client claims that no answer says is its own
+fault. A witness that finds nothing leaves the blame with the broker.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from reference_impl.wire import (
+    ApiKey,
+    ControlRecordType,
+    ErrorCode,
+    RecordBatch,
+    Struct,
+    batches,
+    control_type,
+    decode_request,
+    decode_response,
+)
+
+Place = tuple[str, int]
+"""Topic and partition."""
+WATCHED = frozenset(
+    {
+        ApiKey.METADATA,
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.END_TXN,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.OFFSET_FETCH,
+    }
+)
+TOMBSTONE_HEADER = "touchstone"
+
+
+class Frame(NamedTuple):
+    """One message as a client sent it, or was given it."""
+
+    at_us: int
+    line: int
+    is_request: bool
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Written:
+    """One record of a Produce request, and its answer."""
+
+    value: int
+    identity: tuple[int, int, int]
+    """Producer id, epoch and sequence of the record."""
+    transactional_id: str | None
+    sent_us: int
+    code: int | None
+    """None: no answer came."""
+    offset: int
+    """-1: none was told."""
+    answered_us: int
+
+
+@dataclass
+class Given:
+    """What one Fetch answer gave of one partition."""
+
+    first: int
+    last: int
+    deliverable: dict[int, int | None] = field(default_factory=dict)
+    """Offset -> value, of the records that may be delivered under its isolation level."""
+
+
+@dataclass
+class Heard:
+    """Everything that the brokers told the clients, and the clients the brokers."""
+
+    written: dict[Place, list[Written]] = field(default_factory=lambda: defaultdict(list))
+    given: dict[tuple[Place, int], list[Given]] = field(default_factory=lambda: defaultdict(list))
+    """By partition and isolation level."""
+    ends: list[tuple[int, str, bool, int]] = field(default_factory=list)
+    """When each EndTxn was asked, its transactional id, whether to commit, and the code."""
+    committed: set[tuple[str, Place, int]] = field(default_factory=set)
+    """Group, partition and offset of commits that a coordinator has accepted."""
+    asked_to_commit: list[tuple[int, str, Place, int]] = field(default_factory=list)
+    fetched: set[tuple[Place, int]] = field(default_factory=set)
+    """Committed offsets that a coordinator has answered."""
+
+
+class Witness:
+    """The frames of a run, in order."""
+
+    def __init__(self) -> None:
+        self._frames: list[Frame] = []
+
+    def sent(self, at_us: int, line: int, data: bytes) -> None:
+        """Note a request."""
+        self._frames.append(Frame(at_us, line, True, data))
+
+    def came(self, at_us: int, line: int, data: bytes) -> None:
+        """Note an answer that has reached its client."""
+        self._frames.append(Frame(at_us, line, False, data))
+
+    def heard(self) -> Heard:
+        """Return what was said between the brokers and all clients."""
+        heard, names = Heard(), dict[UUID, str]()
+        for request, answer in self._conversations():
+            ask = _LISTENERS.get(request.api_key)
+            if ask is not None:
+                ask(heard, names, request, answer)
+        return heard
+
+    def _conversations(self) -> Iterator[tuple[_Request, _Answer]]:
+        """Yield each request with its answer: those of METADATA first, which name the topics."""
+        asked: dict[tuple[int, int], _Request] = {}
+        pairs: list[tuple[_Request, _Answer]] = []
+        for frame in self._frames:
+            correlation = int.from_bytes(frame.data[4:8], "big")
+            if frame.is_request:
+                correlation = int.from_bytes(frame.data[8:12], "big")
+                if int.from_bytes(frame.data[4:6], "big") in WATCHED:
+                    asked[frame.line, correlation] = _Request.of(frame)
+            elif (found := asked.pop((frame.line, correlation), None)) is not None:
+                answer = decode_response(bytearray(frame.data[4:]), found.api_key, found.version)
+                pairs.append((found, _Answer(frame.at_us, answer[1])))
+        pairs += [(left, _Answer(0, None)) for left in asked.values()]
+        yield from sorted(pairs, key=lambda pair: pair[0].api_key != ApiKey.METADATA)
+
+
+@dataclass(frozen=True)
+class _Request:
+    at_us: int
+    api_key: ApiKey
+    version: int
+    body: Struct
+
+    @classmethod
+    def of(cls, frame: Frame) -> _Request:
+        header, body = decode_request(bytearray(frame.data[4:]))
+        key = ApiKey(header.api_key)
+        return cls(frame.at_us, key, header.api_version, body)
+
+
+class _Answer(NamedTuple):
+    at_us: int
+    body: Struct | None
+
+
+def _metadata(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Answer) -> None:
+    for topic in answer.body.topics if answer.body is not None else ():
+        if topic.name:
+            names[topic.topic_id] = topic.name
+
+
+def _name(names: dict[UUID, str], row: Struct, field_name: str) -> str:
+    return str(getattr(row, field_name) or names.get(row.topic_id, row.topic_id))
+
+
+def _produce(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Answer) -> None:
+    told: dict[Place, Struct] = {}
+    for topic in answer.body.responses if answer.body is not None else ():
+        for row in topic.partition_responses:
+            told[_name(names, topic, "name"), row.index] = row
+    for topic in request.body.topic_data:
+        for row in topic.partition_data:
+            place = (_name(names, topic, "name"), row.index)
+            found = told.get(place)
+            if row.records:
+                heard.written[place] += _written(request, row.records, found, answer.at_us)
+
+
+def _written(
+    request: _Request, data: bytes, row: Struct | None, answered_us: int
+) -> Iterator[Written]:
+    batch, _ = RecordBatch.decode(data, 0)
+    for index, record in enumerate(batch.records):
+        value = value_in(record)
+        if value is None:
+            continue
+        base = row.base_offset if row is not None else -1
+        yield Written(
+            value,
+            (batch.producer_id, batch.producer_epoch, batch.base_sequence + index),
+            request.body.transactional_id,
+            request.at_us,
+            row.error_code if row is not None else None,
+            base + index if base >= 0 else -1,
+            answered_us,
+        )
+
+
+def value_in(record: Any) -> int | None:
+    """Return the number in a record's payload, or None in one that is not of a workload."""
+    payload = record.value
+    if payload is None:
+        found = [data for name, data in record.headers if name == TOMBSTONE_HEADER]
+        payload = found[0] if found else None
+    if payload is None or len(payload) < struct.calcsize(">q"):
+        return None
+    return int(struct.unpack_from(">q", payload)[0])
+
+
+def _fetch(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Answer) -> None:
+    isolation = request.body.isolation_level
+    for topic in answer.body.responses if answer.body is not None else ():
+        for row in topic.partitions:
+            if row.error_code == ErrorCode.NONE and row.records:
+                place = (_name(names, topic, "topic"), row.partition_index)
+                heard.given[place, isolation].append(_given(row, bool(isolation)))
+
+
+def _given(row: Struct, is_committed: bool) -> Given:
+    """Return the records that may be delivered, by the definition of KIP-98: not those between the
+    first offset of an aborted transaction and the marker that ends it."""
+    aborted = row.aborted_transactions if is_committed else None
+    starts = sorted((each.first_offset, each.producer_id) for each in aborted or ())
+    found = Given(-1, -1)
+    open_aborts: set[int] = set()
+    for header, start, _ in batches(row.records, allow_partial=True):
+        batch, _ = RecordBatch.decode(row.records, start)
+        while starts and starts[0][0] <= header.last_offset:
+            open_aborts.add(starts.pop(0)[1])
+        if header.is_control:
+            if any(control_type(one) is ControlRecordType.ABORT for one in batch.records):
+                open_aborts.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in open_aborts):
+            for offset, record in batch.offsets():
+                found.deliverable[offset] = value_in(record)
+        found.first = header.base_offset if found.first < 0 else found.first
+        found.last = header.last_offset
+    return found
+
+
+def _end_txn(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Answer) -> None:
+    body = request.body
+    code = answer.body.error_code if answer.body is not None else -1
+    heard.ends.append((request.at_us, body.transactional_id, body.committed, code))
+
+
+def _offset_commit(
+    heard: Heard, names: dict[UUID, str], request: _Request, answer: _Answer
+) -> None:
+    accepted = {
+        (topic.name, row.partition_index)
+        for topic in (answer.body.topics if answer.body is not None else ())
+        for row in topic.partitions
+        if row.error_code == ErrorCode.NONE
+    }
+    group = request.body.group_id
+    for topic in request.body.topics:
+        for row in topic.partitions:
+            place = (topic.name, row.partition_index)
+            heard.asked_to_commit.append((request.at_us, group, place, row.committed_offset))
+            if place in accepted:
+                heard.committed.add((group, place, row.committed_offset))
+
+
+def _offset_fetch(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Answer) -> None:
+    if answer.body is None:
+        return
+    for group in answer.body.groups or [answer.body]:
+        for topic in group.topics:
+            for row in topic.partitions:
+                heard.fetched.add(((topic.name, row.partition_index), row.committed_offset))
+
+
+_LISTENERS = {
+    ApiKey.METADATA: _metadata,
+    ApiKey.PRODUCE: _produce,
+    ApiKey.FETCH: _fetch,
+    ApiKey.END_TXN: _end_txn,
+    ApiKey.OFFSET_COMMIT: _offset_commit,
+    ApiKey.OFFSET_FETCH: _offset_fetch,
+}

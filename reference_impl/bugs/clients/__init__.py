@@ -1,0 +1,62 @@
+"""Bugs planted in the reference clients, one decision each: the broker is correct, and a verdict on
+it must say that the client is at fault.
+
+The simulator plants them (`touchstone sim --bug`), since it sees both ends of every connection
+(chaos.sim.witness).
+"""
+
+from __future__ import annotations
+
+from reference_impl.bugs.bug import ClientBug
+from reference_impl.bugs.clients.begin_past_commit import BeginPastCommit
+from reference_impl.bugs.clients.commit_aborts import CommitAborts
+from reference_impl.bugs.clients.commit_ahead import CommitAhead
+from reference_impl.bugs.clients.count_from_one import CountFromOne
+from reference_impl.bugs.clients.deliver_aborted import DeliverAborted
+from reference_impl.bugs.clients.deliver_whole_batches import DeliverWholeBatches
+from reference_impl.bugs.clients.drop_first import DropFirst
+from reference_impl.bugs.clients.drop_on import DropOn
+from reference_impl.bugs.clients.give_base_offset import GiveBaseOffset
+from reference_impl.bugs.clients.ignore_seeks import IgnoreSeeks
+from reference_impl.bugs.clients.poll_past_a_record import PollPastARecord
+from reference_impl.bugs.clients.renumber_retries import RenumberRetries
+from reference_impl.bugs.clients.start_over_at_once import StartOverAtOnce
+
+__all__ = ["CLIENT_BUGS", "RULES_WITHOUT_BUG"]
+
+CLIENT_BUGS: dict[str, ClientBug] = {
+    # --- numbers, acknowledgements and ends ---
+    "client-renumber-retries": ClientBug(RenumberRetries, ("duplicates",), nemesis="latency"),
+    "client-start-over-at-once": ClientBug(StartOverAtOnce, ("duplicates",), nemesis="latency"),
+    "client-give-base-offset": ClientBug(GiveBaseOffset, ("inconsistent_offsets", "lost_writes")),
+    "client-count-from-one": ClientBug(CountFromOne, ("inconsistent_offsets", "lost_writes")),
+    "client-commit-aborts": ClientBug(CommitAborts, ("ends_honoured",), workload="transactions"),
+    # --- what is delivered ---
+    "client-deliver-aborted": ClientBug(DeliverAborted, ("aborted_reads",), "transactions"),
+    "client-drop-on": ClientBug(DropOn, ("poll_skips", "torn_transactions"), "transactions"),
+    "client-poll-past-a-record": ClientBug(PollPastARecord, ("poll_skips",)),
+    "client-drop-first": ClientBug(DropFirst, ("poll_skips", "lost_writes")),
+    "client-deliver-whole-batches": ClientBug(
+        DeliverWholeBatches, ("poll_skips", "poll_order"), "seeks"
+    ),
+    "client-ignore-seeks": ClientBug(IgnoreSeeks, ("poll_skips", "poll_order"), "seeks"),
+    # --- offsets of groups ---
+    "client-begin-past-commit": ClientBug(
+        BeginPastCommit, ("committed_offsets", "group_delivery"), "groups-positions"
+    ),
+    "client-commit-ahead": ClientBug(
+        CommitAhead, ("group_delivery", "committed_offsets"), "groups"
+    ),
+}
+
+_RARE = "its moment is a batch that was sent and failed, whose producer goes on: no nemesis of the"
+RULES_WITHOUT_BUG = {
+    "sequence_after": "no client of a workload lives until its numbers end; client/tests does it",
+    "after_loss": f"{_RARE} simulator brings it about often enough",
+    "is_acknowledged": f"{_RARE} simulator brings it about often enough",
+    "attempts_of": f"{_RARE} simulator brings it about often enough",
+    "may_end": "a broker of transaction.version 2 refuses the records that come after the end",
+    "spoils": "no checker compares a committed transaction with the sends of it that failed",
+    "commit_error": "the coordinators of one node refuse commits only while they load",
+}
+"""Rules that no bug above overrides, and why."""

@@ -1,0 +1,20 @@
+"""A member begins behind the record at which its group goes on."""
+
+from __future__ import annotations
+
+from reference_impl.client.rules import ClientRules
+from reference_impl.wire import Struct
+
+
+class BeginPastCommit(ClientRules):
+    """Real-world kin: taking the committed offset for the last record that was read.
+
+    Breaks:     the committed offset is the next record's.
+    Caught by:  workload groups-positions, any nemesis or none,
+                checkers committed_offsets and group_delivery.
+    """
+
+    def committed_at(self, row: Struct) -> int:
+        """Return the offset behind the committed one."""
+        offset = super().committed_at(row)
+        return offset + 1 if offset >= 0 else offset

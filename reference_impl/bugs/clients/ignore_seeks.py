@@ -1,0 +1,19 @@
+"""A consumer hands out what it had fetched before a seek."""
+
+from __future__ import annotations
+
+from reference_impl.client.group.subscription import PartitionState
+from reference_impl.client.rules import ClientRules
+
+
+class IgnoreSeeks(ClientRules):
+    """Real-world kin: fetched records that survive a seek.
+
+    Breaks:     a seek drops what was fetched (FetchCollector).
+    Caught by:  workload seeks, any nemesis or none,
+                checkers poll_skips and poll_order.
+    """
+
+    def is_still_wanted(self, state: PartitionState | None, next_offset: int) -> bool:
+        """Return True for every partition that is held."""
+        return state is not None

@@ -1,0 +1,18 @@
+"""A consumer leaves a record out behind every fifth."""
+
+from __future__ import annotations
+
+from reference_impl.client.rules import ClientRules
+
+
+class PollPastARecord(ClientRules):
+    """Real-world kin: an offset that is counted twice.
+
+    Breaks:     a poll goes on behind the record before.
+    Caught by:  workload appends, any nemesis or none,
+                checker poll_skips.
+    """
+
+    def position_after(self, offset: int) -> int:
+        """Return the position behind the next record behind every fifth."""
+        return offset + (2 if offset % 5 == 4 else 1)

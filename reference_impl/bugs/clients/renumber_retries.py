@@ -1,0 +1,19 @@
+"""A producer gives every retry a new sequence number."""
+
+from __future__ import annotations
+
+from reference_impl.client.producing.accumulator import Batch
+from reference_impl.client.rules import ClientRules
+
+
+class RenumberRetries(ClientRules):
+    """Real-world kin: a client that builds its batch anew for each attempt.
+
+    Breaks:     a retry keeps its sequence number (KIP-98).
+    Caught by:  workload appends, nemesis latency,
+                checker duplicates.
+    """
+
+    def needs_number(self, batch: Batch) -> bool:
+        """Return True even for a retry."""
+        return True

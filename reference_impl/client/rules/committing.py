@@ -1,0 +1,34 @@
+"""A consumer's decisions about the offsets of its group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reference_impl.client.values import OffsetAndMetadata
+
+if TYPE_CHECKING:
+    from reference_impl.client.group.subscription import PartitionState
+    from reference_impl.wire import Struct
+
+
+class Committing:
+    """What is committed, when a commit is done, and where it lets a group begin."""
+
+    def to_commit(self, state: PartitionState) -> OffsetAndMetadata | None:
+        """Return the offset that is committed of a partition: its position, the next record that
+        the application has not got yet; None while that is unknown
+        (SubscriptionState.allConsumed)."""
+        if state.position is None:
+            return None
+        return OffsetAndMetadata(state.position, leader_epoch=state.leader_epoch)
+
+    def commit_error(self, codes: Sequence[int]) -> int:
+        """Return 0 if a commit is done, or the first code of a partition that refused it
+        (ConsumerCoordinator.OffsetCommitResponseHandler)."""
+        return next((code for code in codes if code), 0)
+
+    def committed_at(self, row: Struct) -> int:
+        """Return the offset at which the group goes on, from a row of OffsetFetch; below 0 without
+        a commit."""
+        return int(row.committed_offset)

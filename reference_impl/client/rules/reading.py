@@ -1,0 +1,38 @@
+"""A consumer's decisions about what it hands out of what it has fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reference_impl.client.group.subscription import PartitionState
+    from reference_impl.wire import BatchHeader
+
+
+class Reading:
+    """What read_committed leaves out, and where a poll goes on."""
+
+    def is_left_out(self, header: BatchHeader, aborting: Collection[int]) -> bool:
+        """Return whether read_committed drops a batch: its producer's transaction was aborted, and
+        its marker has not come yet (KIP-98; CompletedFetch.isBatchAborted)."""
+        return header.is_transactional and header.producer_id in aborting
+
+    def ends_abort(self, producer_id: int, is_abort: bool, aborting: Collection[int]) -> bool:
+        """Return whether a marker ends what is dropped of its producer: the next batch belongs to
+        the next transaction (CompletedFetch.containsAbortMarker)."""
+        return is_abort and producer_id in aborting
+
+    def position_after(self, offset: int) -> int:
+        """Return where a poll goes on behind a record."""
+        return offset + 1
+
+    def was_delivered(self, offset: int, position: int) -> bool:
+        """Return whether a record lies before the position: brokers send whole batches, which may
+        begin before what was asked for (CompletedFetch.nextFetchedRecord)."""
+        return offset < position
+
+    def is_still_wanted(self, state: PartitionState | None, next_offset: int) -> bool:
+        """Return whether fetched records may be handed out: their partition was not given up, and
+        its position was not moved by a seek meanwhile (FetchCollector.fetchRecords)."""
+        return state is not None and state.position == next_offset
