@@ -8,19 +8,19 @@ The simulator plants them (`touchstone sim --bug`), since it sees both ends of e
 from __future__ import annotations
 
 from reference_impl.bugs.bug import ClientBug
-from reference_impl.bugs.clients.begin_past_commit import BeginPastCommit
-from reference_impl.bugs.clients.commit_aborts import CommitAborts
-from reference_impl.bugs.clients.commit_ahead import CommitAhead
-from reference_impl.bugs.clients.count_from_one import CountFromOne
-from reference_impl.bugs.clients.deliver_aborted import DeliverAborted
-from reference_impl.bugs.clients.deliver_whole_batches import DeliverWholeBatches
-from reference_impl.bugs.clients.drop_first import DropFirst
-from reference_impl.bugs.clients.drop_on import DropOn
-from reference_impl.bugs.clients.give_base_offset import GiveBaseOffset
-from reference_impl.bugs.clients.ignore_seeks import IgnoreSeeks
-from reference_impl.bugs.clients.poll_past_a_record import PollPastARecord
-from reference_impl.bugs.clients.renumber_retries import RenumberRetries
-from reference_impl.bugs.clients.start_over_at_once import StartOverAtOnce
+from reference_impl.bugs.clients.consuming.begin_past_commit import BeginPastCommit
+from reference_impl.bugs.clients.consuming.commit_ahead import CommitAhead
+from reference_impl.bugs.clients.consuming.deliver_aborted import DeliverAborted
+from reference_impl.bugs.clients.consuming.deliver_whole_batches import DeliverWholeBatches
+from reference_impl.bugs.clients.consuming.drop_first import DropFirst
+from reference_impl.bugs.clients.consuming.drop_on import DropOn
+from reference_impl.bugs.clients.consuming.ignore_seeks import IgnoreSeeks
+from reference_impl.bugs.clients.consuming.poll_past_a_record import PollPastARecord
+from reference_impl.bugs.clients.producing.commit_aborts import CommitAborts
+from reference_impl.bugs.clients.producing.count_from_one import CountFromOne
+from reference_impl.bugs.clients.producing.give_base_offset import GiveBaseOffset
+from reference_impl.bugs.clients.producing.renumber_retries import RenumberRetries
+from reference_impl.bugs.clients.producing.start_over_at_once import StartOverAtOnce
 
 __all__ = ["CLIENT_BUGS", "RULES_WITHOUT_BUG"]
 
@@ -54,9 +54,6 @@ RULES_WITHOUT_BUG = {
     "sequence_after": "no client of a workload lives until its numbers end; client/tests does it",
     "after_loss": f"{_RARE} simulator brings it about often enough",
     "is_acknowledged": f"{_RARE} simulator brings it about often enough",
-    "attempts_of": f"{_RARE} simulator brings it about often enough",
-    "may_end": "a broker of transaction.version 2 refuses the records that come after the end",
-    "spoils": "no checker compares a committed transaction with the sends of it that failed",
     "commit_error": "the coordinators of one node refuse commits only while they load",
 }
 """Rules that no bug above overrides, and why."""

@@ -123,5 +123,8 @@ class Subscription:
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the positions that a commit without arguments commits."""
-        found = {each: self._rules.to_commit(state) for each, state in self.partitions.items()}
-        return {partition: offset for partition, offset in found.items() if offset is not None}
+        return {
+            partition: self._rules.to_commit(state.position, state.leader_epoch)
+            for partition, state in self.partitions.items()
+            if state.position is not None
+        }

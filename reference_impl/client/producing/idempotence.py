@@ -11,11 +11,43 @@ from reference_impl.client.cluster.network import Network
 from reference_impl.client.config import Config
 from reference_impl.client.errors import ClientError, Refusal, is_retriable
 from reference_impl.client.kernel import Kernel
-from reference_impl.client.producing.accumulator import ProducerIdAndEpoch
+from reference_impl.client.producing.accumulator import Batch, ProducerIdAndEpoch
 from reference_impl.client.producing.sequences import Sequences
 from reference_impl.links.kernel import Backoff
 from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+
+def may_send_again(
+    sequences: Sequences, batch: Batch, code: int, log_start_offset: int, is_transactional: bool
+) -> bool:
+    """Return whether another attempt makes sense. A lost sequence number makes an idempotent
+    producer ask for a new epoch; a transactional one aborts instead
+    (TransactionManager.canRetry; KIP-360)."""
+    if sequences.rules.keeps_number(code):
+        return is_retriable(code)
+    numbers = sequences.of(batch.partition)
+    is_resolved = numbers.unresolved_after is None
+    if code == ErrorCode.UNKNOWN_PRODUCER_ID:
+        if batch.sequence_was_reset:
+            return True
+        if numbers.last_acked_offset < log_start_offset:
+            # Retention has deleted all that we wrote, and our state with it: nothing is lost.
+            numbers.start_over(numbers.writer)
+            return True
+        if not is_transactional:
+            if batch.writer == sequences.writer:
+                sequences.want_new_epoch(batch.partition)
+            return True
+        return is_retriable(code)
+    is_next = numbers.is_next(batch.base_sequence)
+    if is_resolved and (batch.sequence_was_reset or not is_next):
+        return True  # one before it is still under way, and has not been answered yet
+    if not is_transactional:
+        if is_resolved or batch.base_sequence == numbers.unresolved_after:
+            sequences.want_new_epoch(batch.partition)
+        return True
+    return is_retriable(code)
 
 
 class Idempotence:

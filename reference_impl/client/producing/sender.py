@@ -23,6 +23,7 @@ from reference_impl.client.errors import (
 )
 from reference_impl.client.kernel import Kernel
 from reference_impl.client.producing.accumulator import Accumulator, Batch
+from reference_impl.client.producing.idempotence import may_send_again
 from reference_impl.client.producing.sequences import Sequences
 from reference_impl.client.producing.transactions.transactions import Transactions
 from reference_impl.client.values import RecordMetadata
@@ -244,7 +245,7 @@ class Sender:
             makes_sense = is_retriable(code)
         else:
             is_transactional = self._transactions is not None
-            makes_sense = self._kernel.rules.may_be_sent_again(
+            makes_sense = may_send_again(
                 self._sequences, batch, code, log_start_offset, is_transactional
             )
         if makes_sense and batch.attempts <= self._retries:
@@ -287,14 +288,13 @@ class Sender:
             elif transactions is None:
                 sequences.want_new_epoch(batch.partition)  # those behind it would find a gap
         self._settle_as_failed(batch, error)
-        if transactions is not None and self._kernel.rules.spoils(batch):
+        if transactions is not None:
             transactions.problem(error)
 
     def _settle_as_failed(self, batch: Batch, error: ClientError) -> None:
         if self._sequences is not None:
             self._sequences.forget(batch)
         self._accumulator.settled(batch)
-        attempts = self._kernel.rules.attempts_of(batch)
         for send in batch.sends:
-            self._kernel.fail(send.call_id, SendError(error, attempts))
+            self._kernel.fail(send.call_id, SendError(error, batch.attempts))
             self._on_settled(send.call_id)

@@ -57,7 +57,7 @@ class Sequences:
     """The writer's identity, and the numbers of all partitions."""
 
     def __init__(self, rules: ClientRules = CORRECT) -> None:
-        self._rules = rules
+        self.rules = rules
         self.writer = ProducerIdAndEpoch()
         self._partitions: dict[TopicPartition, PartitionSequences] = {}
         self._to_start_over: dict[TopicPartition, None] = {}
@@ -72,7 +72,7 @@ class Sequences:
     def of(self, partition: TopicPartition) -> PartitionSequences:
         """Return the numbers of a partition."""
         if partition not in self._partitions:
-            self._partitions[partition] = PartitionSequences(self.writer, self._rules)
+            self._partitions[partition] = PartitionSequences(self.writer, self.rules)
         return self._partitions[partition]
 
     # --- before a batch is sent ---------------------------------------------------------------
@@ -92,7 +92,7 @@ class Sequences:
 
     def assign(self, batch: Batch) -> None:
         """Give a batch its sequence number before it is first sent."""
-        if not self._rules.needs_number(batch):
+        if not self.rules.needs_number(batch.has_sequence):
             return
         numbers = self.of(batch.partition)
         if numbers.writer != self.writer:
@@ -129,7 +129,7 @@ class Sequences:
     def leave_unresolved(self, batch: Batch) -> None:
         """Note a batch that timed out without anybody knowing whether it was written."""
         numbers = self.of(batch.partition)
-        after = self._rules.sequence_after(batch.last_sequence, 1)
+        after = self.rules.sequence_after(batch.last_sequence, 1)
         numbers.unresolved_after = max(numbers.unresolved_after or 0, after)
 
     def gaps(self) -> list[TopicPartition]:
@@ -164,7 +164,8 @@ class Sequences:
             return
         if not self.writer.is_valid:
             return
-        self.writer = self._rules.after_loss(self.writer)
+        epoch = self.rules.after_loss(self.writer.epoch)
+        self.writer = ProducerIdAndEpoch(self.writer.producer_id, epoch)
         self.start_over_where_wanted()
 
     def start_over_where_wanted(self) -> None:

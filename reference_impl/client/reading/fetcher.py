@@ -67,8 +67,9 @@ class Fetcher:
         while self._buffered and len(taken) < max_records:
             fetched = self._buffered.popleft()
             state = self._subscription.partitions.get(fetched.partition)
-            is_wanted = self._kernel.rules.is_still_wanted(state, fetched.next_offset)
-            if state is None or not is_wanted:
+            if state is None:
+                continue  # it was given up
+            if not self._kernel.rules.is_still_wanted(state.position, fetched.next_offset):
                 continue
             if not state.may_be_read:
                 kept.append(fetched)

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 from reference_impl.client.values import OffsetAndMetadata
 
 if TYPE_CHECKING:
-    from reference_impl.client.group.subscription import PartitionState
     from reference_impl.wire import Struct
 
 
 class Committing:
     """What is committed, when a commit is done, and where it lets a group begin."""
 
-    def to_commit(self, state: PartitionState) -> OffsetAndMetadata | None:
+    def to_commit(self, position: int, leader_epoch: int) -> OffsetAndMetadata:
         """Return the offset that is committed of a partition: its position, the next record that
-        the application has not got yet; None while that is unknown
-        (SubscriptionState.allConsumed)."""
-        if state.position is None:
-            return None
-        return OffsetAndMetadata(state.position, leader_epoch=state.leader_epoch)
+        the application has not got yet (SubscriptionState.allConsumed)."""
+        return OffsetAndMetadata(position, leader_epoch=leader_epoch)
 
     def commit_error(self, codes: Sequence[int]) -> int:
         """Return 0 if a commit is done, or the first code of a partition that refused it

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from reference_impl.client.producing.accumulator import Batch, ProducerIdAndEpoch
+from reference_impl.wire import ErrorCode
 
 SEQUENCES = 1 << 31
+LOST = frozenset({ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER})
 
 
 class Numbering:
     """The numbers by which a broker tells a retry from a new batch."""
 
-    def needs_number(self, batch: Batch) -> bool:
+    def needs_number(self, has_sequence: bool) -> bool:
         """Return whether a batch gets a new sequence number before it is sent: a retry keeps its
         own, by which the broker knows it (KIP-98)."""
-        return not batch.has_sequence
+        return not has_sequence
 
     def sequence_after(self, sequence: int, records: int) -> int:
         """Return the sequence number after so many records; numbers wrap to 0
         (DefaultRecordBatch.incrementSequence)."""
         return (sequence + records) % SEQUENCES
 
-    def after_loss(self, writer: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
-        """Return the identity under which sequence numbers begin again at 0 after one was lost: the
+    def keeps_number(self, code: int) -> bool:
+        """Return whether a batch that failed with this code has its sequence number still: where
+        its fate is open, a copy under another number could be a second one
+        (TransactionManager.canRetry)."""
+        return code not in LOST
+
+    def after_loss(self, epoch: int) -> int:
+        """Return the epoch under which sequence numbers begin again at 0 after one was lost: the
         next epoch, since under the same one the broker would take new batches for old (KIP-360;
         TransactionManager.bumpIdempotentProducerEpoch)."""
-        return type(writer)(writer.producer_id, writer.epoch + 1)
+        return epoch + 1

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reference_impl.client.group.subscription import PartitionState
     from reference_impl.wire import BatchHeader
 
 
@@ -32,7 +31,7 @@ class Reading:
         begin before what was asked for (CompletedFetch.nextFetchedRecord)."""
         return offset < position
 
-    def is_still_wanted(self, state: PartitionState | None, next_offset: int) -> bool:
-        """Return whether fetched records may be handed out: their partition was not given up, and
-        its position was not moved by a seek meanwhile (FetchCollector.fetchRecords)."""
-        return state is not None and state.position == next_offset
+    def is_still_wanted(self, position: int | None, next_offset: int) -> bool:
+        """Return whether fetched records may be handed out: the position was not moved by a seek
+        meanwhile (FetchCollector.fetchRecords)."""
+        return position == next_offset

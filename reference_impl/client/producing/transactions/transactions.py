@@ -227,8 +227,8 @@ class Transactions:
                 return self._add_offsets
             case State.ABORTING_TRANSACTION if self._partitions.are_asked_for:
                 return self._add_partitions  # it may have been heard: then it must be ended, too
-            case State.COMMITTING_TRANSACTION | State.ABORTING_TRANSACTION:
-                return self._end if self._kernel.rules.may_end(has_incomplete) else None
+            case State.COMMITTING_TRANSACTION | State.ABORTING_TRANSACTION if not has_incomplete:
+                return self._end
         return None
 
     def _not_found(self, key: Key, error: ClientError) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reference_impl.client.producing.accumulator import Batch
 from reference_impl.client.rules import ClientRules
 
 
@@ -14,6 +13,6 @@ class RenumberRetries(ClientRules):
                 checker duplicates.
     """
 
-    def needs_number(self, batch: Batch) -> bool:
+    def needs_number(self, has_sequence: bool) -> bool:
         """Return True even for a retry."""
         return True

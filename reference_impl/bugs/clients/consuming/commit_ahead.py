@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reference_impl.client.group.subscription import PartitionState
 from reference_impl.client.rules import ClientRules
 from reference_impl.client.values import OffsetAndMetadata
 
@@ -15,7 +14,6 @@ class CommitAhead(ClientRules):
                 checkers group_delivery and committed_offsets.
     """
 
-    def to_commit(self, state: PartitionState) -> OffsetAndMetadata | None:
+    def to_commit(self, position: int, leader_epoch: int) -> OffsetAndMetadata:
         """Return the offset behind the next record."""
-        offset = super().to_commit(state)
-        return offset and OffsetAndMetadata(offset.offset + 1)
+        return super().to_commit(position + 1, leader_epoch)

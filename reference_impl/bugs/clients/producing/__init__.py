@@ -1,0 +1,1 @@
+"""Producers that are broken."""
