@@ -75,7 +75,7 @@ def _polls(by_kind: dict[str, Rows], heard: Heard) -> Iterator[str]:
         if before is not None and offset <= before:
             yield f"delivered {where} behind offset {before}"
         for skipped in range(before + 1, offset) if before is not None else ():
-            covering = [one for one in answers if one.first <= skipped <= one.last]
+            covering = [one for one in answers if one.asked <= skipped <= one.last]
             if covering and all(skipped in one.deliverable for one in covering):
                 yield f"left out offset {skipped} before {where}, which every answer gave it"
         last[session] = offset

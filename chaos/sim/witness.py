@@ -72,7 +72,9 @@ class Written:
 class Given:
     """What one Fetch answer gave of one partition."""
 
-    first: int
+    asked: int
+    """The offset from which the client asked to read: what lies between it and the last offset and
+    is not deliverable, this answer has withheld."""
     last: int
     deliverable: dict[int, int | None] = field(default_factory=dict)
     """Offset -> value, of the records that may be delivered under its isolation level."""
@@ -90,6 +92,8 @@ class Heard:
     committed: set[tuple[str, Place, int]] = field(default_factory=set)
     """Group, partition and offset of commits that a coordinator has accepted."""
     asked_to_commit: list[tuple[int, str, Place, int]] = field(default_factory=list)
+    asked_to_read: dict[tuple[int, Place], int] = field(default_factory=dict)
+    """By connection and partition: an incremental request leaves out what has not changed."""
     fetched: set[tuple[Place, int]] = field(default_factory=set)
     """Committed offsets that a coordinator has answered."""
 
@@ -137,6 +141,7 @@ class Witness:
 @dataclass(frozen=True)
 class _Request:
     at_us: int
+    line: int
     api_key: ApiKey
     version: int
     body: Struct
@@ -145,7 +150,7 @@ class _Request:
     def of(cls, frame: Frame) -> _Request:
         header, body = decode_request(bytearray(frame.data[4:]))
         key = ApiKey(header.api_key)
-        return cls(frame.at_us, key, header.api_version, body)
+        return cls(frame.at_us, frame.line, key, header.api_version, body)
 
 
 class _Answer(NamedTuple):
@@ -209,19 +214,24 @@ def value_in(record: Any) -> int | None:
 
 def _fetch(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Answer) -> None:
     isolation = request.body.isolation_level
+    for topic in request.body.topics:
+        for row in topic.partitions:
+            place = (_name(names, topic, "topic"), row.partition)
+            heard.asked_to_read[request.line, place] = row.fetch_offset
     for topic in answer.body.responses if answer.body is not None else ():
         for row in topic.partitions:
             if row.error_code == ErrorCode.NONE and row.records:
                 place = (_name(names, topic, "topic"), row.partition_index)
-                heard.given[place, isolation].append(_given(row, bool(isolation)))
+                asked = heard.asked_to_read.get((request.line, place), 0)
+                heard.given[place, isolation].append(_given(row, bool(isolation), asked))
 
 
-def _given(row: Struct, is_committed: bool) -> Given:
+def _given(row: Struct, is_committed: bool, asked: int) -> Given:
     """Return the records that may be delivered, by the definition of KIP-98: not those between the
     first offset of an aborted transaction and the marker that ends it."""
     aborted = row.aborted_transactions if is_committed else None
     starts = sorted((each.first_offset, each.producer_id) for each in aborted or ())
-    found = Given(-1, -1)
+    found = Given(asked, -1)
     open_aborts: set[int] = set()
     for header, start, _ in batches(row.records, allow_partial=True):
         batch, _ = RecordBatch.decode(row.records, start)
@@ -233,7 +243,6 @@ def _given(row: Struct, is_committed: bool) -> Given:
         elif not (header.is_transactional and header.producer_id in open_aborts):
             for offset, record in batch.offsets():
                 found.deliverable[offset] = value_in(record)
-        found.first = header.base_offset if found.first < 0 else found.first
         found.last = header.last_offset
     return found
 

@@ -75,6 +75,9 @@ def test_a_bug_of_the_broker_is_not_blamed_on_the_client(
         ("groups-consumer-positions", "cut-clients"),
         ("compaction", "power-loss-all"),
         ("recreate", "kill"),
+        ("delete-records", "none"),
+        ("retention-size", "kill"),
+        ("compaction-transactions", "none"),
     ],
 )
 def test_a_correct_client_is_never_blamed(workload: str, nemesis: str, tmp_path: Path) -> None:
