@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Committing:
-    """What is committed, when a commit is done, and where it lets a group begin."""
+    """Decide on commits, and on where they let a group begin."""
 
     def to_commit(self, position: int, leader_epoch: int) -> OffsetAndMetadata:
         """Return the offset that is committed of a partition: its position, the next record that

@@ -8,7 +8,7 @@ ACKNOWLEDGED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 
 class Sending:
-    """What is acknowledged, and what an application hears of it."""
+    """Decide what is acknowledged, and what an application hears of it."""
 
     def is_acknowledged(self, code: int) -> bool:
         """Return whether the answer means that the batch is in the log. A duplicate is, so long ago
