@@ -2,7 +2,7 @@
 else than the brokers told it.
 
 A history alone rarely tells a broker's fault from a client's: both end in a lost or a doubled
-record. The simulator has the bytes in between. They are decoded here anew, without any code of the
+record. The simulator has the bytes in between. They are decoded here a second time, without any code of the
 clients, and compared with the history: whatever a client claims that no answer says is its own
 fault. A witness that finds nothing leaves the blame with the broker.
 """
@@ -70,7 +70,7 @@ class Written:
 
 @dataclass
 class Given:
-    """What one Fetch answer gave of one partition."""
+    """The records of one partition in one Fetch answer."""
 
     asked: int
     """The offset from which the client asked to read: what lies between it and the last offset and

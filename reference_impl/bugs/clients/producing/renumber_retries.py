@@ -6,7 +6,7 @@ from reference_impl.client.rules import ClientRules
 
 
 class RenumberRetries(ClientRules):
-    """Real-world kin: a client that builds its batch anew for each attempt.
+    """Real-world kin: a client that builds a new batch for each attempt.
 
     Breaks:     a retry keeps its sequence number (KIP-98).
     Caught by:  workload appends, nemesis latency,
