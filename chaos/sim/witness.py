@@ -2,9 +2,9 @@
 else than the brokers told it.
 
 A history alone rarely tells a broker's fault from a client's: both end in a lost or a doubled
-record. The simulator has the bytes in between. They are decoded here a second time, without any code of the
-clients, and compared with the history: whatever a client claims that no answer says is its own
-fault. A witness that finds nothing leaves the blame with the broker.
+record. The simulator has the bytes in between. They are decoded here a second time, without any
+code of the clients, and compared with the history: whatever a client claims that no answer says is
+its own fault. A witness that finds nothing leaves the blame with the broker.
 """
 
 from __future__ import annotations
