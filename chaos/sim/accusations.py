@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,8 @@ from reference_impl.wire import ErrorCode
 CLIENT = "reference"
 COMMITTED = "read_committed"
 ACCEPTED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
+NOT_IN_THE_LOG = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
+"""Answers that settle what became of earlier attempts: a batch in the log is a duplicate."""
 Row = dict[str, Any]
 Rows = list[Row]
 
@@ -35,11 +38,26 @@ def place_of(row: Row) -> Place:
 def _sends(by_kind: dict[str, Rows], heard: Heard) -> Iterator[str]:
     index: dict[tuple[Place, int], list[Written]] = defaultdict(list)
     for place, records in heard.written.items():
+        absent = _absent(records)
         for one in records:
-            index[place, one.value].append(one)
+            producer_id, epoch, sequence = one.identity
+            is_absent = sequence >= absent.get((producer_id, epoch), sequence + 1)
+            index[place, one.value].append(replace(one, is_absent=is_absent))
     for row in by_kind[F.SEND]:
         found = index[place_of(row), row["value"]]
         yield from _one_send(row, found)
+
+
+def _absent(records: list[Written]) -> dict[tuple[int, int], int]:
+    """Return, for each producer id and epoch, the first sequence that the partition does not have:
+    a later one is not there either."""
+    first: dict[tuple[int, int], int] = {}
+    for one in records:
+        if one.code in NOT_IN_THE_LOG:
+            producer_id, epoch, sequence = one.identity
+            known = first.get((producer_id, epoch), sequence)
+            first[producer_id, epoch] = min(known, sequence)
+    return first
 
 
 def _one_send(row: Row, found: list[Written]) -> Iterator[str]:
@@ -49,9 +67,9 @@ def _one_send(row: Row, found: list[Written]) -> Iterator[str]:
         said = [one.offset for one in found if one.code in ACCEPTED]
         if not said or (offset is not None and offset not in said):
             yield f"told that {what} is at offset {offset}; the brokers said {said or 'nothing'}"
-    if row["type"] == "fail" and any(one.code in (None, ErrorCode.NONE) for one in found):
+    maybe_there = [one for one in found if one.code in (None, ErrorCode.NONE) and not one.is_absent]
+    if row["type"] == "fail" and maybe_there:
         yield f"told that {what} failed, which was sent and not refused"
-    maybe_there = [one for one in found if one.code in (None, ErrorCode.NONE)]
     if row["idempotent"] and len({one.identity for one in maybe_there}) > 1:
         numbers = ", ".join(str(one.identity) for one in maybe_there)
         yield f"sent {what} again under another number: {numbers}"

@@ -66,6 +66,8 @@ class Written:
     offset: int
     """-1: none was told."""
     answered_us: int
+    is_absent: bool = False
+    """Whether another answer tells that the partition does not have it."""
 
 
 @dataclass
