@@ -73,7 +73,7 @@ class Finding:
 
 def run_directories(paths: Sequence[Path]) -> list[Path]:
     """Return the given run directories and those directly below the given folders. Raise UsageError
-    if there is none."""
+    for a path that is neither a run directory nor holds one."""
     found: list[Path] = []
     for path in paths:
         here = [path] if (path / RUN_JSON).is_file() else sorted(path.glob(f"*/{RUN_JSON}"))

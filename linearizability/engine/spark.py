@@ -101,7 +101,7 @@ class History:
     def mapped(
         self, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
     ) -> DataFrame:
-        """Return the chunks that are made of these columns, piece by piece."""
+        """Return the chunks that `work` makes of these columns of each piece of the history."""
         runs = len(self._source.runs)
         numbers = self._session.range(0, runs, 1, max(1, runs))
         return numbers.mapInArrow(on_runs(self._source, columns, work), CHUNK_SQL)

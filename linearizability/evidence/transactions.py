@@ -135,7 +135,8 @@ def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the jumps over a record that was not aborted. In a correct log there are none."""
+    """Return the jumps of readers, from one offset to a later one, that pass over the offset of a
+    record whose transaction is not known to have aborted. A correct log has none."""
     undecided = sent.filter((pl.col("txn_outcome") != "aborted").fill_null(True))
     ends = undecided.select(*KEY, inside="offset").unique().sort("inside")
     return (

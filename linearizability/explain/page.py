@@ -89,7 +89,8 @@ def _sections(
 
 
 def chosen(group: Group, verdict: Verdict, told: set[tuple[str, str]]) -> list[tuple[str, Anomaly]]:
-    """Return what is explained of a group: its example, and the first of each kind not told yet."""
+    """Return the anomalies of a group to explain: its example, and the first of each kind that is
+    not explained yet."""
     few = [group.example] if group.number <= GROUPS_MAX else []
     few += [(name, position) for name, some in group.members.items() for position in some]
     found: dict[tuple[str, str], Anomaly] = {}

@@ -103,8 +103,8 @@ _ONE_IN = 512
 
 
 def _looked_through(lazy: pl.LazyFrame, count: int) -> tuple[Firsts, list[_Span]]:
-    """Return what is wrong, row by row and between neighbours; a piece also gets the last row
-    before it."""
+    """Return the first error of each kind, within a row or between neighbours, and the operations
+    of each piece. A piece also gets the last row before it."""
     firsts: Firsts = dict.fromkeys(_LOOKED_FOR)
     spans: list[_Span] = []
     first_ns = first_run = before = None

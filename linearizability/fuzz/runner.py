@@ -195,7 +195,8 @@ def _table(path: Path, one: tables.File) -> bool:
 
 
 def _rows_or_refusal(read: Callable[[], pl.DataFrame], path: Path) -> pl.DataFrame | None:
-    """Return what is read, None where it is refused. Raise Problem for no good sentence."""
+    """Return the rows, or None if the file is refused with a good sentence. Raise Problem if it is
+    refused with any other error."""
     try:
         return read()
     except HistoryError as error:

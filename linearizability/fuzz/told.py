@@ -22,7 +22,7 @@ class Told:
 
 
 def told_by(events: Iterable[Any]) -> Told:
-    """Return what events say."""
+    """Return the sends and polls that these Jepsen events tell."""
     told = Told()
     for event in events:
         is_invocation = event.get("type") == "invoke"
@@ -55,7 +55,7 @@ def _micro_operations(value: Any) -> Iterator[list[Any]]:
 
 
 def told_by_rows(rows: pl.DataFrame) -> Told:
-    """Return what a history of ours says of the same."""
+    """Return the sends and polls that a history in our own format tells."""
     told = Told()
     records = rows.filter(pl.col("value").is_not_null())
     key = pl.when(pl.col("topic") == "jepsen").then(pl.col("partition").cast(pl.String))

@@ -83,8 +83,9 @@ def SENDS_OFFSET(offset: int, **more: Any) -> Row:
 
 
 def LOG(*values: int | None, replica: int | None = None, **more: Any) -> list[Row]:
-    """Return operation 1000 of the final phase, which reads a replica, the leader's or another's,
-    to its end. None: there is nothing at that offset."""
+    """Return the rows of a final raw read (operation 1000) that shows a whole log: these values at
+    offsets 0, 1 and so on; None leaves an offset empty. replica: the follower that is read, if
+    it is not the leader."""
     own = {"final": True, "replica": replica, "high_watermark": len(values)} | more
     records = [RAW(v, n, **own) for n, v in enumerate(values) if v is not None]
     return [*records, WHOLE(None) | {"op_id": 1000, "record_index": 99} | own]

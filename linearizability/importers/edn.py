@@ -44,7 +44,7 @@ DEPTH_MAX, DIGITS_MAX = 100, 400
 
 
 class _Reader:
-    """The tokens of the lines, and where they stand."""
+    """A reader of EDN tokens that knows the line it is at, for its error messages."""
 
     def __init__(self, lines: Iterable[tuple[int, str]], source: str) -> None:
         self.lines, self.source = iter(lines), source

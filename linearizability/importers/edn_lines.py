@@ -46,7 +46,8 @@ def event(line: str) -> dict[str, Any] | None:
 
 
 def _json(text: str) -> Any:
-    """Return what JSON makes of it, maps as lists that begin with _MAP."""
+    """Return the value of a line of EDN, parsed as JSON; a map becomes a list that begins with
+    _MAP."""
     if "nil" in text:
         text = _NIL.sub("null", text)
     text = _BETWEEN.sub(",", _KEYWORD.sub(r'"\1"', text))

@@ -154,7 +154,8 @@ class Import:
             self._add_operation(operation)
 
     def rows(self) -> Rows:
-        """Return all rows, after the last event."""
+        """Finish after the last event, and return all rows. Raise HistoryError if there was no
+        event or if the rows cannot be a history."""
         if self.last is None:
             raise HistoryError(
                 f"{self.source}: holds no event; write one map a line (.jsonl, .edn)"

@@ -287,9 +287,10 @@ def _recoveries(
 
 
 def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
-    """Return what it says of the run. Counted: bounds that the run states (a heal after which
-    something succeeded proves nothing of the records, so it must not make an unjudged run valid).
-    Without a bound it is not applicable, and its reason tells what was measured."""
+    """Return the verdict on a run with this availability. Only bounds that the run states
+    are counted (a heal after which something succeeded proves nothing of the records, so it must
+    not make an unjudged run valid). Without a bound it is not applicable, and its reason tells what
+    was measured."""
     stated = sum(
         bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
     )

@@ -174,7 +174,7 @@ class _Search:
 def check_by_kernel(
     model: PythonModel, operations: Operations, *, timeout_s: float, memory_mib: int
 ) -> Result:
-    """Return what the search in Python says of the operations of every key."""
+    """Search for an order of the operations of every key in Python, and return the result."""
     budget = _Budget(time.monotonic() + timeout_s, memory_mib << 20)
     return combine(
         _check_key(model, index, operations.take(index), budget) for _, index in operations.by_key()

@@ -91,8 +91,9 @@ def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
 def kept_waiting(
     found: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, polls: Polls, shortest_ns: int
 ) -> pl.DataFrame:
-    """Return rows (COLUMNS) from what each partition shows (`pauses`) and what no partition
-    knows."""
+    """Return a row (COLUMNS) for each reader that was watched for longer than the bound, and for
+    each that was kept waiting. found: the rows of `pauses`; turns, faults, polls: what happened
+    outside the partition and may excuse a wait."""
     judged = found.with_columns(
         began_ns="since_ns", since_ns=pl.max_horizontal("since_ns", "known_ns")
     )

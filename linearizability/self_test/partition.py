@@ -122,7 +122,7 @@ class Partition:
         self.open = {p: first for p, first in self.open.items() if first < len(self.log)}
 
     def end_transaction(self, producer_id: int, marker: str) -> None:
-        """Let a replicated marker take effect."""
+        """End a producer's transaction; a marker 'abort' makes its records aborted."""
         first = self.open.pop(producer_id, None)
         if first is not None and marker == "abort":
             for entry in self.log[first:]:

@@ -207,7 +207,7 @@ def found_by(name: str, mutants: Sequence[list[Row]]) -> Mapping[int, set[str]]:
 
 
 def _number(topic: object, operations: Sequence[int]) -> int:
-    """Return which of the joined histories an anomaly is of."""
+    """Return the number of the joined history that an anomaly belongs to."""
     if topic is None:  # a coordinator's
         return min(operations) // NUMBERS_APART
     return int(str(topic).rpartition("-")[2])

@@ -35,7 +35,7 @@ def family_of(checker: str, kind: str) -> Family:
 
 
 def meaning_of(checker: str, kind: str) -> str:
-    """Return what an anomaly means, in a few words."""
+    """Return the meaning of a kind of anomaly in a few words."""
     return _known(checker, kind)[1]
 
 

@@ -68,7 +68,7 @@ class Mentions:
         self.offsets = _table(offsets, offset=pl.Int64)
 
     def rows_of_interest(self) -> pl.Expr:
-        """Return which rows of a history may be meant."""
+        """Return the filter for the rows of a history that an anomaly may mention."""
         value = pl.col("value").is_in(self.values["value"].unique().implode())
         offset = pl.col("offset").is_in(self.offsets["offset"].unique().implode())
         named = pl.col("op_id").is_in(self.operations["op_id"].unique().implode())

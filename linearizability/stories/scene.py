@@ -100,7 +100,7 @@ class Scene:
 
 
 def scene_of(history: pl.LazyFrame, anomalies: Sequence[Anomaly]) -> Scene:
-    """Return what the history says of these anomalies."""
+    """Return everything in the history that is needed to tell these anomalies."""
     mentions = Mentions(anomalies)
     named = pl.col("op_id").is_in(mentions.operations["op_id"].unique().implode())
     small = history.select(*COLUMNS, "record_index")

@@ -158,7 +158,7 @@ def _seen(record: Record, scene: Scene) -> Iterator[str]:
 
 
 def _faults_then(since_ns: int, faults: Sequence[Fault], scene: Scene) -> str:
-    """Return which fault was under way, or struck next."""
+    """Return a sentence that names the faults under way at that time, or the next one."""
     if not scene.episodes:
         return "The history holds no fault."
     if not faults:
@@ -202,7 +202,7 @@ def _now(record: Record, scene: Scene) -> Iterator[str]:
 
 
 def _found(record: Record, scene: Scene) -> str:
-    """Return what stands in the record's place, and who wrote it."""
+    """Return words for the record that was found at this record's offset, and for its writer."""
     there, writer = record.instead, record.instead_send
     assert there is not None
     read = f"read by operation {there['op_id']}"
@@ -226,7 +226,7 @@ def _extent(part: Sequence[Case], records: int, scene: Scene) -> str:
 
 
 def _proof(operations: Sequence[int]) -> str:
-    """Return which operations prove an anomaly that speaks of no record."""
+    """Return a sentence that names the operations that prove an anomaly without a record."""
     several = len(operations) > 1
     named = _listed([str(operation) for operation in operations])
     return f"Operation{'s' * several} {named} prove{'s' * (not several)} it."

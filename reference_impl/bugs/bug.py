@@ -53,7 +53,7 @@ class Bug:
         return (*self.caught_by, CONFORMANCE) if self.cases else self.caught_by
 
     def parts(self) -> tuple[type[Node], Rules]:
-        """Return what a broken broker is built from."""
+        """Return the node class and the rules of a broker that has this bug."""
         return self.node, self.rules()
 
 

@@ -26,7 +26,7 @@ LEAST_INTERVAL_MS = 10
 
 
 def begin(broker: Broker) -> None:
-    """Let the broker live, and the controller of this node look after all brokers' sessions."""
+    """Start the broker's life cycle, and have this node's controller watch all sessions."""
     broker.outbox.post("lifecycle", live(broker))
     broker.outbox.post("sessions", watch_sessions(broker))
 

@@ -18,7 +18,7 @@ class Moment:
         self.enter(event)
 
     def enter(self, event: Event) -> None:
-        """Let time and randomness be those of this event."""
+        """Take the time and the randomness from this event."""
         self.now_ms = event.now_ms
         self.monotonic_ms = event.monotonic_ms
         self._entropy = event.entropy

@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resolver",
         type=Path,
         metavar="FILE",
-        help="where other nodes' hosts are, ADDRESS NAME on each line, before the system is asked",
+        help="look up node names in this file (lines of ADDRESS NAME) before asking the system",
     )
     parser.add_argument("--until-closed", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--bug", metavar="NAME", help=f"plant a bug: {', '.join(sorted(BUGS))}")

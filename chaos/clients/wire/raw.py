@@ -204,7 +204,8 @@ class RawClient:
         return Completion(Outcome.OK, columns=told | ends)
 
     async def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
-        """Return the reads of the other replicas of partitions that the leader has shown."""
+        """Return one read for each follower of every partition whose leader was read completely. If
+        the cluster cannot be described, mark those reads of the leaders as incomplete."""
         followers = []
         whole = [read for read in reads if read.complete]
         try:

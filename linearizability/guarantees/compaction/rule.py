@@ -132,7 +132,8 @@ def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records in these reads that no follower will truncate: the read, offset, value."""
+    """Return every record below the high watermark that one of these reads returned: its offset,
+    key, value, outcome and whether it is a tombstone, and the operation and replica of the read."""
     return (
         events.filter(IS_DATA & BELOW_HIGH_WATERMARK & pl.col("value").is_not_null())
         .select(

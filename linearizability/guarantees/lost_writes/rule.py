@@ -118,9 +118,10 @@ def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that a later complete raw read of the leader lacks, with the first of
-    either, where nothing else stands at their offsets. is_read: a reader had received it before
-    that; otherwise it was acknowledged, and the read belongs to the final phase."""
+    """Return each record that a later complete raw read of the leader lacks, with no other record
+    at its offset: the first operation that proves the record, and the first read that lacks it.
+    is_read: a reader received the record before that read; otherwise it was acknowledged, and the
+    read belongs to the final phase."""
     whole = events.filter(WHOLE_RAW_READ).select(
         *KEY,
         start=LOG_START,

@@ -177,9 +177,9 @@ def _number(name: str) -> pl.Expr:
 
 
 def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return acknowledged records below a log start that an answer named, with the lowest such,
-    unless deletion by size is on. age_ms: how old the record was then, at most; deletable: by
-    DeleteRecords."""
+    """Return every acknowledged record below a log start that a broker answered, with the lowest
+    such log start; leave out partitions that delete by size. age_ms: the greatest age the record
+    can have had at that answer; deletable: a DeleteRecords begun before may have deleted it."""
     told = (
         events.filter(pl.col("log_start").is_not_null() & pl.col("t_complete_ns").is_not_null())
         .sort("t_complete_ns", "op_id")

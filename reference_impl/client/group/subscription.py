@@ -78,14 +78,16 @@ class Subscription:
     def subscribe(
         self, topics: frozenset[str], *, is_listening: bool, pattern: str | None = None
     ) -> None:
-        """Let the group choose the partitions."""
+        """Subscribe to topics or a pattern: the group chooses the partitions. Raise IllegalState if
+        partitions were assigned, or if names and a pattern would replace each other."""
         if self.mode is Mode.GROUP and (pattern is None) != (self.pattern is None):
             raise IllegalState("topics are subscribed by name or by pattern: unsubscribe first")
         self._enter(Mode.GROUP)
         self.topics, self.pattern, self.is_listening = topics, pattern, is_listening
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Let the application choose the partitions."""
+        """Read these partitions, which the application chooses. Raise IllegalState if topics are
+        subscribed."""
         self._enter(Mode.APPLICATION)
         self.topics = frozenset(partition.topic for partition in partitions)
         self.hold(partitions)

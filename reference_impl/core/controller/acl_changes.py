@@ -1,4 +1,4 @@
-"""Creating and deleting ACLs: what is allowed, and which records say so.
+"""Check changes of ACLs, and write the records that create and delete them.
 
 Source: AclApis.scala (handleCreateAcls), AclControlManager.java; KIP-140, KIP-801.
 """

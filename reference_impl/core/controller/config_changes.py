@@ -1,4 +1,4 @@
-"""Changing configurations: what may be changed, into what, and which records say so.
+"""Check changes of configurations, and write the records that make them.
 
 Source: ConfigAdminManager.java (form, brokers), ConfigurationControlManager.java (topics,
 records), KIP-226 (brokers). AlterConfigs and IncrementalAlterConfigs differ only in how they say

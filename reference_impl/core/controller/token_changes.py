@@ -1,4 +1,4 @@
-"""Creating, renewing and ending delegation tokens: which records say so.
+"""Write the records that create, renew and expire delegation tokens.
 
 Source: DelegationTokenControlManager.java; KIP-48, KIP-373, KIP-900.
 """

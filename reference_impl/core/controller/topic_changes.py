@@ -1,4 +1,4 @@
-"""Creating, growing and deleting topics: what is allowed, and which records say so.
+"""Check changes of topics, and write the records that create, grow and delete them.
 
 Source: ReplicationControlManager.java (createTopic, createPartitions, deleteTopic), KIP-464
 (defaults with -1), KIP-195 (more partitions).

@@ -22,7 +22,7 @@ FENCED_SINCE = 2
 
 
 def handle_add_offsets_to_txn(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the offsets of a group take part: the partition in which the group is kept."""
+    """Add the partition of `__consumer_offsets` that stores this group to the transaction."""
     body = request.body
     code = ErrorCode.NONE
     try:

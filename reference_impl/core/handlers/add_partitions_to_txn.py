@@ -27,7 +27,7 @@ CodesInTurns = Generator[Effect, None, Codes]
 
 
 def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let partitions take part in transactions, or say whether they do."""
+    """Add partitions to transactions, or verify that they were added."""
     body = request.body
     # [Modified in v4: KIP-890]
     if request.api_version >= SEVERAL_SINCE:

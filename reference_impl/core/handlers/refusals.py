@@ -16,7 +16,8 @@ SEVERAL_GROUPS_SINCE = 8
 
 
 def on_top(response: str) -> Refuse:
-    """Return what refuses with an answer that has one error code and nothing else."""
+    """Return a function that refuses a request: it makes this response, with the error code set
+    and every other field at its default."""
     return lambda request, code: definition(response).new(error_code=code)
 
 

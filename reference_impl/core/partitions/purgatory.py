@@ -86,7 +86,7 @@ class Purgatory:
         return len(self._parked)
 
     def park(self, parked: Parked, timeout_ms: int) -> Iterator[Effect]:
-        """Let a request wait, at most for this time."""
+        """Keep a request waiting for at most this time."""
         connection = parked.request.connection
         self._parked[connection] = parked
         self._watch_of[connection] = watch = parked.watch()

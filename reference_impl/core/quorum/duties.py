@@ -40,7 +40,7 @@ def begin(quorum: Quorum, outbox: Outbox) -> None:
 
 
 def set_timer(quorum: Quorum) -> Iterator[Effect]:
-    """Let the node look at the clock when its state may end."""
+    """Set a timer for the deadline of the current quorum state, if it has one."""
     if quorum.deadline_ms is not None:
         yield SetTimer((TIMER,), max(0, quorum.deadline_ms - quorum.moment.monotonic_ms))
 

@@ -94,7 +94,7 @@ class MetadataLog:
         return self._transactions.is_open
 
     def listen(self, listener: Listener) -> None:
-        """Let a listener hear of everything that is committed from now on."""
+        """Add a listener, which is told of every batch that is committed from now on."""
         self._listeners.append(listener)
 
     # --- writing ------------------------------------------------------------------------------

@@ -65,7 +65,8 @@ def create_topic(
     replication_factor: int = BY_DEFAULT,
     configs: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Let the controller create a topic, or raise Refused. It is there once that is committed."""
+    """Have the controller create a topic, which exists once its records are committed. Raise
+    Refused if it may not be created."""
     controller = broker.controller
     if name in controller.image.topics:
         return  # somebody's request has created it, and that is not committed yet

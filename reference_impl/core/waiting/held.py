@@ -55,7 +55,7 @@ def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
 
 
 def hold(broker: Broker, answer: Respond, read: dict[Partition, int]) -> None:
-    """Let an answer leave once the partitions are replicated as far as they reach now. `read` has
+    """Send an answer once the partitions are replicated up to their current log end. `read` has
     the leader epoch in which each was read."""
     timeout_ms = broker.config.number(TIMEOUT)
     waits = [

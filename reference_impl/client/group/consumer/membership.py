@@ -5,7 +5,8 @@ KIP-345 (static members); ConsumerMembershipManager.java.
 
 The order of a change keeps a partition from being read by two: what is not in the new part is given
 up (committed, told to the application, let go of), what is new is taken, and then a heartbeat says
-what is held. Only when it has arrived, the coordinator gives to others what it does not name.
+what is held. Only after that heartbeat does the coordinator give the released partitions to other
+members.
 
 As in the classic protocol a change begins only inside a poll: an application never loses a
 partition while it works on records that an earlier poll has given it.

@@ -1,4 +1,4 @@
-"""Registering brokers, hearing their heartbeats, fencing the silent ones: which records say so.
+"""Write the records that register brokers, answer their heartbeats and fence silent brokers.
 
 Source: ClusterControlManager.java (registerBroker), BrokerHeartbeatManager.java
 (calculateNextBrokerState), ReplicationControlManager.java (processBrokerHeartbeat); KIP-631,

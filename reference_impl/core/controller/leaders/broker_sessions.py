@@ -1,4 +1,5 @@
-"""The brokers' sessions with the active controller: when each was heard of, and what it has read.
+"""The brokers' sessions with the active controller: when each was last heard from, and
+how far it has read the metadata log.
 
 Only the active controller keeps them, in memory: the next one begins with all of them fresh.
 
@@ -29,7 +30,7 @@ class Session:
 
 
 class BrokerSessions:
-    """The session of each broker that the active controller has heard of."""
+    """The session of each broker that the active controller has heard from."""
 
     def __init__(self, rules: Rules, monotonic_ms: Callable[[], int]) -> None:
         self._rules, self._monotonic_ms = rules, monotonic_ms
@@ -45,7 +46,7 @@ class BrokerSessions:
         return self._by_id.setdefault(broker, Session(self._monotonic_ms()))
 
     def renew(self, broker: int, metadata_offset: int) -> None:
-        """Note that a broker was heard of now, and how far it has read the metadata log."""
+        """Note that a broker was heard from now, and how far it has read the metadata log."""
         session = self.of(broker)
         session.heard_at_ms = self._monotonic_ms()
         session.metadata_offset = metadata_offset

@@ -113,7 +113,8 @@ def clean(
 def _newest_offsets(
     todo: Cleanable, keys_max: int, steps: CleaningSteps
 ) -> Generator[None, None, tuple[dict[bytes, int], int]]:
-    """Return the newest offset of each key in the dirty section, and the end of that section."""
+    """Return the newest offset of each key in the dirty section, and the offset up to which it was
+    read: its end, or less if it holds more than `keys_max` keys. Yield between pieces of work."""
     log, newest, end = todo.log, dict[bytes, int](), todo.first_dirty_offset
     limit = todo.first_uncleanable_offset
     transactions = CleanedTransactions(log.aborted_transactions(end, limit))

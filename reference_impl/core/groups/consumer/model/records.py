@@ -122,7 +122,8 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> K
 
 
 def partition_metadata_tombstone(group_id: str) -> KeyValue:
-    """Return the tombstone of a record type that Kafka wrote before 4.1."""
+    """Return the tombstone of a group's ConsumerGroupPartitionMetadata record, which Kafka wrote
+    before 4.1."""
     return _group_key("PartitionMetadata", group_id), None
 
 
