@@ -1,4 +1,4 @@
-"""Write the records that register brokers, answer their heartbeats and fence silent brokers.
+"""Register brokers, answer their heartbeats and fence silent ones, by records of the metadata log.
 
 Source: ClusterControlManager.java (registerBroker), BrokerHeartbeatManager.java
 (calculateNextBrokerState), ReplicationControlManager.java (processBrokerHeartbeat); KIP-631,
