@@ -130,8 +130,13 @@ class Sending(asyncio.Protocol):
         self.kind, self.before, self.parts = kind, before, parts
         self.takes_more = True
         self.progress = 0
-        self.ended: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[Exception | None] = loop.create_future()
+        self.lost: asyncio.Future[None] = loop.create_future()
         self.answer: FileAnswer | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost.set_result(None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)
@@ -177,6 +182,7 @@ def sent_by(
         )
         error = await protocol.ended
         transport.close()
+        await protocol.lost  # the transport may still hold bytes, which go with the loop
         return error, protocol.progress
 
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listening:
