@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reference_impl.core.partitions import fetch_sessions
 from reference_impl.core.partitions.fetch_sessions import EVICTION_MS
 from reference_impl.core.tests.world import World, values_in
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
@@ -172,6 +173,17 @@ def test_without_room_a_fetch_works_but_gets_no_session() -> None:
     assert (crowded.session_id, rows_in(crowded)) == (0, [0])
     world.wait(EVICTION_MS + 1)
     assert Session(world).fetch({0: 0}).session_id != 0
+
+
+def test_all_sessions_together_hold_no_more_partitions_than_the_bound(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_sessions, "PARTITIONS_MAX", 3)
+    assert Session(world).fetch({0: 0, 1: 0}).session_id != 0
+    assert Session(world).fetch({0: 0, 1: 0}).session_id == 0
+    growing = Session(world)
+    assert growing.fetch({0: 0}).session_id != 0
+    assert growing.fetch({1: 0}).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_a_session_of_more_partitions_takes_the_place_of_an_old_smaller_one() -> None:

@@ -222,7 +222,7 @@ def patterns(broker: Address) -> None:
             )
 
 
-def sessions(broker: Address) -> None:
+def sessions(broker: Address, count: int = SESSIONS) -> None:
     """Begin fetch sessions of very many partitions, and abandon them."""
     of = request_definition(ApiKey.FETCH)
     partitions = [
@@ -231,7 +231,7 @@ def sessions(broker: Address) -> None:
     ]
     topic = of.struct("FetchTopic", topic="none", partitions=partitions)
     with RawClient(broker) as client:
-        for _ in range(SESSIONS):
+        for _ in range(count):
             client.call(ApiKey.FETCH, 12, session_epoch=0, max_bytes=1, topics=[topic])
 
 

@@ -7,6 +7,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from reference_impl.robustness.process import Address, BrokerProcess, RawClient
 from reference_impl.wire import Compression, ErrorCode
 
 SECONDS = 4
+FEW_SESSIONS = 5
+"""They show how long a step is; that all sessions together stay small is nightly."""
 
 
 def cpu_s(broker: BrokerProcess) -> float:
@@ -41,7 +44,14 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "attack", [attacks.many_names, attacks.many_partitions, attacks.patterns, attacks.sessions]
+    "attack",
+    [
+        attacks.many_names,
+        attacks.many_partitions,
+        attacks.patterns,
+        pytest.param(partial(attacks.sessions, count=FEW_SESSIONS), id="few sessions"),
+        pytest.param(attacks.sessions, marks=pytest.mark.nightly),
+    ],
 )
 def test_requests_that_take_long_keep_nobody_waiting(
     tmp_path: Path, attack: Callable[[Address], None]
