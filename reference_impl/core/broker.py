@@ -140,7 +140,13 @@ class Broker:
         log = MetadataLog(self.logs, self.now_ms)
         voters = self.membership.voters or {self.node_id}
         return Quorum(
-            Member(self.node_id, self.cluster_id, voters, Settings.of(self.started_with)),
+            Member(
+                self.node_id,
+                self.data_directory.directory_id,
+                self.cluster_id,
+                voters,
+                Settings.of(self.started_with),
+            ),
             log,
             ElectionFile(storage, log.log.directory, voters),
             self.moment,

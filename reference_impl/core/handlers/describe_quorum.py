@@ -1,7 +1,9 @@
 """DescribeQuorum (API key 55). Spec: KIP-595; KIP-836 (how far each replica is, v1), KIP-853
-(directories and listeners of the nodes, v2: the quorum has none here).
+(directories and listeners of the nodes, v2).
 
-The quorum of the metadata log is this one node, which leads it.
+Source: KafkaRaftClient.java (handleDescribeQuorumRequest), RaftUtil.java, LeaderState.java. Only
+the leader knows how far the others are. Voters that the configuration names (kraft.version 0) have
+no directory id here, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from collections.abc import Iterator
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.quorum.leadership import Leadership, Observer, Progress
 from reference_impl.core.quorum.metadata_log import TOPIC
+from reference_impl.core.quorum.quorum import Quorum
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
-from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire import ERRORS, ZERO_UUID, ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeQuorumResponse")
 METADATA_PARTITION = [(TOPIC, [0])]
@@ -32,8 +36,13 @@ def handle_describe_quorum(controller: Controller, request: Request) -> Iterator
     # RESPOND
     answer = RESPONSE.new()
     if wanted == METADATA_PARTITION:
-        answer.topics = [of_topic(TOPIC, [described(controller)])]
-        answer.nodes = [RESPONSE.struct("Node", node_id=controller.node_id)]
+        quorum = controller.metadata
+        if quorum.leadership is None:
+            row = refused(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        else:
+            row = described(quorum, quorum.leadership)
+            answer.nodes = nodes(controller)
+        answer.topics = [of_topic(TOPIC, [row])]
     else:
         # There is one quorum; whoever asks for more is told nothing at all (KafkaRaftClient.java).
         for name, indexes in wanted:
@@ -43,29 +52,62 @@ def handle_describe_quorum(controller: Controller, request: Request) -> Iterator
     yield Respond(request, answer)
 
 
-def described(controller: Controller) -> Struct:
-    """Describe the quorum: one voter, which has every record."""
-    end_offset = controller.metadata.end_offset
-    voter = RESPONSE.struct(
-        "ReplicaState",
-        replica_id=controller.node_id,
-        log_end_offset=end_offset,
-        last_fetch_timestamp=controller.now_ms,
-        last_caught_up_timestamp=controller.now_ms,
+def described(quorum: Quorum, leadership: Leadership) -> Struct:
+    """Describe the quorum as its leader sees it."""
+    own = Progress(
+        quorum.end_offset,
+        fetched_at_wall_ms=quorum.moment.now_ms,
+        caught_up_at_wall_ms=quorum.moment.now_ms,
     )
+    voters = {quorum.node_id: own, **leadership.followers}
+    observers = leadership.observers(quorum.moment.monotonic_ms)
     return RESPONSE.struct(
         "PartitionData",
-        leader_id=controller.node_id,
-        leader_epoch=controller.metadata.epoch,
-        high_watermark=end_offset,
-        current_voters=[voter],
+        leader_id=quorum.node_id,
+        leader_epoch=quorum.epoch,
+        high_watermark=quorum.high_watermark if leadership.is_announced else -1,
+        current_voters=[of_replica((node, ZERO_UUID), voters[node]) for node in sorted(voters)],
+        observers=[of_replica(*observer) for observer in observers.items()],
     )
+
+
+def of_replica(replica: Observer, progress: Progress) -> Struct:
+    """Return the row of a voter or an observer."""
+    return RESPONSE.struct(
+        "ReplicaState",
+        replica_id=replica[0],
+        replica_directory_id=replica[1],
+        log_end_offset=progress.end_offset,
+        last_fetch_timestamp=progress.fetched_at_wall_ms,
+        last_caught_up_timestamp=progress.caught_up_at_wall_ms,
+    )
+
+
+def nodes(controller: Controller) -> list[Struct]:
+    """Return where each voter listens, as the configuration says."""
+    membership = controller.started_with.membership()
+    rows = []
+    for node in controller.metadata.voters:
+        row = RESPONSE.struct("Node", node_id=node)
+        endpoint = membership.voters.get(node)
+        if endpoint is not None:
+            name = membership.controller_listener
+            row.listeners = [
+                RESPONSE.struct("Listener", name=name, host=endpoint.host, port=endpoint.port)
+            ]
+        rows.append(row)
+    return rows
 
 
 def unknown(index: int) -> Struct:
     """Return the row of a partition that has no quorum."""
+    return refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def refused(index: int, code: ErrorCode) -> Struct:
+    """Return a row that holds nothing but an error."""
     return RESPONSE.struct(
-        "PartitionData", partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        "PartitionData", partition_index=index, error_code=code, error_message=ERRORS[code].message
     )
 
 

@@ -88,7 +88,7 @@ def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
         diverging = RESPONSE.struct("EpochEndOffset", epoch=found[0], end_offset=found[1])
         return {"diverging_epoch": diverging}
     if replica_id >= 0 and replica_id != quorum.node_id:
-        quorum.fetched(replica_id, offset)
+        quorum.fetched((replica_id, wanted.replica_directory_id), offset)
     records = quorum.log.read(offset, wanted.partition_max_bytes)
     return {"records": records}
 

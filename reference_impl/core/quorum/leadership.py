@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from uuid import UUID
+
+OBSERVER_SESSION_MS = 300_000
+"""How long an observer that fetches no more is still told of."""
+Observer = tuple[int, UUID]
+"""The id of a node, and that of the directory which holds its metadata log."""
 
 
 @dataclass(slots=True)
@@ -34,15 +40,25 @@ class Leadership:
         """Whether the LeaderChange record is committed, and the listeners know."""
         self.began_ms = now_ms
         self.followers = {voter: Progress() for voter in sorted(voters) if voter != node_id}
-        self.observers: dict[int, Progress] = {}
+        self._observers: dict[Observer, Progress] = {}
+
+    def observers(self, now_ms: int) -> dict[Observer, Progress]:
+        """Return the observers that have fetched lately (LeaderState.observerStates)."""
+        oldest_ms = now_ms - OBSERVER_SESSION_MS
+        self._observers = {
+            observer: progress
+            for observer, progress in sorted(self._observers.items())
+            if progress.fetched_at_ms >= oldest_ms
+        }
+        return self._observers
 
     def fetched(
-        self, replica_id: int, offset: int, own_end: int, now_ms: int, wall_ms: int
+        self, replica: Observer, offset: int, own_end: int, now_ms: int, wall_ms: int
     ) -> None:
         """Note a fetch of a voter or an observer."""
-        progress = self.followers.get(replica_id)
+        progress = self.followers.get(replica[0])
         if progress is None:
-            progress = self.observers.setdefault(replica_id, Progress())
+            progress = self._observers.setdefault(replica, Progress())
         if offset >= own_end:
             progress.caught_up_at_wall_ms = wall_ms
         elif offset >= progress.leader_end_offset >= 0:

@@ -64,6 +64,7 @@ def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
         fetch_offset=end_offset,
         last_fetched_epoch=last_epoch,
         partition_max_bytes=FETCH_BYTES_MAX,
+        replica_directory_id=quorum.directory_id,
         high_watermark=quorum.high_watermark,
     )
     return FETCH.new(

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
+from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.moment import Moment
 from reference_impl.core.quorum.election_state import ElectionFile, ElectionState
-from reference_impl.core.quorum.leadership import Leadership
+from reference_impl.core.quorum.leadership import Leadership, Observer
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.states import RAFT, Move, State
@@ -66,6 +67,8 @@ class Member:
     """The place of a node in the quorum."""
 
     node_id: int
+    directory_id: UUID
+    """The id of the directory that holds the metadata log."""
     cluster_id: str
     voters: Collection[int]
     settings: Settings
@@ -95,6 +98,7 @@ class Quorum:
     ) -> None:
         """Create a node that has not started."""
         self.node_id, self.cluster_id = member.node_id, member.cluster_id
+        self.directory_id = member.directory_id
         self.voters, self.settings = sorted(member.voters), member.settings
         self.log, self.moment, self.rules = log, moment, rules
         self.state = State.UNATTACHED
@@ -339,11 +343,11 @@ class Quorum:
             leadership.is_announced = True
             self._tell_leader()
 
-    def fetched(self, replica_id: int, offset: int) -> None:
+    def fetched(self, replica: Observer, offset: int) -> None:
         """Note that a replica has everything below this offset, and commit what that allows."""
         if self.leadership is not None:
             now_ms, wall_ms = self.moment.monotonic_ms, self.moment.now_ms
-            self.leadership.fetched(replica_id, offset, self.end_offset, now_ms, wall_ms)
+            self.leadership.fetched(replica, offset, self.end_offset, now_ms, wall_ms)
             self.commit()
 
     def resign(self) -> None:

@@ -87,13 +87,16 @@ class Cluster:
         seed: int = 0,
         voters: int = 0,
         rules: type[Rules] = Rules,
+        observers: int = 0,
+        configs: Mapping[str, str] | None = None,
     ) -> None:
         """Start the nodes. apis: how they handle some APIs otherwise. voters: how many nodes are
-        one quorum; none: three nodes, each of which is a cluster of its own."""
+        one quorum; none: three nodes, each of which is a cluster of its own. observers: how many
+        nodes beside the voters are brokers only. configs: what is set on each node beside."""
         self.now_ms = 0
         self.random = Random(seed)
         self.connections: dict[tuple[int, Destination], Connection] = {}
-        ids = tuple(range(1, voters + 1)) or NODES
+        ids = tuple(range(1, voters + observers + 1)) or NODES
         self.answers: dict[int, list[Struct]] = {node: [] for node in ids}
         self.delays_ms: dict[tuple[int, int], int] = {}
         """How much later than 1 ms messages arrive, by (from, to)."""
@@ -112,7 +115,9 @@ class Cluster:
         self._timers: dict[tuple[int, TimerKey], tuple[int, int]] = {}
         self._rules = rules
         self._served = served_with(apis or {})
-        self._voters = ",".join(f"{node}@node-{node}:9092" for node in ids) if voters else ""
+        self._configs = configs or {}
+        self._quorum = ids[:voters]
+        self._voters = ",".join(f"{node}@node-{node}:9092" for node in self._quorum)
         self.disks = {node: MemoryStorage() for node in ids}
         self.nodes: dict[int, Node] = {}
         for node in ids:
@@ -131,8 +136,10 @@ class Cluster:
                 "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             }
+            if node not in self._quorum:
+                given |= {"process.roles": "broker", "listeners": "PLAINTEXT://:9092"}
         made = Node(
-            BrokerConfig.of(given),
+            BrokerConfig.of({**given, **self._configs}),
             self.disks[node],
             "data",
             address(node),

@@ -63,6 +63,10 @@ class Watcher:
     def look(self, node: int) -> None:
         """Check what a node is now, after its step. Raise Broken."""
         quorum = self.cluster.nodes[node].broker.quorum
+        if not quorum.is_voter and (
+            quorum.state not in (State.UNATTACHED, State.FOLLOWER) or quorum.election.voted_id
+        ):
+            raise Broken(f"node {node} is no voter, and takes part in elections: {quorum.state}")
         if quorum.state is State.LEADER:
             first = self.leaders.setdefault(quorum.epoch, node)
             if first != node:
@@ -114,9 +118,11 @@ class Watcher:
 class Schedule:
     """Faults and writes by a seed."""
 
-    def __init__(self, seed: int, voters: int = 3, rules: type[Rules] = Rules) -> None:
+    def __init__(
+        self, seed: int, voters: int = 3, rules: type[Rules] = Rules, observers: int = 0
+    ) -> None:
         self.random = Random(seed)
-        self.cluster = Cluster({ApiKey.HEARTBEAT: write}, seed, voters, rules)
+        self.cluster = Cluster({ApiKey.HEARTBEAT: write}, seed, voters, rules, observers)
         self.nodes = list(self.cluster.nodes)
         self.watcher = Watcher(self.cluster)
         self.cluster.watch = self.look

@@ -23,6 +23,13 @@ def test_a_quorum_keeps_its_promises_whatever_happens(seed: int, voters: int) ->
     assert len(schedule.watcher.committed) > 5
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_observers_learn_what_is_committed_and_never_vote(seed: int) -> None:
+    schedule = Schedule(seed, 3, observers=2)
+    schedule.run(seconds=10)
+    assert len(schedule.watcher.committed) > 5
+
+
 class ForgetVotes(Rules):
     def keep_election(self, save: Callable[[], None]) -> None:
         """Keep the vote in memory alone."""
