@@ -123,14 +123,15 @@ def keep_apart(config: pytest.Config) -> None:
 
 
 def examples_times(config: pytest.Config) -> int:
-    """Return how many times as much as usual random tests draw."""
+    """Return the factor by which random tests draw more examples than usual."""
     wanted: int | None = config.option.examples_times
     usual = EXAMPLES_TIMES_NIGHTLY if config.option.nightly else 1
     return usual if wanted is None else wanted
 
 
 def drawn_anew(config: pytest.Config) -> str:
-    """Return how random tests draw the same again, or "" where they draw what they always do."""
+    """Return the sentence with the options that repeat this session's random draws, or "" if the
+    draws are the usual ones."""
     seed, times = config.option.hypothesis_seed, examples_times(config)
     if seed is None:
         return ""

@@ -48,7 +48,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Check:
-    """How to look for a component. The sentences are shown only if it is missing."""
+    """The test for a component. Its sentences are shown only if the component is missing."""
 
     name: str
     probe: Probe

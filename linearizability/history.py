@@ -110,7 +110,7 @@ def history_file(path: Path) -> Path:
 
 
 def rows_in(path: Path) -> int:
-    """Return how many rows the history under `path` has. Raise HistoryError if it is none."""
+    """Return the row count of the history under `path`. Raise HistoryError if there is none."""
     return parquet.rows_in(history_file(path))
 
 

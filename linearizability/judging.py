@@ -111,8 +111,8 @@ def _excused(opinions: Sequence[CheckerVerdict], events: pl.LazyFrame) -> list[C
 
 
 def chosen_engine(path: Path, engine: str, spark_master: str | None = None) -> str:
-    """Return what "auto" means here: "spark" where a master is named, or for a history of more than
-    LARGE_ROWS where Spark can be had; else "local"."""
+    """Return the engine to use. For "auto" that is "spark" if a master is named, or if the history
+    has more than LARGE_ROWS rows and Spark is available; else "local"."""
     if engine not in ENGINES:
         raise HistoryError(f"engine {engine!r} is not one of {', '.join(ENGINES)}")
     if engine != "auto":

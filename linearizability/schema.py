@@ -50,7 +50,7 @@ class F(StrEnum):
 
 
 class Type(StrEnum):
-    """How an operation ended (column `type`)."""
+    """The outcome of an operation (column `type`)."""
 
     OK = "ok"
     FAIL = "fail"

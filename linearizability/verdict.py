@@ -108,7 +108,7 @@ class Verdict:
 
     @property
     def anomaly_count(self) -> int:
-        """How many anomalies were proven, those that the verdict does not keep included."""
+        """The number of proven anomalies, including those that the verdict does not keep."""
         proven = (c for c in self.checkers.values() if c.validity is Validity.INVALID)
         return sum(checker.anomaly_count for checker in proven)
 

@@ -88,8 +88,9 @@ class MembershipRows:
         self._rows, self._owned = [], set()
 
     def _note_owned(self, identity: Row) -> None:
-        """Note all that the member owns now. By KIP-848 that has no generation: the epoch is the
-        member's, and the listener may be told of an older assignment after it has risen."""
+        """Record an OWNED row for every partition that the member owns now. Under KIP-848 the rows
+        have no generation: the member's epoch may have risen before its listener was told of an
+        older assignment."""
         settings = json.loads(self._settings.get("settings", "{}"))
         if settings.get("group.protocol") == GroupProtocol.CONSUMER:
             identity = {**identity, "generation": None}

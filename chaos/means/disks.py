@@ -259,7 +259,7 @@ def _is_leftover(path: Path) -> bool:
 
 
 def _mount_points() -> Iterator[Path]:
-    """Yield where disks of ours, or of other owners, are mounted."""
+    """Yield the mount points of chaos disks, those of other owners included."""
     for where in mounts.mount_points():
         if _OWNED.search(where):
             yield Path(where)

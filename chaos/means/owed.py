@@ -138,7 +138,8 @@ def repair_leftovers() -> Repaired:
 
 
 def leftovers() -> list[str]:
-    """Return where the nodes are that dead owners left paused or ended."""
+    """Return the address of every node that a dead owner left paused or with faults, or the name of
+    its repair file with the reason why that cannot be read."""
     found = []
     for file in (file for left in _left_directories() for file in sorted(left.glob("*.json"))):
         try:

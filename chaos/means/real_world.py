@@ -54,7 +54,8 @@ class _Deadline(threading.local):
             raise TimeoutError("not done in time")
 
     def cut(self, timeout_s: float | None) -> float:
-        """Return how long a wait may last. Raise TimeoutError if no time is left."""
+        """Return `timeout_s`, cut to the time left until the deadline. Raise TimeoutError if none
+        is left."""
         self.check()
         wanted_s = threading.TIMEOUT_MAX if timeout_s is None else max(0.0, timeout_s)
         return wanted_s if self.at is None else min(wanted_s, max(0.0, self.at - time.monotonic()))

@@ -50,17 +50,19 @@ class SmallCluster(LocalCluster):
             return connection.makefile().readline().strip()
 
     def dial(self, source: int, to: int, seconds: float, listener: str = "INTERNAL") -> str:
-        """Return what a node reports when it connects to another: answered, refused or silent."""
+        """Let one node connect to another. Return "answered", "refused" or "silent"."""
         host, port = self.where(source, to, listener)
         return self.order(source, f"DIAL {host} {port} {seconds}").split()[0]
 
     def dial_ms(self, source: int, to: int, listener: str = "INTERNAL") -> int:
-        """Return how many ms a connection and a response took."""
+        """Let one node connect to another and await a response. Return the milliseconds that
+        took."""
         host, port = self.where(source, to, listener)
         return _milliseconds(self.order(source, f"DIAL {host} {port} {ASK_TIMEOUT_S}"))
 
     def send(self, source: int, to: int, size_bytes: int) -> int:
-        """Return how many ms this many bytes and a response took, at most the time-out of DIAL."""
+        """Let one node send this many bytes to another. Return the milliseconds until the response,
+        at most the time-out of DIAL."""
         host, port = self.where(source, to, "INTERNAL")
         order = f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}"
         return _milliseconds(self.order(source, order))

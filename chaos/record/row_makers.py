@@ -309,7 +309,8 @@ def _extras(records: Sequence[Record]) -> Columns:
 
 
 def _shared(values: list[Any]) -> Any:
-    """Return the one value that all rows have, or the list: what is alike is written once."""
+    """Return the one value that all rows share, so that it is written once, or the list if they
+    differ."""
     return values[0] if values.count(values[0]) == len(values) else values
 
 

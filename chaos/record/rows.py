@@ -149,7 +149,7 @@ class RowBuilder:
             self._counts.append(self.rows - before)
 
     def table(self) -> pa.Table:
-        """Return everything gathered so far, in the history's schema."""
+        """Return all rows gathered so far as a table with the history's schema."""
         return pa.Table.from_arrays([self._array(column) for column in SCHEMA], schema=SCHEMA)
 
     def _array(self, column: pa.Field) -> pa.Array:

@@ -52,7 +52,7 @@ class Scenario:
     """The words by which the settings are said on a command line, if not by one --config each."""
 
     def command(self) -> str:
-        """Return what a person types to repeat this run."""
+        """Return the command line that repeats this run."""
         words = [
             "touchstone",
             "chaos",

@@ -85,7 +85,7 @@ ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})
 
 @dataclass(frozen=True)
 class Shown:
-    """How often a run showed each sight."""
+    """The number of times that a run showed each sight."""
 
     counts: Mapping[Sight, int]
 
@@ -94,7 +94,7 @@ class Shown:
         return {sight.value: count for sight, count in self.counts.items() if count}
 
     def missing(self, workload: str, under_faults: bool) -> tuple[Sight, ...]:
-        """Return what such a run had to show, and did not."""
+        """Return the sights that such a run must show but did not."""
         wanted = MUST_SHOW.get(workload, ())
         if under_faults and workload in MUST_SHOW and workload not in ANSWERS_NOBODY:
             wanted = (*wanted, Sight.UNDER_FAULT)
@@ -107,7 +107,8 @@ def problem(sight: Sight) -> str:
 
 
 def line(shown: Mapping[str, int]) -> str:
-    """Return what a run has shown, in one line."""
+    """Return one line that lists what a run has shown, such as "12 look-ups by time, 3 seeks to
+    offsets"."""
     return ", ".join(f"{count:,} {what}" for what, count in shown.items()) or "nothing"
 
 
@@ -161,7 +162,7 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
 
 
 def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:
-    """Yield what only several rows show together."""
+    """Yield the counts of the sights that only several rows together can show."""
     yield (
         Sight.REBALANCES,
         _more_than_one(

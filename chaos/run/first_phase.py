@@ -43,7 +43,8 @@ def replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> To
 
 
 def topic_defaults(broker_config: Mapping[str, str]) -> dict[str, str]:
-    """Return what these broker settings mean for topics without settings of their own."""
+    """Return the topic settings that follow from these broker settings for topics without settings
+    of their own."""
     found = {
         of_topics: broker_config[of_brokers]
         for of_brokers, of_topics in TOPIC_DEFAULTS.items()

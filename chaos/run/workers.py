@@ -112,7 +112,7 @@ class Shared:
             self.problems.append(sentence)
 
     def note(self, sentence: str) -> None:
-        """Note what a reader of the verdict should know, though it does not change the verdict."""
+        """Add a sentence to the notes beside the verdict; a note does not change the verdict."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 

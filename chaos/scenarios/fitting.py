@@ -32,7 +32,7 @@ def nodes_of(target: str) -> int:
 
 
 def seconds_of(target: str) -> float:
-    """Return how many seconds the attack lasts by default."""
+    """Return the default length of the attack, in seconds."""
     return SECONDS.get(family_of(target), SECONDS_ELSEWHERE)
 
 

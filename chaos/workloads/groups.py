@@ -53,7 +53,7 @@ class _Eras:
 
     @property
     def calm_s(self) -> float:
-        """How many seconds the calm has lasted; negative in a restless time."""
+        """The seconds that the calm has lasted; negative while it has not begun."""
         begun_s = self._now_s if self._begun_s is None else self._begun_s
         return (self._now_s - begun_s) % (RESTLESS_S + CALM_S) - RESTLESS_S
 

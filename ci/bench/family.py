@@ -35,7 +35,7 @@ class Others:
         self._since_s, self._before_s = time.monotonic(), self._cpu_s()
 
     def cpus(self) -> float:
-        """Return how many CPUs they have used on average."""
+        """Return the number of CPUs that the other processes have used on average."""
         return (self._cpu_s() - self._before_s) / (time.monotonic() - self._since_s)
 
     @staticmethod

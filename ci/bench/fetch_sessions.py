@@ -79,8 +79,8 @@ class Waiting:
 
 
 def many_to_few(data: Path) -> float:
-    """Return how much longer a fetch that waits takes in a session of 1,000 partitions than in one
-    of 20. They take turns, so that noise strikes both alike."""
+    """Return the ratio of the time a waiting fetch takes in a session of 1,000 partitions to that
+    in one of 20. Measure both in turn, so that noise affects them alike."""
     with _both(data) as (few, many):
         rounds = [(few.woken_ms(), many.woken_ms()) for _ in range(ROUNDS)]
     return statistics.median(m for _, m in rounds) / statistics.median(f for f, _ in rounds)

@@ -121,7 +121,7 @@ class Target:
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def sockets(self) -> int:
-        """Return how many sockets the process has open."""
+        """Return the number of sockets that the process has open."""
         found = 0
         for link in Path(f"/proc/{self.pid}/fd").iterdir():
             try:

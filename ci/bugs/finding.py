@@ -12,7 +12,7 @@ from reference_impl.bugs import Kind
 
 
 class Ending(StrEnum):
-    """How the attempts at one bug ended, in one word for the summary."""
+    """The result of all attempts at one bug, in one word for the summary."""
 
     CAUGHT = "caught"
     MISSED = "missed"

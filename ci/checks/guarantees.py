@@ -96,7 +96,7 @@ def section(name: str) -> tuple[str, str]:
 
 
 def about_text(name: str) -> str:
-    """Return what the folder of a guarantee says to the reader."""
+    """Return the docstring of the guarantee's folder, which `--help` and reports show."""
     return getdoc(import_module(f"{guarantees.__name__}.{name}")) or ""
 
 

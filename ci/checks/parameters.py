@@ -50,7 +50,7 @@ def public_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[s
 
 
 def parameters_of(function: Function) -> int:
-    """Return how many parameters a caller may pass."""
+    """Return the number of parameters that a caller may pass."""
     arguments = function.args
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return len(names) - (names[:1] in (["self"], ["cls"]))

@@ -65,8 +65,8 @@ SPARK_MASTERS = ("local", "spark://", "sc://")
 
 
 def chosen_target(target: str | None, cluster: Path | None) -> str:
-    """Return the one target that the options name, or else the touchstone.toml in the working
-    directory or its nearest parent. Raise UsageError if there is none or more than one."""
+    """Return the target that --target or --cluster names, or else the touchstone.toml in the
+    working directory or its nearest parent. Raise UsageError if there is none or more than one."""
     from chaos.targets.foreign.target import SUFFIX, USUAL_FILE, usual_file
 
     if target and cluster:

@@ -12,7 +12,7 @@ from linearizability.verdict import Validity
 
 
 class Ending(StrEnum):
-    """How a scenario ended compared with what is expected, in one word for the summary."""
+    """The result of a scenario compared with the expected one, in one word for the summary."""
 
     AS_EXPECTED = "as expected"
     RED = "not as expected"

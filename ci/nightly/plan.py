@@ -98,7 +98,7 @@ def canaries_of_night(seed: int) -> list[Expectation]:
 
 
 def cost_s(one: Expectation) -> float:
-    """Return how many seconds a scenario is expected to take, including start, recovery and
+    """Return the seconds that a scenario is expected to take, including start, recovery and
     judging."""
     fixed = FIXED_COST_S.get(family_of(one.scenario.target), FIXED_COST_ELSEWHERE_S)
     return one.scenario.seconds + fixed

@@ -42,7 +42,7 @@ def robustness(minutes: float, seed: int) -> dict[str, bool]:
 
 
 def share_s(minutes: float) -> float:
-    """Return how many seconds of the night all robustness tests may take together."""
+    """Return the seconds of the night that all robustness tests together may take."""
     return minutes * 60 * SHARE
 
 

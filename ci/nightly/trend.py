@@ -86,8 +86,8 @@ def write_trend(store: Store) -> Path:
 
 
 def counts(outcomes: Sequence[Outcome]) -> str:
-    """Return how many outcomes ended in which way, in words. Zeros are left out, except for the
-    passed ones."""
+    """Return the number of outcomes of each kind, in words. Leave zeros out, except for the passed
+    ones."""
     numbers = Counter(outcome.ending for outcome in outcomes)
     shown = [ending for ending in Ending if numbers[ending] or ending is Ending.AS_EXPECTED]
     return ", ".join(f"{numbers[ending]} {ending.value}" for ending in shown)

@@ -40,7 +40,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Span:
-    """When an anomaly happened, in seconds since the first invocation."""
+    """The time of an anomaly, in seconds since the first invocation."""
 
     start_s: float
     end_s: float
@@ -106,8 +106,8 @@ def faults_of(run: Recorded, span: Span | None) -> list[tuple[int, str]]:
 def replica_logs(
     run: Recorded, anomaly: Anomaly, evidence: Sequence[Evidence]
 ) -> tuple[ReplicaLog, ...]:
-    """Return what each replica held around the offsets that an anomaly names, as raw reads showed
-    it."""
+    """Return the records that each replica held around the offsets that an anomaly names, as raw
+    reads showed them."""
     topic, partition = anomaly.scope.get("topic"), anomaly.scope.get("partition")
     if topic is None or partition is None:
         return ()

@@ -358,7 +358,7 @@ class ReportData:
 
     @property
     def tally(self) -> str:
-        """Return how many lines ended in which way, such as "5 as expected, 1 not judged"."""
+        """Return the number of lines with each result, such as "5 as expected, 1 not judged"."""
         words = list(dict.fromkeys(line.word for line in self.lines))
         counts = [(sum(line.word == word for line in self.lines), word) for word in words]
         return ", ".join(f"{count} {word}" for count, word in counts)

@@ -100,7 +100,8 @@ class Recorded:
 
     @cached_property
     def backlog(self) -> Backlog | None:
-        """How far readers lagged behind, or None if the history is too large or cannot be read."""
+        """The lag of readers behind the log's end, or None if the history is too large or cannot be
+        read."""
         return None if self.rows is None else backlog(self.directory)
 
     @cached_property

@@ -392,8 +392,8 @@ def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int
 
 
 def _scope(anomaly: Anomaly) -> str:
-    """Return where the anomaly happened: a partition as TOPIC-PARTITION, anything else with its
-    column name."""
+    """Return the anomaly's location: a partition as TOPIC-PARTITION, anything else with its column
+    name."""
     scope = {key: value for key, value in anomaly.scope.items() if value is not None}
     if "topic" in scope and "partition" in scope:
         scope.pop("topic_id", None)

@@ -19,7 +19,8 @@ NEVER = "never"
 
 
 def finding(outcome: Outcome) -> str:
-    """Return what to know of a schedule that is not valid."""
+    """Return the paragraph about a schedule that is not valid: its seed, reason, command and
+    blame."""
     lines = [
         f"{outcome.validity.value.upper()} seed {outcome.seed}"
         f" ({outcome.workload}, {outcome.nemesis}): {outcome.reason}",
@@ -101,7 +102,7 @@ def _coverage_lines(covered: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 def as_json(search: Search) -> str:
-    """Return everything for machines."""
+    """Return the whole search as JSON."""
     outcomes = [search.outcomes[seed] for seed in sorted(search.outcomes)]
     told: dict[str, Any] = {
         "first_seed": search.first_seed,

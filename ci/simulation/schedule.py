@@ -175,7 +175,7 @@ def _blamed(outcome: Outcome, target: Sim, directory: Path) -> Outcome:
 
 
 def _struck(rows: pl.DataFrame) -> dict[str, int]:
-    """Return how often each fault struck a node."""
+    """Return the number of times that each fault was performed."""
     performed = rows.filter((pl.col("f") == F.NEMESIS.value) & (pl.col("type") == "ok"))
     names = [json.loads(detail)["fault"] for detail in performed["detail"].to_list()]
     return dict(Counter(names))

@@ -32,5 +32,5 @@ def build(output: Path = OUTPUT) -> None:
 
 
 def steps() -> list[Step]:
-    """Return the one step that builds this library."""
+    """Return the single build step of this library."""
     return [Step("shim", (SOURCE,), OUTPUT, build, " ".join(FLAGS))]

@@ -68,8 +68,9 @@ def _newest_by_scenario(index: Index) -> dict[str, list[Entry]]:
 
 
 def _stand(runs: Sequence[Entry], index: Index) -> tuple[str, Tone]:
-    """Return how many scenarios ended as expected (valid, or INVALID where their night expects it),
-    in words, and the tone of the badge: the worst of all scenarios. A flaky scenario is BAD."""
+    """Return the badge's text (the number of scenarios that ended as expected, INVALID included
+    where their night expects it) and its tone, the worst of all scenarios. A flaky scenario is
+    BAD."""
     tones = [_tone(run, index) for run in runs]
     if any(run.scenario in index.flaky for run in runs):
         tones.append(Tone.BAD)

@@ -220,7 +220,8 @@ SURVEYED = tuple(dict.fromkeys([*PARTITION, "control", *LOST_POLLS_READ, *TIME_O
 
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield what a piece of the history adds to `Whereabouts`."""
+    """Yield the facts that a piece of the history adds to `Whereabouts`: partitions, lost polls,
+    sessions."""
     partitions = (
         rows.filter(pl.col("topic").is_not_null())
         .group_by(PARTITION)

@@ -100,8 +100,8 @@ def _rows(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
-    """Return how many rows of the piece fulfil each need. Only partitions count, so that each row
-    counts once."""
+    """Return the number of rows of the piece that fulfil each need. Only pieces of partitions
+    count, so that each row counts once."""
     if scope is not Scope.PARTITION:
         return []
     sums = (need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs)
@@ -154,7 +154,8 @@ def _total(checker: Checker, checked: int, anomalies: int, excused: int) -> dict
 
 
 def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
-    """Return all that one checker finds in a whole resolved history, with the partitions' names."""
+    """Return every anomaly that one checker finds in a whole resolved history, with the partitions'
+    names."""
     found = collect(checker.anomalies(frame_of(events, checker.scope)))
     return named(found, places(events.lazy()))
 

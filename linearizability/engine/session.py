@@ -159,8 +159,8 @@ def _send_kernels(session: SparkSession, scratch: Path) -> None:
 
 
 def _asked(session: SparkSession) -> list[str]:
-    """Return what executors lack, by a function that needs neither Arrow nor pandas on their
-    side."""
+    """Return the packages that executors lack. The probe itself needs neither Arrow nor pandas on
+    their side."""
     from pyspark.sql import functions as sql
 
     ask = sql.udf(lacking, "string", useArrow=False)

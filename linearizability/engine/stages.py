@@ -147,8 +147,7 @@ def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
 
 
 def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield what is known of the ends of transactions, and which buckets will ask for their
-    outcomes."""
+    """Yield the known ends of transactions, and the buckets that will ask for their outcomes."""
     rows = rows.filter(pl.col("txn").is_not_null())
     number = remainder("txn", where.count)
     ended = ingest.ends_of_transactions(rows.lazy()).with_columns(bucket=number).collect()
@@ -254,7 +253,7 @@ def keep_within(spans: cycles.Spans, tables: Tables) -> Iterator[Chunk]:
 
 
 def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield how these transactions ended."""
+    """Yield the known ends of these transactions."""
     yield from packed(rows.filter(pl.col("txn").is_in(txns)), END, position=position)
 
 

@@ -162,7 +162,8 @@ def behind_newer(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def pairs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return how many records and markers of each partition follow another of their producer."""
+    """Return, for each partition, the number of records and markers that follow another of their
+    producer."""
     found = after_another(events).group_by(KEY).agg(pairs=pl.len())
     return found.with_columns(kind=pl.lit(PAIRS))
 

@@ -266,8 +266,9 @@ def places_of(group: Group, life: Life) -> set[Place]:
 
 
 def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
-    """Return how long a rebalance may take: the longest session time-out, plus the time that the
-    slowest member takes to join again (the rebalance time-out at most), plus the bound."""
+    """Return the longest time that a rebalance may take: the longest session time-out, plus the
+    time that the slowest member takes to join again (the rebalance time-out at most), plus the
+    bound."""
     told = [_told(text) for text in settings.drop_nulls().unique()] or [{}]
     session = max(_milliseconds(each, "session.timeout.ms", SESSION_MS) for each in told)
     rebalance = max(_milliseconds(each, "max.poll.interval.ms", MAX_POLL_MS) for each in told)
@@ -276,9 +277,9 @@ def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
 
 
 def _metadata_age_ns(settings: pl.Series) -> int:
-    """Return how long a group may be without knowing of a new partition. With the consumer protocol
-    the coordinator notices by itself (KIP-848); with the classic one a member refreshes its
-    metadata now and then."""
+    """Return the longest time that a group may not know of a new partition. With the consumer
+    protocol the coordinator notices at once (KIP-848); with the classic one, only when a member
+    refreshes its metadata."""
     told = [_told(text) for text in settings.fill_null("{}").unique()]
     told = [one if isinstance(one, dict) else {} for one in told]
     is_consumer = [one.get("group.protocol") == "consumer" for one in told]

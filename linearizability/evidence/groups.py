@@ -43,8 +43,8 @@ Row = dict[str, Any]
 
 
 def group_evidence(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Return what groups failed to do, and what was watched, as rows of COLUMNS, from a whole
-    history."""
+    """Return the evidence about groups as rows of COLUMNS, from a whole history: what groups failed
+    to do, and what was watched."""
     life = lives(rows)
     found = [row for group in life.groups for row in _of_group(group, life)]
     return pl.DataFrame(found, schema=pl.Schema(COLUMNS), orient="row")

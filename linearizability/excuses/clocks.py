@@ -132,9 +132,9 @@ def moved_by(detail: str | None) -> Move | None:
 
 
 def apart_ms(moves: Iterable[Move], until_ns: int, since_ns: int = 0) -> float:
-    """Return how far apart these faults can have moved any two clocks until `until_ns`; one of the
-    two may be ours. Moves between two heals add up, since they may all hit one node. A move that
-    was healed well before `since_ns` does not count."""
+    """Return the largest difference that these faults can have caused between any two clocks (one
+    of them may be the judge's own) until `until_ns`. Moves between two heals add up, since all may
+    hit one node. Ignore a move that was healed well before `since_ns`."""
     ahead: dict[int | None, float] = defaultdict(float)
     behind: dict[int | None, float] = defaultdict(float)
     for move in moves:

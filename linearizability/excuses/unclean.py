@@ -69,7 +69,7 @@ def _is_of_durability(opinion: CheckerVerdict) -> bool:
 
 
 class _Elections:
-    """When unclean elections may have taken place."""
+    """The times at which unclean elections may have taken place."""
 
     def __init__(self, history: pl.LazyFrame, topics: set[str]) -> None:
         self._history, self._topics = history, topics

@@ -137,7 +137,7 @@ FAULT_LABEL_PIXELS = 6.6
 
 
 def fault_lane_height(rows: Sequence[int]) -> float:
-    """Return how much room the names of faults take above the lanes of operations."""
+    """Return the height that the names of faults need above the lanes of operations."""
     return FAULT_LANE * (max(rows) + 1) + 6 if rows else 4.0
 
 

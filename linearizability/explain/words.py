@@ -69,7 +69,7 @@ def decider(row: Row) -> int | None:
 
 
 def outcome(row: Row) -> str:
-    """Return how the operation ended to the knowledge of its client: ok, fail or info."""
+    """Return the operation's outcome as its client knew it: ok, fail or info."""
     return str(row["type"]) if decider(row) is None else Type.INFO.value
 
 
@@ -105,7 +105,7 @@ def _what(row: Row) -> str:
 
 
 def _asked(row: Row) -> str:
-    """Return where a reader asked to begin."""
+    """Return the position that a reader asked for, in words, or ""."""
     if row["asked"] is None:
         return ""
     number = "" if row["asked_offset"] is None else f" {row['asked_offset']}"
@@ -113,7 +113,7 @@ def _asked(row: Row) -> str:
 
 
 def held(row: Row) -> str:
-    """Return what the row's offset holds: a value, a control record, a position, ? if
+    """Return what occupies the row's offset: a value, a control record, a position, or ? if
     unreadable."""
     if row["control"] is not None:
         return str(row["control"]).upper()

@@ -61,7 +61,7 @@ def _remember(those: OrderedDict[Identity, None], file: Path) -> None:
 
 
 def rows_in(file: Path) -> int:
-    """Return how many rows the file says that it has. Raise HistoryError if it is incomplete."""
+    """Return the row count in the file's footer. Raise HistoryError if the file is incomplete."""
     with _opened(file) as opened:
         rows: int = opened.metadata.num_rows
     return rows

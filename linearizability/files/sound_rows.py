@@ -126,9 +126,9 @@ def _looked_through(lazy: pl.LazyFrame, count: int) -> tuple[Firsts, list[_Span]
 
 
 def _compared_by_operation(lazy: pl.LazyFrame, spans: Sequence[_Span]) -> Firsts:
-    """Return what is wrong between rows of one operation, wherever they stand. Operations are taken
-    in ranges of some CHECKED_AT_ONCE rows, and only spans are read that have rows of a range: of a
-    recorded history, which is nearly in order, two."""
+    """Return the first contradictions between rows of one operation, wherever the rows are. Take
+    operations in ranges of about CHECKED_AT_ONCE rows and read only the spans with rows of a range;
+    a recorded history is nearly in order, so that is about two spans."""
     firsts: Firsts = {}
     spread = pl.concat([span.some for span in spans]).sort()
     bounds = spread.gather_every(CHECKED_AT_ONCE // _ONE_IN).unique(maintain_order=True).to_list()

@@ -29,7 +29,8 @@ class Decided(NamedTuple):
 
 
 def decided(sends: pl.DataFrame, ok_polled: pl.DataFrame) -> Decided:
-    """Return what the ok polls of a history tell.
+    """Return the transactions of unknown outcome that the ok polls prove committed, and the records
+    of theirs that readers must have been given.
 
     sends: with `send`, and of their operations `type`, `t_invoke_ns` and `t_complete_ns` (null: it
     was not answered). ok_polled: place, value, offset, `op_id` and `t_complete_ns` of what ok

@@ -105,7 +105,7 @@ class _Reader:
         return found
 
     def behind(self, kind: str, text: str) -> Any:
-        """Return what follows a tag, or leave out what follows `#_`."""
+        """Return the value that follows a tag. After `#_`, read the value and return _DISCARD."""
         following = self.token()
         while following is not None:
             inner = self.value(following)

@@ -204,7 +204,7 @@ _HAS_ROLE = _F.is_in([F.SEND.value, F.POLL.value]) & ~IS_FINAL
 
 
 def roles(rows: pl.LazyFrame) -> dict[str, Served]:
-    """Return how each role was served before the final phase."""
+    """Return the availability that producers and consumers saw before the final phase, by role."""
     ours = rows.filter(_HAS_ROLE & ~(pl.col("client") == JEPSEN).fill_null(False))
     asked = ours.group_by(role=_ROLE.cast(pl.String)).agg(
         began=pl.col("t_invoke_ns").min(), ended=pl.coalesce("t_complete_ns", "t_invoke_ns").max()

@@ -115,7 +115,7 @@ def appends(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def checked(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return how many appends with a known place were judged (one row, one column)."""
+    """Return the number of judged appends, those with a known place (one row, one column)."""
     return appends(of_partitions(events)).select(pl.len())
 
 
@@ -129,8 +129,8 @@ def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what append_order_anomalies returns, and in the column `offset` where each anomaly
-    is."""
+    """Return the rows of append_order_anomalies with one more column, `offset`, the offset of each
+    anomaly."""
     events = of_partitions(events)
     placed, read = collect(appends(events)).lazy(), reads(events)
     too_late = pl.col("lo") > pl.min_horizontal("ack_above", "read_from")

@@ -56,8 +56,8 @@ def check_by_executable(
     html: Path | None,
     annotations: Sequence[Annotation],
 ) -> Result:
-    """Return what the executable says of the operations of every key. Raise ValueError if the
-    request makes no sense, for example if it names no model."""
+    """Return the executable's result for the operations of every key. Raise ValueError for a
+    malformed request, for example one that names no model."""
     executable = find_executable()
     if executable is None:
         return Result(

@@ -90,7 +90,7 @@ class Operations:
 
     @cached_property
     def _starts(self) -> Column:
-        """Return where the values of each operation start."""
+        """Return the index at which the values of each operation start."""
         starts: Column = np.cumsum(self.vlen) - self.vlen
         return starts
 

@@ -45,7 +45,7 @@ class Logs:
 
 
 def logs_of(events: pl.LazyFrame) -> Logs:
-    """Return what a history knows of every partition with an append whose place is known."""
+    """Return the known log of every partition with an append whose place is known."""
     relevant = of_partitions(events).collect().lazy()
     placed = appends(relevant).collect()
     named = relevant.select(*KEY, *PARTITION).unique().collect()

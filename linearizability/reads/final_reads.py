@@ -18,9 +18,9 @@ from linearizability.ingest import (
 
 
 def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what complete reads covered. Under read_committed a reader cannot pass the last stable
-    offset; where that is not recorded, such a read counts only in partitions without transactions.
-    """
+    """Return the range of offsets that each complete read covered. Under read_committed a reader
+    cannot pass the last stable offset; where that is not recorded, such a read counts only in
+    partitions without transactions."""
     transactional = (
         events.filter(IS_SEND & pl.col("txn").is_not_null())
         .select(*KEY, transactional=pl.lit(True))

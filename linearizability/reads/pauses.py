@@ -112,8 +112,8 @@ def _offset(number: int | None) -> pl.Expr:
 
 
 def _given(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what moved a reader's position, in the order of operations. offset: the offset of the
-    record received, NEVER if unknown, null if the partition was assigned."""
+    """Return the rows that moved a reader's position, in the order of operations. offset: the
+    offset of the record received, NEVER if unknown, null if the partition was assigned."""
     return (
         events.filter(IS_READ | IS_ASSIGNED | IS_LOST)
         .select(

@@ -1,5 +1,5 @@
-"""How readers go through a partition: where each begins, what it received, and the record before
-that."""
+"""The path of each reader through a partition: its start, the records it received, and the record
+before each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IS_START = (pl.col("f") == F.POSITION.value) & IS_OK & START.is_not_null()
 
 
 def starts(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return where readers began: SESSION, `start`, `op_id` and `t_invoke_ns`."""
+    """Return the start of each reader: SESSION, `start`, `op_id` and `t_invoke_ns`."""
     return events.filter(IS_START).select(*SESSION, "op_id", "t_invoke_ns", start=START)
 
 

@@ -128,8 +128,8 @@ def stands_before(row: Row, other: Row) -> bool:
 
 
 def sessions(rows: list[Row]) -> list[list[Row]]:
-    """Return what readers received, session by session; what a failed poll delivered comes
-    again."""
+    """Return the records that readers received, one list for each session and partition. Skip
+    failed polls: their records are delivered again."""
     sessions: dict[tuple[object, ...], list[Row]] = {}
     for row in data_rows(rows):
         if row["type"] == "fail":
@@ -233,7 +233,8 @@ def is_whole(row: Row) -> bool:
 
 
 def leaders_answer(rows: list[Row], place: Row, log_start: int, number: int = 0) -> Row:
-    """Return what the leader of the place's epoch answers when all else is over."""
+    """Return the row of an answer by the leader of the place's epoch, after the end of all other
+    operations: its log start, and a high watermark above every offset."""
     at_ns = over_ns(rows) + 1 + 2 * number
     return {
         "f": F.POLL.value,

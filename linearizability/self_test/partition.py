@@ -69,8 +69,8 @@ class Partition:
         return offset < len(self.log) and self.log[offset] is entry
 
     def find(self, producer_id: int, epoch: int, sequence: int) -> int | None:
-        """Return where an idempotent record lies already, or None (KIP-98: a retry is answered, not
-        appended)."""
+        """Return the offset at which an idempotent record is in the log already, or None (KIP-98: a
+        retry is answered, not appended)."""
         wanted = (producer_id, epoch, sequence)
         for offset in range(len(self.log) - 1, -1, -1):
             entry = self.log[offset]
@@ -109,8 +109,8 @@ class Partition:
                     break
 
     def _ends_of_batches(self) -> list[int]:
-        """Return where a follower's log may end, from the high watermark on: batches are never
-        cut."""
+        """Return the offsets at which a follower's log may end, from the high watermark on: batches
+        are never cut."""
         tail = range(self.high_watermark, len(self.log))
         return [o for o in tail if self.log[o].begins_batch] + [len(self.log)]
 
@@ -130,7 +130,8 @@ class Partition:
                     entry.aborted = True
 
     def readable(self, position: int, committed_only: bool) -> list[tuple[int, Entry]]:
-        """Return what a consumer at this position may receive now, control records included."""
+        """Return the records that a consumer at this position may receive now, control records
+        included."""
         end = self.last_stable_offset if committed_only else self.high_watermark
         entries = [(o, self.log[o]) for o in range(max(position, self.start), end)]
         return [(o, e) for o, e in entries if not e.removed and not (committed_only and e.aborted)]

@@ -184,7 +184,7 @@ def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
 
 
 def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Mutator, list[Row]]]:
-    """Yield what the mutators of one rule make of these histories."""
+    """Yield the broken histories that the mutators of one rule make of these valid ones."""
     for seed, rows in known.items():
         for mutate in MUTATORS[name]:
             broken = mutate(rows, Random(f"{seed}:{mutate.__name__}"))

@@ -42,9 +42,9 @@ def stripped(rows: list[Row]) -> list[Row]:
 
 
 def ends_told(rows: Iterable[Row]) -> dict[int, str]:
-    """Return how transactions ended, for those whose end these rows show. An acknowledged commit
-    shows it; an abort that was, if no commit was ever asked for; and one raw read that shows a
-    record of the transaction and, behind it, its marker."""
+    """Return the outcome of each transaction whose end these rows prove: a commit, by its
+    acknowledgement; an abort, by its acknowledgement if no commit was ever asked for; either, by
+    one raw read that shows a record of the transaction and its marker behind it."""
     ends: dict[int, str] = {}
     answered: dict[str, set[int]] = {"commit": set(), "abort": set()}
     commits_asked: set[int] = set()

@@ -105,7 +105,7 @@ def _together(cases: Sequence[Case]) -> list[list[Case]]:
 
 
 def _causes(case: Case) -> Iterator[Hashable]:
-    """Yield what makes two anomalies one story if they have it in common."""
+    """Yield the keys of an anomaly; two anomalies that share a key belong to one story."""
     for record in case.records:
         yield "value", record.place, record.value
         yield "offset", record.place, record.offset
@@ -153,7 +153,7 @@ def _rank(part: Sequence[Case]) -> tuple[object, ...]:
 
 
 def _record_key(record: Record) -> tuple[object, ...]:
-    """Return what makes two records one: the value, or where it stands if that cannot be read."""
+    """Return the identity of a record: its value, or its offset if the value cannot be read."""
     return (
         (*record.place, "value", record.value)
         if record.value is not None

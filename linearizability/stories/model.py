@@ -33,7 +33,7 @@ class Group:
 
     @property
     def anomalies(self) -> int:
-        """Return how many anomalies the group has."""
+        """The number of anomalies in the group."""
         return sum(len(positions) for positions in self.members.values())
 
     def as_dict(self) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Scene:
         return (ns - self.start_ns) / NANOSECONDS
 
     def role(self, row: Row) -> str:
-        """Return who did it: "writer 3 (confluent)"."""
+        """Return the name of the process that did the operation, such as "writer 3 (confluent)"."""
         process = row["process"]
         role = "writer" if process in self.writers else "reader"
         if row["final"] and process not in self.writers:
@@ -100,7 +100,7 @@ class Scene:
 
 
 def scene_of(history: pl.LazyFrame, anomalies: Sequence[Anomaly]) -> Scene:
-    """Return everything in the history that is needed to tell these anomalies."""
+    """Return the part of the history that is needed to describe these anomalies."""
     mentions = Mentions(anomalies)
     named = pl.col("op_id").is_in(mentions.operations["op_id"].unique().implode())
     small = history.select(*COLUMNS, "record_index")

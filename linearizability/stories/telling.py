@@ -62,7 +62,8 @@ def story(
 
 
 def counted(verdict: Verdict) -> str:
-    """Return how many anomalies a verdict proves, and how many causes they have."""
+    """Return the number of anomalies that a verdict proves and the number of their causes, in
+    words."""
     causes, kept = len(verdict.groups), sum(group.anomalies for group in verdict.groups)
     of = f" (of {verdict.anomaly_count:,} found)" if kept != verdict.anomaly_count else ""
     return f"{_anomalies(kept)}{of} with {causes:,} cause{'s' * (causes != 1)}"
@@ -81,8 +82,8 @@ def facts_of(group: Group) -> list[str]:
 def context(
     anomaly: Anomaly, records: Sequence[Record], scene: Scene, faults: Sequence[Fault]
 ) -> str:
-    """Return what the sentence of an anomaly leaves out: partition and offset, who wrote the record
-    or did the operation, when, and during which fault."""
+    """Return the facts that the sentence of an anomaly leaves out: partition and offset, the writer
+    of the record or the process of the operation, the time, and the fault under way."""
     parts = []
     if records:
         record = _most_telling(records)
@@ -138,7 +139,7 @@ def _sent(record: Record, scene: Scene) -> Iterator[str]:
 
 
 def _answer(send: Row, place: str, scene: Scene) -> str:
-    """Return how a send ended."""
+    """Return the outcome of a send, in words."""
     when = "" if send["t_complete_ns"] is None else _at(send["t_complete_ns"], scene)
     if send["type"] == "fail":
         return f"the broker refused it{when}"
@@ -176,7 +177,7 @@ def _labels(faults: Sequence[Fault]) -> str:
 
 
 def _now(record: Record, scene: Scene) -> Iterator[str]:
-    """Yield what stands in the record's place at the end."""
+    """Yield a sentence about what occupies the record's offset at the end."""
     place = f"{record.topic}-{record.partition}"
     if record.offset is None or record.offset in record.stands_at:
         if len(record.stands_at) > 1:
@@ -215,7 +216,7 @@ def _found(record: Record, scene: Scene) -> str:
 
 
 def _extent(part: Sequence[Case], records: int, scene: Scene) -> str:
-    """Return how far the cause reached: anomalies by checker, records, and time."""
+    """Return a sentence about the damage of one cause: anomalies by checker, records, and times."""
     counts = Counter(case.checker for case in part)
     by = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     first = scene.seconds(min(case.when_ns[0] for case in part))

@@ -30,7 +30,7 @@ class Machines(Protocol):
     """The decisions of the machines: correct, or with a planted bug."""
 
     def drive(self, bootstrap: str) -> Drive:
-        """Return what drives new machines."""
+        """Return a factory of drivers for new client machines, all bound to one cluster."""
         ...
 
     async def perform(self, work: Coroutine[Any, Any, T]) -> T:

@@ -27,7 +27,7 @@ class Admin:
         self._cluster = WireCluster(world, bootstrap)
 
     async def brokers(self) -> int:
-        """Return how many brokers are registered."""
+        """Return the number of registered brokers."""
         return len((await self._cluster.view([])).brokers)
 
     async def topic_ids(self) -> dict[str, str]:

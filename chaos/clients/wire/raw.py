@@ -84,7 +84,7 @@ class PartitionRead:
     detail: str | None = None
 
     def start(self) -> Record:
-        """Return where the reading began, a POSITION row."""
+        """Return a POSITION row with the offset at which this read began."""
         extra = {
             "f": "position",
             "asked": "earliest",

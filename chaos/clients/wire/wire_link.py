@@ -141,13 +141,14 @@ class WireCluster:
         }
 
     async def leader(self, topic: str, partition: int) -> Leader:
-        """Return where the leader of a partition listens, and its epoch."""
+        """Return the address and epoch of a partition's leader."""
         view = await self.view([topic])
         state = view.state(topic, partition)
         return Leader(view.brokers[state.leader], state.leader_epoch)
 
     async def follower(self, leader: Leader, node: int) -> Leader:
-        """Return where a follower listens, which must know of the same epoch."""
+        """Return a follower's address, paired with the leader's epoch for the requests to it. Raise
+        WireError if no such broker is registered."""
         brokers = (await self.view([])).brokers
         if node not in brokers:
             raise WireError(f"node {node} is not registered")

@@ -202,7 +202,7 @@ class Container:
         return ""
 
     def log(self, lines: int | str = "all") -> str:
-        """Return what it printed."""
+        """Return the container's output, its last `lines` lines or all of it."""
         with asking(f"tell what {self.name} printed"):
             return str(self._handle.logs(tail=lines).decode("utf-8", "replace"))
 
@@ -234,7 +234,7 @@ class Container:
         return str(self._handle.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
 
     def published(self, port: int) -> tuple[str, int]:
-        """Return where this machine reaches one of its ports."""
+        """Return the host and port at which this machine reaches a port of the container."""
         self._state()
         bindings = self._handle.attrs["NetworkSettings"]["Ports"].get(f"{port}/tcp")
         if not bindings:

@@ -113,7 +113,8 @@ class NamespaceLinks(Links):
             self._unsettled.add(node)
 
     def _ends(self, name: str) -> tuple[str, int, int]:
-        """Return whose packets to which node and port of it the link carries."""
+        """Return the address that sends over the link, the node that receives, and that node's
+        port."""
         if client := _CLIENT.fullmatch(name):
             return self.namespaces.harness, int(client[1]), self._ports["CLIENT"]
         if between := _BETWEEN.fullmatch(name):

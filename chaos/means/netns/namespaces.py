@@ -51,7 +51,7 @@ def why_none() -> str | None:
 
 
 class Namespaces:
-    """Those of one cluster, from `make` to `remove`."""
+    """The network namespaces of one cluster, from `make` to `remove`."""
 
     def __init__(self, network: int, nodes: int) -> None:
         """Create the namespaces. network: 1 to 255, claimed by the caller for this cluster

@@ -30,7 +30,7 @@ _SYNC_FAILS_AT, _WRITE_FAILS_AT, _ONLY_INDEXES_AT = 40, 44, 48
 
 
 def library() -> Path:
-    """Return where `make setup` puts the library."""
+    """Return the path at which `make setup` installs the shim library."""
     return cache_directory() / "lib" / LIBRARY
 
 

@@ -40,8 +40,8 @@ class Tail:
     size: int
 
     def sectors(self) -> Iterator[tuple[int, int]]:
-        """Yield where each of its sectors begins and ends; the first one may be shared with synced
-        bytes."""
+        """Yield the byte range (start, end) of each sector that the tail touches; the first
+        sector's range begins where the synced bytes end."""
         start = self.synced
         while start < self.size:
             end = min(self.size, (start // SECTOR_BYTES + 1) * SECTOR_BYTES)
@@ -112,7 +112,7 @@ class Medium:
         self.lose_power()
 
     def tails(self) -> list[Tail]:
-        """Return what would be lost now, by name."""
+        """Return the unsynced tail of every file, which a loss of power would destroy now."""
         self._read_ledger()
         found = []
         for path in self._files():

@@ -117,7 +117,7 @@ class LocalCluster:
                 )
 
     def _not_ready(self) -> str:
-        """Return what is not ready yet, or ""."""
+        """Return a sentence about the first node that is not ready, or ""."""
         everybody = {self.broker_id(number) for number in self._members}
         for number in self._members:
             try:

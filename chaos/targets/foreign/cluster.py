@@ -67,7 +67,7 @@ class ForeignCluster(LocalCluster):
         return super().controller()
 
     def _not_ready(self) -> str:
-        """Return what is not ready yet, or ""."""
+        """Return a sentence about the first node that is not ready, or ""."""
         for number in self._members:
             try:
                 known = probe.brokers(self.direct(number), ALIVE_TIMEOUT_S)

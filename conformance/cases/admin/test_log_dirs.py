@@ -11,7 +11,7 @@ from reference_impl.wire import ErrorCode, Struct
 def directories(
     broker: Connection, version: int, wanted: dict[str, list[int]] | None
 ) -> list[Struct]:
-    """Return what one broker answers about its own directories."""
+    """Return the DescribeLogDirs results of one broker."""
     topics = (
         None
         if wanted is None

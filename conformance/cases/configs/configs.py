@@ -15,7 +15,7 @@ TOPIC, BROKER = 2, 4
 
 
 class Source(IntEnum):
-    """Where a value comes from (DescribeConfigsResponse.ConfigSource)."""
+    """The origin of a configuration value (DescribeConfigsResponse.ConfigSource)."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC = 1

@@ -189,7 +189,7 @@ class Consuming:
         return True
 
     def committed(self, partitions: list[int]) -> dict[int, int]:
-        """Return where to begin: the committed offsets, or 0 where there is none."""
+        """Return the committed offset of each partition, or 0 for one without a commit."""
         if not partitions:
             return {}
         answer, _ = self.coordinator.call(

@@ -59,7 +59,7 @@ def log_start(wire: Wire, topic: Topic) -> int:
 
 
 def kept(wire: Wire, topic: Topic) -> list[Kept]:
-    """Return what is left of a partition: every data record, from the log start on."""
+    """Return every data record left in a partition, from the log start on."""
     return [
         (offset, record.key, record.value)
         for batch in wire.batches(topic, log_start(wire, topic))

@@ -191,5 +191,6 @@ def committed_in(answer: Struct, topic: Topic) -> dict[int, Committed]:
 
 
 def committed(wire: Wire, group: str, topic: Topic, partition: int = 0) -> Committed:
-    """Return what one group has committed to one partition."""
+    """Return the offset that a group has committed to one partition, with its epoch and
+    metadata."""
     return committed_in(fetch_offsets(wire, group, {topic: [partition]}), topic)[partition]

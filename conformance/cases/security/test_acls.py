@@ -38,7 +38,7 @@ Said = tuple[int, str, int, str, str, int, int]
 
 
 def said(resources: list[Struct]) -> list[Said]:
-    """Return everything that the entries of a DescribeAcls say, sorted."""
+    """Return all fields of every entry in a DescribeAcls response, sorted."""
     return sorted(
         (
             resource.resource_type,
@@ -55,7 +55,8 @@ def said(resources: list[Struct]) -> list[Said]:
 
 
 def said_of(result: Struct) -> list[Said]:
-    """Return everything that one result of DeleteAcls says, which deleted all of it."""
+    """Return all fields of every entry that one DeleteAcls filter deleted, sorted. Fail unless all
+    were deleted."""
     errors = [entry.error_code for entry in result.matching_acls]
     expect(errors, [0] * len(errors), "errors of the entries deleted")
     return sorted(

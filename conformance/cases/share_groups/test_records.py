@@ -190,7 +190,7 @@ def test_read_committed_share_groups_get_no_aborted_records(wire: Wire, version:
 
 
 def sorted_values(member: ShareMember) -> list[bytes | None]:
-    """Return what the member acquires next, in the order of the offsets."""
+    """Return the values that the member acquires next, in offset order."""
     return [value for _, value in sorted(member.acquire_values().values.items())]
 
 

@@ -90,7 +90,7 @@ def commit_in_transaction(
 
 
 def offset_of(wire: Wire, group: str, topic: Topic) -> int:
-    """Return what the group has committed to partition 0."""
+    """Return the offset that the group has committed to partition 0."""
     return committed(wire, group, topic).offset
 
 

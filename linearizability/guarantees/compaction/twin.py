@@ -101,7 +101,7 @@ def _is_last_of_key(rows: list[Row], send: Row, read: Row) -> bool:
 
 
 def _left_ms(rows: list[Row], tombstone: Row, read: Row) -> int:
-    """Return how long it still had to stay when it was read."""
+    """Return the milliseconds that the tombstone still had to stay when the read took place."""
     age_ms: int = (read["t_complete_ns"] - tombstone["t_invoke_ns"]) // 1_000_000
     return _kept_ms(rows, tombstone["place"]) - age_ms
 

@@ -109,7 +109,8 @@ def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 
 
 def reaches(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return how far each group went without a lost poll between: low, low_op, high, high_op."""
+    """Return the lowest and highest offset that each group received without a lost poll between,
+    with their operations: low, low_op, high, high_op."""
     given = events.filter(COUNTED)
     # Rows of no era still follow those of their own session.
     apart = given.filter(pl.col("era").is_null()).select(IN_ONE_SESSION).unique()

@@ -25,7 +25,7 @@ TURNS = ("subscribe", "leave", "crash")
 
 
 def group_liveness(rows: list[Row]) -> Told:
-    """Return what `group_evidence` tells, its rows `watched` as well."""
+    """Return the facts that `group_evidence` returns, the `watched` rows included."""
     names = {row["group"] for row in rows if _turns(rows, row["group"])}
     return {told for name in names for told in _of_group(rows, name)}
 

@@ -67,7 +67,8 @@ def _committed_late(rows: list[Row]) -> Found:
 
 
 def _longest_ns(rows: list[Row]) -> int | None:
-    """Return how long a transaction may last, or None unless every producer has reported it."""
+    """Return the longest transaction time-out of any producer, or None unless all have reported
+    theirs."""
     told = {
         r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
         for r in rows

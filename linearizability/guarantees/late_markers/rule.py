@@ -48,8 +48,8 @@ class LateMarkers(Checker):
 
 
 def transactions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return where the records of each transaction stand in each raw read: the first and last
-    offset, how many markers of the producer id stand before them, and the operations that sent
+    """Return the position of each transaction's records in each raw read: the first and last
+    offset, the number of markers of the producer id before them, and the operations that sent
     them."""
     sent = (
         events.filter(IS_SEND & pl.col("value").is_not_null())

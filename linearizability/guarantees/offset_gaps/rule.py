@@ -103,7 +103,7 @@ def ended_early(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def in_plain_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what ordinary readers received after another record, in partitions without
+    """Return each record that an ordinary reader received after another one, in partitions without
     transactions and raw reads."""
     other = events.filter((IS_SEND & pl.col("txn").is_not_null()) | IS_RAW).select(KEY).unique()
     plain = events.join(pl.concat([other, compactable(events)]), on=KEY, how="anti")

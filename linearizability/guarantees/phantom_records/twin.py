@@ -33,7 +33,7 @@ def phantom_records(rows: list[Row]) -> Found:
 
 
 def _fields(row: Row) -> tuple[Any, ...]:
-    """Return all that a record must keep from its send to every read, besides its value."""
+    """Return the fields that a record must keep from its send to every read, besides its value."""
     by_client = row["f"] == "send" or row["timestamp_type"] == "create"
     timestamp = row["timestamp_ms"] if by_client else None
     return row["checksum"], row["key"], row["tombstone"], timestamp

@@ -80,7 +80,7 @@ def _disagreement(rows: list[Row], leader: Row, follower: Row, offset: int) -> s
 
 
 def _log(rows: list[Row], end: Row) -> list[Row]:
-    """Return what one read found on one replica."""
+    """Return the records that one final read found on one replica."""
     return [
         r
         for r in rows

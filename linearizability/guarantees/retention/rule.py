@@ -127,9 +127,10 @@ class Retention(Checker):
 
 
 def limits(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what the settings of each partition allow: retention_ms; by_size and retention_bytes;
-    clock_ms, the wall clock when our own was 0; and, null unless told, how long after a record its
-    segment goes at the latest, late_ms, and the first time that a broker looks, first_ms."""
+    """Return the retention limits of each partition: retention_ms; by_size and retention_bytes;
+    clock_ms, the wall-clock time at which the history's clock was 0; and, null unless told,
+    late_ms, the latest time after a record by which its segment must be gone, and first_ms, the
+    first time that a broker looks."""
     deletes = setting("cleanup.policy").fill_null("delete").str.contains("delete")
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
@@ -164,8 +165,8 @@ def _delay_and_late_ms() -> tuple[pl.Expr, pl.Expr]:
 
 
 def longest_ns(history: pl.LazyFrame) -> int | None:
-    """Return how long after its start a broker may take to delete what is due then, in nanoseconds,
-    or None unless the history says."""
+    """Return the longest time after its start, in nanoseconds, that a broker may take to delete
+    what is already due, or None unless the history tells it."""
     delay_ms, late_ms = _delay_and_late_ms()
     both_ms = delay_ms.clip(0, LONGEST_MS) + late_ms
     found = collect(history.filter(IS_TOPIC).select(both_ms.max())).item()

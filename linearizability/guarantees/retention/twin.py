@@ -166,7 +166,8 @@ def _stalled_ms(rows: list[Row], place: Any) -> int:
 
 
 def _late_ms(settings: dict[str, str]) -> int | None:
-    """Return how long after a record its segment is gone, None unless that is told and promised."""
+    """Return the latest time after a record by which its segment must be gone, or None unless the
+    settings promise one."""
     needed = ("segment.ms", "log.retention.check.interval.ms")
     limit = int(settings.get("retention.ms", 604_800_000))
     if settings.get("cleanup.policy") != "delete" or limit < 0:

@@ -71,7 +71,7 @@ class TornTransactions(Checker):
 
 
 def _place(suffix: str) -> pl.Expr:
-    """Return where a record stands; not every offset is known."""
+    """Return a record's location in words; leave the offset out if it is unknown."""
     offset = pl.format("at offset {} of ", f"offset{suffix}").fill_null("of ")
     return pl.concat_str(offset, pl.format("{}-{}", f"topic{suffix}", f"partition{suffix}"))
 
