@@ -381,4 +381,4 @@ class RawFactory:
         self._nonce = nonce
 
     def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> RawClient:
-        return RawClient(self._world, bootstrap, self._nonce)
+        return RawClient(self._world, bootstrap, self._nonce, READ_TIMEOUT_S)

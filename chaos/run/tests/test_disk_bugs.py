@@ -9,19 +9,18 @@ from pathlib import Path
 import pytest
 
 from chaos.clients import whole_partitions
+from chaos.clients.wire import raw
 from chaos.record.run_directory import Scenario
-from chaos.run import final_phase, phases
+from chaos.run import phases
 from chaos.run.runner import run
 from linearizability import check
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS
 
 READ_TIMEOUT_S = 5.0
-"""A consumer stops at a batch whose CRC is wrong, and need not be waited for."""
+"""A reader stops at a batch whose CRC is wrong, and need not be waited for."""
 JOIN_TIMEOUT_S = 10.0
 """Nor need a client that a broken broker keeps waiting."""
-OVERDUE_S = 10.0
-"""No transaction has to end: what stops the last reader is the broken broker itself."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,10 @@ CASES = [
 def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
     storm: Storm, planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_partitions, "READ_TIMEOUT_S", READ_TIMEOUT_S)
+    for reader in (whole_partitions, raw):
+        monkeypatch.setattr(reader, "READ_TIMEOUT_S", READ_TIMEOUT_S)
     if planted:
         monkeypatch.setattr(phases, "JOIN_TIMEOUT_S", JOIN_TIMEOUT_S)
-        monkeypatch.setattr(final_phase, "OVERDUE_S", OVERDUE_S)
     bug = BUGS[storm.bug]
     scenario = Scenario(
         "reference",

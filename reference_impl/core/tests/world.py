@@ -174,7 +174,10 @@ class World(Conversation):
             self._perform(effect)
 
     def _perform(self, effect: Effect) -> None:
-        self.trace.append(repr(effect))
+        if isinstance(effect, GiveWay):  # with all the rest of a long request, step by step
+            self.trace.append(f"GiveWay({effect.request.connection})")
+        else:
+            self.trace.append(repr(effect))
         match effect:
             case Respond(request=request, body=body):
                 self.answers[request.correlation_id] = body
