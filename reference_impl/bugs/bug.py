@@ -146,6 +146,7 @@ WITHOUT_BUG = {
     "has_lost_quorum": _OF_QUORUMS,
     "agrees": _OF_QUORUMS,
     "truncation_offset": _OF_QUORUMS,
+    "has_caught_up": _OF_QUORUMS,
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so that no kill"
         " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"

@@ -104,8 +104,9 @@ class Broker:
         self.access = Access(config, self.image.acls, self.principals)
         seat = Seat(config, self.cluster_id, apis.controller)
         self.controller = Controller(seat, self.quorum, self.moment, rules, self.access)
-        self._is_built, self._delta = False, MetadataDelta(self.image)
-        self._catch_up(storage, directory)
+        self._is_built, self._has_caught_up = False, False
+        self._delta = MetadataDelta(self.image)
+        self._begin_quorum()
         self.replicas = Replicas(
             self.logs,
             self.config.topic_defaults,
@@ -154,22 +155,33 @@ class Broker:
             Hooks(
                 lambda quorum: duties.begin(quorum, self.outbox),
                 lambda: self.purgatory.note_change(*METADATA),
+                lambda: self._caught_up(storage),
             ),
         )
 
-    def _catch_up(self, storage: Storage, directory: str) -> None:
+    def _begin_quorum(self) -> None:
         """Learn what the metadata log says, as far as it is known to be committed. The controller
         begins here if this node is the only voter."""
         self.quorum.listen(self)
         self.quorum.start()
-        check_levels(self.image)
-        strays = stray_directories.set_aside(
-            storage, directory, self.image.topics, self.random_uuid
-        )
-        self._notes = list(strays)
         if self.quorum.is_leader:
             activate(self.controller)
         self.config = config_in_force(self.started_with, self.image, self.node_id)
+
+    def _caught_up(self, storage: Storage) -> None:
+        """Set aside what belongs to no topic, and put the metadata in force from now on: before,
+        a topic that is missing in the image may be merely new (BrokerMetadataPublisher). Raise
+        UnsupportedLevel, and change nothing."""
+        check_levels(self.image, self.logs.path)
+        strays = list(
+            stray_directories.set_aside(
+                storage, self.logs.path, self.node_id, self.image.topics, self.random_uuid
+            )
+        )
+        self.outbox.post("strays", (Report(stray) for stray in strays))
+        self._has_caught_up = True
+        if self._is_built:
+            self._apply_what_came()
 
     def _group_coordinators(self) -> GroupCoordinators:
         settings = GroupSettings(self._now_in_force, self.image)
@@ -250,7 +262,8 @@ class Broker:
         return self.quorum.leader_id
 
     def committed(self, batch: Committed) -> None:
-        """Take metadata records into account, and put them in force once the broker is built."""
+        """Take metadata records into account, and put them in force once the broker is built and
+        has caught up."""
         self._delta.apply(batch.records, batch.end_offset)
         if self._is_built:
             self._apply_what_came()
@@ -260,7 +273,15 @@ class Broker:
         if self._is_built and leader_id == self.node_id:
             activate(self.controller)
 
+    @property
+    def applied_end_offset(self) -> int:
+        """The offset after the last metadata record that is in force here, 0 until this node has
+        caught up."""
+        return self.image.end_offset if self._has_caught_up else 0
+
     def _apply_what_came(self) -> None:
+        if not self._has_caught_up:
+            return
         delta, self._delta = self._delta, MetadataDelta(self.image)
         self.apply(delta)
         self.purgatory.note_change(*METADATA)
@@ -323,8 +344,6 @@ class Broker:
 
     def start(self) -> Iterator[Effect]:
         """Say what recovery found, and begin to look after groups and transactions."""
-        for note in self._notes:
-            yield Report(note)
         for log in self.logs.logs.values():
             for note in log.recovery_notes:
                 yield Report(note)

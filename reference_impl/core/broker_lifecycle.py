@@ -91,7 +91,7 @@ def beat(broker: Broker) -> Generator[Effect, Any, bool]:
     body = HEARTBEAT.new(
         broker_id=broker.node_id,
         broker_epoch=broker.broker_epoch,
-        current_metadata_offset=broker.image.end_offset - 1,
+        current_metadata_offset=broker.applied_end_offset - 1,
     )
     timeout_ms = broker.config.number(SESSION_TIMEOUT)
     answer = yield from ask_controller(broker, ApiKey.BROKER_HEARTBEAT, body, timeout_ms)

@@ -7,6 +7,7 @@ KRaftVersion.java.
 from __future__ import annotations
 
 from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.storage import StorageError
 from reference_impl.wire import Struct, definition
 
 METADATA, GROUPS, TRANSACTIONS = "metadata.version", "group.version", "transaction.version"
@@ -23,18 +24,19 @@ SUPPORTED: dict[str, tuple[int, int]] = {
 not use, whatever its level."""
 
 
-class UnsupportedLevel(Exception):
+class UnsupportedLevel(StorageError):
     """The cluster works at a level that this version does not know; nothing was changed."""
 
 
-def check_levels(image: MetadataImage) -> None:
+def check_levels(image: MetadataImage, directory: str) -> None:
     """Raise UnsupportedLevel unless this version can work at the levels in force."""
     for name, (lowest, highest) in SUPPORTED.items():
         level = image.features.get(name)
         if level is not None and not lowest <= level <= highest:
             raise UnsupportedLevel(
-                f"the data directory belongs to a cluster at {name} {level}, and this version works"
-                f" at {lowest} to {highest}; start the version that wrote it, or another directory"
+                directory,
+                f"it belongs to a cluster at {name} {level}, and this version works at {lowest} to"
+                f" {highest}; start the version that wrote it, or another directory",
             )
 
 

@@ -65,7 +65,7 @@ def described(quorum: Quorum, leadership: Leadership) -> Struct:
         "PartitionData",
         leader_id=quorum.node_id,
         leader_epoch=quorum.epoch,
-        high_watermark=quorum.high_watermark if leadership.is_announced else -1,
+        high_watermark=quorum.told_high_watermark,
         current_voters=[of_replica((node, ZERO_UUID), voters[node]) for node in sorted(voters)],
         observers=[of_replica(*observer) for observer in observers.items()],
     )

@@ -102,9 +102,8 @@ def answer(quorum: Quorum, **fields: Any) -> Struct:
         leader_epoch=quorum.epoch,
     )
     row = {"records": b"", "aborted_transactions": [], "log_start_offset": 0, **fields}
-    high_watermark = quorum.high_watermark if quorum.is_leader else -1
     data = RESPONSE.struct(
-        "PartitionData", current_leader=current, high_watermark=high_watermark, **row
+        "PartitionData", current_leader=current, high_watermark=quorum.told_high_watermark, **row
     )
     topic = RESPONSE.struct(
         "FetchableTopicResponse", topic=TOPIC, topic_id=TOPIC_ID, partitions=[data]

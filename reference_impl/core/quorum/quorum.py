@@ -82,6 +82,8 @@ class Hooks:
     """Begins the duties of the state that the node has entered."""
     changed: Callable[[], None]
     """Is called when the log, its high watermark or the leader has changed."""
+    caught_up: Callable[[], None]
+    """Is called once, when the listeners know all that was committed when this node started."""
 
 
 class Quorum:
@@ -115,6 +117,7 @@ class Quorum:
         self.successors: Sequence[int] = ()
         """After this leader has resigned: the other voters, the most suitable leader first."""
         self._file, self._moved, self._changed = file, hooks.moved, hooks.changed
+        self._catch_up, self._has_caught_up = hooks.caught_up, False
         self._listeners: list[Listener] = []
 
     # --- what others ask ----------------------------------------------------------------------
@@ -148,6 +151,14 @@ class Quorum:
     def high_watermark(self) -> int:
         """The number of records that are committed, as far as this node knows."""
         return self.log.high_watermark
+
+    @property
+    def told_high_watermark(self) -> int:
+        """The number of records that are committed, as this node as the leader tells others. It is
+        -1 until a majority has a record of the leader's epoch: only then the leader knows
+        (LeaderState.highWatermark)."""
+        is_known = self.leadership is not None and self.leadership.is_announced
+        return self.high_watermark if is_known else -1
 
     @property
     def is_in_transaction(self) -> bool:
@@ -341,6 +352,7 @@ class Quorum:
         self._changed()
         if not leadership.is_announced:
             leadership.is_announced = True
+            self._note_caught_up()
             self._tell_leader()
 
     def fetched(self, replica: Observer, offset: int) -> None:
@@ -386,6 +398,8 @@ class Quorum:
         if data:
             self.log.append_fetched(data, self.moment.now_ms)
         self.log.commit(min(high_watermark, self.end_offset))
+        if self.rules.has_caught_up(self.end_offset, high_watermark):
+            self._note_caught_up()
         self._changed()
 
     def take_divergence(self, told: LogEnd) -> None:
@@ -393,6 +407,11 @@ class Quorum:
         self._heard_leader()
         found = self.log.end_of_epoch(told[0])
         self.log.truncate(self.rules.truncation_offset(told, found))
+
+    def _note_caught_up(self) -> None:
+        if not self._has_caught_up:
+            self._has_caught_up = True
+            self._catch_up()
 
     def _heard_leader(self) -> None:
         self.hears_leader = True

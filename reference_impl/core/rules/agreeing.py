@@ -69,6 +69,13 @@ class Agreeing:
         (KIP-101, KIP-595; ReplicatedLog.validateOffsetAndEpoch)."""
         return found[0] == epoch and end_offset <= found[1]
 
+    def has_caught_up(self, end_offset: int, high_watermark: int) -> bool:
+        """Return whether a node that has started knows all that is committed: the leader, which
+        tells how far that is, may not know it itself at the start of its epoch, and then tells -1
+        (MetadataLoader.maybePublishMetadata). What is not in this node's image before that may be
+        merely new to it."""
+        return 0 <= high_watermark <= end_offset
+
     def truncation_offset(self, told: LogEnd, found: LogEnd) -> int:
         """Return where a follower cuts its log: `told` is the leader's epoch that diverges and its
         end, `found` the same of the follower's log (ReplicatedLog.truncateToEndOffset)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
 
@@ -29,6 +29,7 @@ from reference_impl.core.events import (
     Answered,
     ConnectionClosed,
     ConnectionLost,
+    ConnectionOpened,
     Event,
     Request,
     RequestArrived,
@@ -37,10 +38,7 @@ from reference_impl.core.events import (
     TimerKey,
 )
 from reference_impl.core.handlers import BROKER, CONTROLLER, QUORUM
-from reference_impl.core.handlers.fetch import handle_fetch
-from reference_impl.core.handlers.fetch_metadata import handle_fetch_metadata
 from reference_impl.core.node import Node
-from reference_impl.core.quorum.metadata_log import TOPIC_ID
 from reference_impl.core.requests.api import Api, Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
@@ -58,6 +56,7 @@ from reference_impl.wire import (
 NODES = (1, 2, 3)
 START_MS = 1_700_000_000_000
 CLUSTER_ID = "touchstone-test-clust1"
+CONTROLLER_PORT = 9093
 CLIENT = 1
 """The connection on which the test itself asks; those between nodes have greater numbers."""
 Handle = Callable[[Broker, Request], Iterator[Effect]]
@@ -117,7 +116,7 @@ class Cluster:
         self._served = served_with(apis or {})
         self._configs = configs or {}
         self._quorum = ids[:voters]
-        self._voters = ",".join(f"{node}@node-{node}:9092" for node in self._quorum)
+        self._voters = ",".join(f"{node}@node-{node}:{CONTROLLER_PORT}" for node in self._quorum)
         self.disks = {node: MemoryStorage() for node in ids}
         self.nodes: dict[int, Node] = {}
         for node in ids:
@@ -133,7 +132,7 @@ class Cluster:
                 "controller.quorum.voters": self._voters,
                 "controller.quorum.election.timeout.ms": "300",
                 "controller.quorum.fetch.timeout.ms": "1000",
-                "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+                "listeners": f"PLAINTEXT://:9092,CONTROLLER://:{CONTROLLER_PORT}",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             }
             if node not in self._quorum:
@@ -145,9 +144,14 @@ class Cluster:
             address(node),
             rules=self._rules(),
             apis=self._served,
+            also_advertised={
+                "PLAINTEXT": address(node),
+                "CONTROLLER": replace(address(node), port=CONTROLLER_PORT),
+            },
         )
-        others = [other for other in self.disks if other != node]
-        made.peer_addresses.update({other: address(other) for other in others})
+        if not self._voters:
+            others = [other for other in self.disks if other != node]
+            made.peer_addresses.update({other: address(other) for other in others})
         self.nodes[node] = made
         self.step(node, Started(*self.moment()))
 
@@ -259,11 +263,20 @@ class Cluster:
                 self._lose(connection, "no connection")
                 return
             self.connections[key] = connection
+            self._open(connection)
         frame = encode_request(
             ask.api_key, ask.api_version, ask.request_id, ask.client_id, ask.body
         )
         found = connection
         self._carry(node, found.target, found, lambda: self._arrive(found, frame))
+
+    def _open(self, connection: Connection) -> None:
+        """Tell the node that is asked on which of its listeners the connection has come."""
+        if self._voters:
+            is_for_controllers = connection.destination.port == CONTROLLER_PORT
+            listener = "CONTROLLER" if is_for_controllers else "PLAINTEXT"
+            opened = ConnectionOpened(*self.moment(), connection.number, listener, 0)
+            self.step(connection.target, opened)
 
     def _carry(
         self, source: int, target: int, connection: Connection, deliver: Callable[[], None]
@@ -345,22 +358,13 @@ def address(node: int) -> Endpoint:
 
 
 def served_with(apis: Mapping[int, Handle]) -> Served:
-    """Return the tables of a node that has one listener for clients and for the quorum, with some
-    handlers replaced."""
+    """Return the tables of a node, with some handlers of the brokers' listener replaced."""
     replaced = {key: Api(handle, 0, 20) for key, handle in apis.items()}
-    between = {**QUORUM, ApiKey.FETCH: Api(handle_any_fetch, 4, 18)}
-    return Served({**BROKER, **between, **replaced}, CONTROLLER, QUORUM)
-
-
-def handle_any_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Read the metadata log, or partitions, whatever is asked for."""
-    topics = request.body.topics
-    is_metadata = len(topics) == 1 and topics[0].topic_id == TOPIC_ID
-    return (handle_fetch_metadata if is_metadata else handle_fetch)(broker, request)
+    return Served({**BROKER, **replaced}, CONTROLLER, QUORUM)
 
 
 def format_directory(storage: MemoryStorage, node: int) -> None:
     """Make the disk one of a node of this cluster, as `kafka-storage format` does."""
     storage.make_directory("data")
-    lines = f"cluster.id={CLUSTER_ID}\ndirectory.id={'A' * 21}{node}\nnode.id={node}\nversion=1\n"
+    lines = f"cluster.id={CLUSTER_ID}\ndirectory.id={node}{'A' * 21}\nnode.id={node}\nversion=1\n"
     storage.write_atomically("data/meta.properties", lines.encode())

@@ -56,7 +56,7 @@ def test_the_leader_tells_where_everybody_is() -> None:
         assert 0 <= late_ms <= 700  # a fetch that finds nothing waits half a second
         assert replica.last_caught_up_timestamp == replica.last_fetch_timestamp
     where = [(n.node_id, [(at.name, at.host, at.port) for at in n.listeners]) for n in answer.nodes]
-    assert where == [(n, [("CONTROLLER", f"node-{n}", 9092)]) for n in (1, 2, 3)]
+    assert where == [(n, [("CONTROLLER", f"node-{n}", 9093)]) for n in (1, 2, 3)]
 
 
 def test_a_voter_that_is_cut_off_lags_and_is_caught_up_no_more() -> None:

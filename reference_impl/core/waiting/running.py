@@ -295,7 +295,7 @@ def watched(wait: Wait) -> PartitionKey | None:
 def has_come(broker: Broker, wait: Wait) -> bool:
     """Return whether what is waited for has come. Raise Refused if it never will."""
     if isinstance(wait, Applied):
-        return broker.image.end_offset >= wait.metadata_offset
+        return broker.applied_end_offset >= wait.metadata_offset
     if isinstance(wait, MetadataNews):
         return is_news(broker.quorum, wait)
     assert isinstance(wait, Replicated)
@@ -306,7 +306,7 @@ def has_come(broker: Broker, wait: Wait) -> bool:
 def is_news(quorum: Quorum, wait: MetadataNews) -> bool:
     """Return whether a follower that waits has something to learn."""
     is_longer = quorum.end_offset > wait.end_offset
-    return is_longer or quorum.high_watermark > wait.high_watermark or quorum.turn != wait.turn
+    return is_longer or quorum.told_high_watermark > wait.high_watermark or quorum.turn != wait.turn
 
 
 def time_of(wait: Wait) -> int | None:

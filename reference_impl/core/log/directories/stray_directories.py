@@ -8,6 +8,7 @@ renames them in the same way.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from uuid import UUID
 
@@ -24,13 +25,16 @@ NAMED_MAX = 10
 def set_aside(
     storage: Storage,
     directory: str,
+    node_id: int,
     topics: Mapping[str, TopicImage],
     random_uuid: Callable[[], UUID],
 ) -> Iterator[str]:
     """Rename every stray directory. Yield a sentence for each of the first ones, then one for all
     others."""
     strays = [
-        name for name in storage.list(directory) if is_stray(storage, directory, name, topics)
+        name
+        for name in storage.list(directory)
+        if is_stray(storage, f"{directory}/{name}", node_id, topics)
     ]
     for number, name in enumerate(strays):
         aside = f"{name}.{random_uuid().hex}{STRAY_SUFFIX}"
@@ -47,15 +51,17 @@ def set_aside(
         )
 
 
-def is_stray(storage: Storage, directory: str, name: str, topics: Mapping[str, TopicImage]) -> bool:
-    """Return whether this is the directory of a partition that does not exist (any more)."""
-    topic_name, _, index = name.rpartition("-")
-    path = f"{directory}/{name}"
+def is_stray(storage: Storage, path: str, node_id: int, topics: Mapping[str, TopicImage]) -> bool:
+    """Return whether this is the directory of a partition that does not exist (any more), or that
+    other nodes hold."""
+    topic_name, _, index = posixpath.basename(path).rpartition("-")
     if not index.isdecimal() or topic_name == METADATA_TOPIC:
         return False
     if not storage.exists(f"{path}/{PARTITION_METADATA_FILE}"):
         return False
     topic = topics.get(topic_name)
     if topic is None or int(index) not in topic.partitions:
+        return True
+    if node_id not in topic.partitions[int(index)].replicas:
         return True
     return read_topic_id(storage, path) not in (None, topic.topic_id)
