@@ -114,7 +114,7 @@ def places(events: pl.LazyFrame) -> pl.DataFrame:
 
 
 def in_order(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows by operation and record: as they were recorded, before shuffles."""
+    """Return the rows sorted by operation and record, the order in which they were recorded."""
     op, record = pl.col("op_id").diff(), pl.col("record_index").diff()
     unordered = (op < 0) | ((op == 0) & (record < 0))
     if events.select(unordered.any()).item():
@@ -241,10 +241,11 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
-    """Return row, outcome of every send, and of every poll that received a record.
+    """Return the columns row and outcome (plain, committed, aborted or unknown) for every send, and
+    for every poll that received a record.
 
-    rows: with their number, `row`; all of the partitions that have one of these values, at least.
-    markers: `markers_of_records` of the partitions.
+    rows: with their number, `row`. They may be a part of the partitions, but must include every row
+    with one of their values. markers: `markers_of_records` of the partitions.
     """
     markers = markers.drop("op_id").with_columns(
         pl.col("marker").replace({"commit": COMMITTED, "abort": ABORTED})

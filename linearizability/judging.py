@@ -103,7 +103,7 @@ def check_frame(
 
 
 def _excused(opinions: Sequence[CheckerVerdict], events: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without what the history itself excuses."""
+    """Return the opinions without the anomalies that faults in the history excuse."""
     found: list[CheckerVerdict] = list(opinions)
     for why in (overdue, resent, clocks, unclean):
         found = why.excused(found, events)
@@ -129,9 +129,10 @@ def has_spark() -> bool:
 
 
 def disagreement(one: Verdict, other: Verdict) -> CheckerVerdict | None:
-    """Return the opinion that two engines judged one history differently, None where they agree.
+    """Return the opinion that two engines judged one history differently, or None if they agree.
 
-    They run the same kernels, so one of them is wrong, and nobody knows which: UNKNOWN."""
+    They run the same kernels, so one of them is wrong, and nobody knows which: UNKNOWN.
+    """
     said = [
         f"{name}: {_said(one, name)} by {one.engine}, {_said(other, name)} by {other.engine}"
         for name in CHECKERS

@@ -27,7 +27,8 @@ _engine: ContextVar[Engine] = ContextVar("engine", default="auto")
 
 @contextmanager
 def for_rows(rows: int) -> Iterator[None]:
-    """Execute plans, inside the context, as suits a history of this many rows."""
+    """Choose the engine for a history of this many rows; it executes the plans inside this
+    context."""
     before = _engine.set("in-memory" if rows <= SHORT_ROWS else "auto")
     try:
         yield
@@ -41,8 +42,8 @@ def engine() -> Engine:
 
 
 def whole(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with each column in one piece, if the engine needs it so: where a filter
-    leaves an empty piece, `pl.format` panics in the one for short histories (polars 2.1)."""
+    """Return the frame with each column in one contiguous piece if the in-memory engine is chosen:
+    after a filter has left an empty piece, its `pl.format` panics (polars 2.1)."""
     return frame.rechunk() if engine() == "in-memory" else frame
 
 

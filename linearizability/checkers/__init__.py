@@ -15,8 +15,8 @@ GROUP = "touchstone.guarantees"
 
 
 class Table(dict[str, Checker]):
-    """Checkers by name. One that is not there is looked for among plugins: Spark's executors are
-    told names alone."""
+    """Checkers by name. Look for an unknown name among the plugins: Spark's executors receive only
+    the names of checkers, so they must load plugins themselves."""
 
     def __missing__(self, name: str) -> Checker:
         for point in entry_points(group=GROUP, name=name):

@@ -68,14 +68,15 @@ def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def told(reads: pl.DataFrame, ended: pl.LazyFrame, given: int) -> pl.LazyFrame:
-    """Return rows (COLUMNS): the reads that matter, the ends of their transactions, and how many
-    reads there were in all."""
+    """Return rows (COLUMNS): these reads, these ends of transactions, and one row with the number
+    of all reads."""
     counted = pl.LazyFrame({"value": [given]})
     return pl.concat([_as_rows(reads.lazy(), READ), ended, _as_rows(counted, GIVEN)])
 
 
 def transactions_of(reads: pl.DataFrame) -> pl.DataFrame:
-    """Return the column txn: the writers and the readers."""
+    """Return a frame with one column, txn: every transaction that wrote or received one of these
+    reads."""
     return pl.concat([reads["txn"], reads["reader"].rename("txn")]).unique().to_frame()
 
 
@@ -85,7 +86,7 @@ LEADS_BACK = pl.col("writer_ns") >= pl.col("reader_ns")
 
 
 def spans_of(leading_back: pl.DataFrame) -> Spans:
-    """Return the spans of instants that such reads cover together."""
+    """Return the spans of time that these reads cover; merge overlapping ones."""
     pairs = leading_back.select("reader_ns", "writer_ns").unique().sort("reader_ns").to_numpy()
     if not len(pairs):
         return pairs

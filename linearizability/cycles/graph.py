@@ -92,7 +92,8 @@ def components(graph: Graph, *, real_time: bool) -> Iterator[Component]:
 
 
 def _add_instants(graph: Graph, sources: list[Numbers], targets: list[Numbers]) -> int:
-    """Add the edges of the chain of instants; return how many instants there are."""
+    """Add the edges that real time implies: from each acknowledged commit through a chain of
+    instants to each commit that was asked for later. Return the number of instants."""
     done = np.flatnonzero(graph.done_ns != NEVER)
     done = done[np.argsort(graph.done_ns[done], kind="stable")]
     instants = np.arange(len(done)) + graph.size

@@ -54,7 +54,7 @@ def _is_there(module: str) -> bool:
 
 
 def hindrance(url: str) -> str | None:
-    """Return why no session can be had from this server, or None if no reason is known."""
+    """Return the known reason why this server gives no session, or None."""
     if missing := missing_packages():
         return f"Spark Connect needs {' and '.join(missing)} here; {MEND}"
     try:
@@ -86,5 +86,5 @@ def connected(url: str, settings: dict[str, str]) -> SparkSession:
 
 
 def forget_mode() -> None:
-    """Let this process have a session of another kind from now on."""
+    """Remove the environment variable that ties this process to one kind of Spark session."""
     os.environ.pop(MODE, None)

@@ -76,7 +76,8 @@ _FIRST = 2
 
 
 def cut_by(checkers: Sequence[str], cut: Cut | None) -> list[str]:
-    """Return the checkers whose partitions are cut so; None: not cut at all."""
+    """Return the checkers that cut large partitions by this column, or for None those that never
+    cut them."""
     return [name for name in checkers if CHECKERS[name].cut is cut]
 
 

@@ -126,7 +126,7 @@ def unpacked(table: pa.Table, schemas: Mapping[str, pl.Schema]) -> Tables:
 
 
 def as_arrow(chunks: Iterable[Chunk]) -> pa.Table:
-    """Return the chunks as the table that Spark takes."""
+    """Return the chunks as an Arrow table for Spark."""
     columns = list(zip(*chunks, strict=True)) or [(), (), (), ()]
     arrays = [pa.array(c, t) for c, t in zip(columns, CHUNK_ARROW.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=CHUNK_ARROW)
@@ -274,7 +274,8 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
 def on_runs(
     source: Source, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for `mapInArrow` over the numbers of the runs."""
+    """Return a function for `mapInArrow` that applies the work to each run of rows; its input is
+    the runs' numbers."""
 
     def on_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -47,8 +47,8 @@ def on_disk(chunks: Chunks, outcomes: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
 
 
 def _placed(chunks: Chunks) -> pl.DataFrame:
-    """Return `place` of each row, and the number of the file that it belongs into; rows as they
-    came."""
+    """Return, for each row in order of arrival, its `place` and the number of the file that it
+    belongs to."""
     narrow = pl.concat([_categorical(rows) for rows in chunks.each((*PARTITION, *ORDER))])
     number = (pl.int_range(pl.len()) // CHUNK_ROWS).cast(pl.Int32)
     placed = ingest.with_places(narrow.with_row_index(_ARRIVAL))
@@ -75,8 +75,8 @@ def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder:
 
 
 def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
-    """Add `outcome` to each file and move it: `ingest`, step 3, for some values at a time, as rows
-    of different values never meet in it (markers do, and are found before)."""
+    """Add `outcome` to each file and move it (`ingest`, step 3). Take some values at a time: rows
+    of different values never affect each other here, since markers were found before."""
     events = pl.scan_parquet(ordered / "*.parquet", row_index_name="row")
     markers = collect(ingest.markers_of_records(events)).lazy()
     slices = 1 + rows // SLICE_ROWS

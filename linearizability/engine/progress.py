@@ -34,7 +34,7 @@ def progress_shown(session: SparkSession, is_connect: bool) -> Iterator[None]:
 
 @contextmanager
 def _told(session: SparkSession) -> Iterator[None]:
-    """Show the progress that a Connect server reports by itself, every two seconds."""
+    """Let a Connect server report its progress every two seconds while this context lasts."""
     handler: Any = on_progress  # PySpark types it as a class of its own, and only calls it
     session.registerProgressHandler(handler)
     try:

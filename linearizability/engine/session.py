@@ -111,7 +111,8 @@ def _start(master: str) -> SparkSession:
 
 
 def _of_its_own(master: str, scratch: Path) -> SparkSession:
-    """Return a session whose driver is a JVM of this process."""
+    """Return a new session whose driver is a JVM that this process starts. Raise SparkError without
+    Java."""
     from pyspark.sql import SparkSession
 
     if find_java() is None:
@@ -205,8 +206,8 @@ def _settings(scratch: Path, on_loopback: bool) -> dict[str, str]:
 
 
 class _WithoutChatter:
-    """A redirection to a file of what the launcher's shell script prints before logging is set up.
-    It works on the descriptor, not on sys.stderr."""
+    """A context that sends the standard error of the launcher's shell script to a file. It works on
+    the descriptor, not on sys.stderr."""
 
     def __init__(self, scratch: Path) -> None:
         self._log = scratch / "launcher.log"

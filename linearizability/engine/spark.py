@@ -122,7 +122,7 @@ def collected(chunks: DataFrame, schemas: Mapping[str, pl.Schema]) -> Tables:
 def _pieces(
     history: History, checkers: Sequence[str], buckets: int, stale_after_ns: int
 ) -> list[pl.DataFrame]:
-    """Return the rows of `opinion.judge`, scope by scope."""
+    """Return the rows that `opinion.judge` made of every piece, scope by scope."""
     survey = collected(history.mapped(SURVEYED, lambda _, rows: surveyed(rows)), SURVEY)
     where = whereabouts(survey, buckets)
     has_markers = bool(survey["partitions"]["controls"].sum())
@@ -191,8 +191,8 @@ def run_evidence(history: History, reads: DataFrame) -> pl.LazyFrame:
 
 
 def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int) -> pl.DataFrame:
-    """Return `waiting.waiting`: the polls are asked for only of readers who were watched for so
-    long."""
+    """Return the evidence of `waiting.waiting`. Fetch polls only of readers that were watched for
+    longer than the bound."""
     if paused.is_empty():
         return pl.DataFrame(schema=pl.Schema(waiting.COLUMNS))
     rows = history.mapped(stages.OTHER_COLUMNS, stages.keep_others)
@@ -208,7 +208,7 @@ def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int)
 
 
 def _first_cause(error: Exception) -> str:
-    """Return one line of what Java or a worker said, without its stack."""
+    """Return the first line of an error of Java or of a worker, without its stack."""
     text = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in text if "Error" in line or "Exception" in line]
     return (telling or text or [type(error).__name__])[-1][:300]

@@ -131,7 +131,7 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 
 
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield each row for the bucket of its partition, and rows judged by value for the bucket of
+    """Yield each row to the bucket of its partition, and rows judged by value also to the bucket of
     that value."""
     rows = where.with_buckets(rows)
     timed = with_longest(rows.lazy(), where.longest_ns)
@@ -241,14 +241,15 @@ def judge_transactions(checkers: Sequence[str], tables: Tables) -> Iterator[Chun
 
 
 def find_leading_back(tables: Tables) -> Iterator[Chunk]:
-    """Yield the few reads that every cycle needs, and how many reads there are."""
+    """Yield the number of reads, and the times of the few reads that lead back in time, one of
+    which every cycle contains."""
     reads = tables[READ]
     yield from packed(pl.DataFrame({"reads": [reads.height]}, schema=COUNTS), COUNT)
     yield from packed(reads.filter(cycles.LEADS_BACK).select(cycles.INSTANTS), BACK)
 
 
 def keep_within(spans: cycles.Spans, tables: Tables) -> Iterator[Chunk]:
-    """Yield the reads that a cycle may go through."""
+    """Yield the reads that may be part of a cycle: those inside these spans."""
     yield from packed(cycles.within(tables[READ], spans), READ)
 
 

@@ -117,7 +117,7 @@ def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows, each end with the producer and the newest epoch of its transaction."""
+    """Return the rows; give each end of a transaction its producer and its newest epoch."""
     is_end = pl.col("kind") == ENDED
     epochs = (
         rows.filter(pl.col("kind").is_in([WROTE, OFFSETS]) & pl.col("txn").is_not_null())
@@ -136,7 +136,7 @@ def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _whole(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return COLUMNS, null where the rows lack them."""
+    """Return the rows with exactly COLUMNS; a column that the rows lack becomes null."""
     known = rows.collect_schema().names()
     return rows.select(
         (pl.col(name) if name in known else pl.lit(None)).cast(dtype).alias(name)

@@ -57,7 +57,7 @@ class Member(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All partitions that a member reported to own."""
+    """All partitions that a member reported as its own, at one time."""
 
     process: int
     op_id: int
@@ -82,9 +82,9 @@ class Group(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A time longer than its limit in which the group received nothing of a partition. highest: the
-    highest offset that it had received. known_ns, op_id: since when a later record was known to be
-    there, and from which operation."""
+    """A time, longer than the limit, in which the group received nothing of a partition. highest:
+    the highest offset that it had received. known_ns, op_id: the time from which a later record was
+    known to be there, and the operation that showed it."""
 
     place: Place
     highest: int
@@ -257,8 +257,8 @@ def _acked(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def places_of(group: Group, life: Life) -> set[Place]:
-    """Return the partitions that members of a group owned, or could have been given records of. A
-    member that owns one partition of a topic has subscribed to the whole topic."""
+    """Return the partitions that members of a group owned or may have been given. A member that
+    owns one partition of a topic has subscribed to the whole topic."""
     owned = {place for report in group.reports for place in report.places}
     topics = {topic for topic, _ in owned}
     others = {place for place in life.made_ns if place[0] in topics}
@@ -350,7 +350,8 @@ def _reports(rows: pl.DataFrame) -> Iterator[Report]:
 
 
 def _watched(polls: pl.Series, loud: list[Span]) -> list[Span]:
-    """Return the times in which some member polled again and again and no fault was in progress."""
+    """Return the spans in which some member polled without a long break and no fault was in
+    progress."""
     begins = (polls.diff() > WATCHED_GAP_NS).fill_null(True)
     starts, ends = polls.filter(begins), polls.filter(begins.shift(-1, fill_value=True))
     spans = list(zip(starts, ends, strict=True))
@@ -365,7 +366,7 @@ def _watched(polls: pl.Series, loud: list[Span]) -> list[Span]:
 
 
 def within(span: Span, spans: list[Span]) -> Iterator[Span]:
-    """Return the parts of a span that lie in some of the others."""
+    """Return the parts of a span that overlap with any of the others."""
     for start, end in spans:
         if max(start, span[0]) < min(end, span[1]):
             yield max(start, span[0]), min(end, span[1])

@@ -104,8 +104,8 @@ def _starved(group: Group, pause: Pause) -> Iterator[Row]:
 
 
 def _drained(group: Group, end_ns: int) -> tuple[int, ...]:
-    """Return the operations of the last empty polls of all processes that were members at the end,
-    or none unless each of them had one recently."""
+    """Return the last empty poll of each process that was a member at the end. Return () unless
+    every member had an empty poll shortly before."""
     lately = pl.col("at_ns").is_between(end_ns - BOUND_NS, end_ns)
     empty = group.polls.filter("nothing", lately).group_by("process").agg(pl.col("op_id").last())
     last = dict(empty.iter_rows())
@@ -159,7 +159,7 @@ def _polled(group: Group, at_ns: int) -> tuple[int, ...]:
 
 
 def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
-    """Yield the members that owned nothing for longer than a rebalance may take, though there are
+    """Yield the members that owned nothing for longer than a rebalance may take, although there are
     more partitions than processes that were ever members."""
     if partitions <= len({member.process for member in group.members}):
         return

@@ -102,7 +102,7 @@ def sessions_in(history: pl.LazyFrame) -> pl.DataFrame:
 
 
 def put_together(lost: pl.DataFrame, sessions: pl.DataFrame) -> LostPolls:
-    """Return the lost polls of a whole history from what its pieces tell."""
+    """Return the lost polls of a whole history, merged from those of its pieces."""
     seen = sessions.select("process", seen_ns="first_ns").sort("seen_ns")
     unseen_ns = pl.max_horizontal("begun_ns", "over_ns") + UNSEEN_NS
     spans = (
@@ -134,7 +134,8 @@ def lost_polls(history: pl.LazyFrame) -> LostPolls:
 
 
 def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
-    """Return the rows with the columns `era` and `own_era`."""
+    """Return the rows with the columns `era` and `own_era`, which number the times between lost
+    polls: of the group, and of the row's own session."""
     if lost.spans.is_empty():
         return history.with_columns(era=_number(0), own_era=_number(0))
     operation = ["group", "process", "session", "t_invoke_ns", "t_complete_ns"]
@@ -178,7 +179,8 @@ def _counted(
     until: str,
     is_strict: bool,
 ) -> pl.DataFrame:
-    """Add how many spans of the same `by` have their `at` before `until` (or at that instant)."""
+    """Add the column `name`: the number of spans with the same `by` whose `at` is before the row's
+    `until` (or equal, unless is_strict)."""
     so_far = spans.sort(at).select(*by, at, pl.int_range(1, pl.len() + 1).over(by).alias(name))
     return (
         told.sort(until)

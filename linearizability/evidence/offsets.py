@@ -129,8 +129,8 @@ def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def last_of(commits: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, for each commit in the order of since_ns, the one that had reached the coordinator
-    last by then, and last_ns, when that was invoked."""
+    """Return each commit, in the order of since_ns, with the newest commit that had reached the
+    coordinator by then, and last_ns, the time at which that was invoked."""
     columns = ["sent", "send_op", *OF_ITS_TRANSACTION]
     ordered = (
         commits.filter(pl.col("since_ns").is_not_null() & (pl.col("over_ns") < NEVER))
@@ -161,7 +161,7 @@ def unexplained(last: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame)
 def only_explanations(
     certain: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame
 ) -> pl.LazyFrame:
-    """Return the answers that only the offsets of one transaction explain, with those offsets.
+    """Return each answer that the offsets of exactly one transaction explain, with those offsets.
     certain: the answers, each with the last commit that was certainly in force."""
     answers = certain.select(*OF_GROUP, "op_id", "answer", "answered_ns", "last_ns")
     unsure = answers.join(untold(events), on=OF_GROUP).filter(MAY_BE_LATER)
@@ -179,9 +179,8 @@ def only_explanations(
 
 
 def untold(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return OF_GROUP, begun_ns and over_ns of the transactions that may have sent any offset: the
-    group was given records of the partition in them, and the history has no row of the offsets that
-    they sent."""
+    """Return the transactions that may have sent an offset of which the history has no row: the
+    group received records of the partition in them. Columns: OF_GROUP, begun_ns, over_ns."""
     of_txn = [*OF_GROUP, "txn"]
     told = events.filter(IS_SENT).select(of_txn).unique()
     return (

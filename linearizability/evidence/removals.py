@@ -45,15 +45,16 @@ def compactable(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def still_there(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return those rows (place, offset) whose records neither retention nor compaction may have
-    taken."""
+    """Return the rows (place, offset) whose records neither retention nor compaction may have
+    removed."""
     return not_compacted_away(at_or_above_log_start(rows, events), events)
 
 
 def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows (place, offset) in partitions that are never compacted, or hold the last
-    value of their key: a later record of the key, or one of unknown place, may have taken them, and
-    a tombstone takes itself."""
+    """Return the rows (place, offset) that compaction cannot have removed: those in partitions that
+    are never compacted, and those that hold the last value of a key. A key does not count if a
+    later record of it may be elsewhere, or if its last record is a tombstone, which removes
+    itself."""
     compacted = collect(compactable(events))
     if compacted.is_empty():  # the usual case; finding the last values is expensive
         return rows

@@ -49,5 +49,6 @@ def longest_of(told: pl.DataFrame) -> int | None:
 
 
 def with_longest(history: pl.LazyFrame, longest_ns: int | None) -> pl.LazyFrame:
-    """Return the rows with the column `longest_ns`."""
+    """Return the rows with the constant column `longest_ns`, the longest transaction time-out of
+    the run."""
     return history.with_columns(longest_ns=pl.lit(longest_ns, dtype=pl.Int64))

@@ -116,7 +116,8 @@ def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that some read_committed reader skipped, with the first such reader."""
+    """Return the records over which some read_committed reader jumped, each with the first such
+    reader."""
     jumps = (
         steps(events)
         .filter((pl.col("isolation") == READ_COMMITTED) & (pl.col("offset") > pl.col("before") + 1))
@@ -135,8 +136,8 @@ def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the jumps of readers, from one offset to a later one, that pass over the offset of a
-    record whose transaction is not known to have aborted. A correct log has none."""
+    """Return the jumps of readers, from one offset to a later one, that pass over a record whose
+    transaction is not known to have aborted. A correct log has none."""
     undecided = sent.filter((pl.col("txn_outcome") != "aborted").fill_null(True))
     ends = undecided.select(*KEY, inside="offset").unique().sort("inside")
     return (

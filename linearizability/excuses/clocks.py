@@ -34,7 +34,8 @@ EXCUSED_FROM_MS: Mapping[tuple[str, str], int] = {
 
 
 class Move(NamedTuple):
-    """A fault of clocks: by so much at once, or so much faster from then on."""
+    """A fault that moved clocks: by `by_ms` at once, or by `ppm` millionths of the time that passes
+    from then on."""
 
     name: str
     by_ms: float
@@ -45,8 +46,8 @@ class Move(NamedTuple):
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions, UNKNOWN where moved clocks may explain the anomalies. The history is
-    asked for faults only where there is such a one."""
+    """Return the opinions, UNKNOWN where moved clocks may explain the anomalies. Look up the faults
+    only if some opinion depends on clocks."""
     found = list(opinions)
     proofs = {o.name: o.anomalies for o in found if _goes_by_clocks(o)}
     moves = clock_faults(history) if proofs else []
@@ -72,8 +73,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
 
 
 def _goes_by_clocks(opinion: CheckerVerdict) -> bool:
-    """Return whether it is invalid and brokers' moved clocks may explain every known anomaly (of
-    each kind of anomaly some are known)."""
+    """Return whether the opinion is INVALID and moved clocks of brokers may explain each of its
+    known anomalies (at least one of each kind is known)."""
     return opinion.validity is Validity.INVALID and all(
         (opinion.name, anomaly.kind) in EXCUSED_FROM_MS for anomaly in opinion.anomalies
     )
@@ -82,8 +83,8 @@ def _goes_by_clocks(opinion: CheckerVerdict) -> bool:
 def _told(
     history: pl.LazyFrame, anomalies: list[Anomaly]
 ) -> dict[tuple[int, ...], tuple[int, int]]:
-    """Return, by the operations of each anomaly, when the last of them had ended (or the history
-    had), and when the first began."""
+    """Return operations of an anomaly -> (the time at which the last of them ended, or the history
+    did; the time at which the first began)."""
     numbers = {number for anomaly in anomalies for number in anomaly.operations}
     when = pl.max_horizontal("t_invoke_ns", "t_complete_ns")
     end = collect(history.select(when.max())).item()
@@ -114,7 +115,7 @@ def clock_faults(history: pl.LazyFrame) -> list[Move]:
 
 
 def moved_by(detail: str | None) -> Move | None:
-    """Return the move of a clock in a fault's JSON, or None for another fault."""
+    """Return the clock move that a fault's JSON describes, or None for another kind of fault."""
     try:
         fault = json.loads(detail or "")
     except ValueError:

@@ -29,7 +29,7 @@ class Fault:
 
     @property
     def label(self) -> str:
-        """The fault and the nodes that it struck."""
+        """The name of the fault, with the nodes that it struck."""
         where = f" node {', '.join(map(str, self.nodes))}" if self.nodes else ""
         return self.name + where
 
@@ -63,7 +63,7 @@ def fault_spans(rows: pl.LazyFrame, start_ns: int, end_ns: int) -> list[Fault]:
 
 
 def overlapping(faults: Sequence[Fault]) -> list[list[Fault]]:
-    """Return the faults gathered so that no two groups overlap in time."""
+    """Return the faults in groups; faults of different groups do not overlap in time."""
     groups: list[list[Fault]] = []
     for fault in sorted(faults, key=lambda fault: fault.start_s):
         if groups and fault.start_s <= max(each.end_s for each in groups[-1]):

@@ -35,15 +35,15 @@ class Excuse(NamedTuple):
 
 
 def _after_a_time_out(history: pl.LazyFrame) -> int | None:
-    """Return for how long after a fault the longest transaction of a run may still be open, since
-    its time-out may have started again, in nanoseconds, or None if that is not known."""
+    """Return for how many nanoseconds after a fault the longest transaction of a run may still be
+    open, since its time-out may have started again. Return None if that is not known."""
     timeout_ns = longest_of(time_outs_in(history))
     return None if timeout_ns is None else timeout_ns + SWEEP_NS + RECOVERED_NS
 
 
 def _after_a_look(history: pl.LazyFrame) -> int | None:
-    """Return for how long after a fault segments that are due may still be there, in nanoseconds,
-    or None if that is not known."""
+    """Return for how many nanoseconds after a fault segments that are due may still be there, or
+    None if that is not known."""
     looked_ns = retention.longest_ns(history)
     return None if looked_ns is None else looked_ns + RECOVERED_NS
 
@@ -79,8 +79,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
 
 
 def _strike_brokers(details: Iterable[str | None]) -> Iterator[bool]:
-    """Yield, for each fault, whether it keeps brokers from acting; for each heal, whether it ended
-    such a fault, or no fault is known that it ended."""
+    """Yield a bool for each detail. For a fault: whether it keeps brokers from acting. For a heal:
+    whether it ended such a fault, or ended none that is known."""
     untouched = struck = False
     for detail in details:
         if is_heal(detail):
@@ -123,8 +123,8 @@ def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> Ch
 def _meets(
     anomaly: Anomaly, history: pl.LazyFrame, loud: list[tuple[int, int]], excuse: Excuse
 ) -> bool:
-    """Return whether a fault that was under way between the anomaly's first operation (less
-    `before_ns`) and its last one still excuses it at the time of the last."""
+    """Return whether a fault was under way between the anomaly's first operation (less `before_ns`)
+    and its last one, and still excuses the anomaly at the time of the last."""
     span = collect(
         history.filter(pl.col("op_id").is_in(list(anomaly.operations))).select(
             pl.col("t_invoke_ns").min().alias("begun"), pl.col("t_invoke_ns").max().alias("asked")

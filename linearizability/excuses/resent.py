@@ -61,8 +61,8 @@ def _without(opinion: CheckerVerdict, sends: set[int]) -> CheckerVerdict:
 
 
 def _sent_again(history: pl.LazyFrame, suspects: set[int]) -> set[int]:
-    """Return the operations of sends during which a node was stopped, and all copies of whose one
-    record have epochs of their own."""
+    """Return the suspects that a client sent again as new records: a node was stopped during the
+    send, and no two copies of any one record have the same epoch."""
     place = ["topic", "partition", "value"]
     is_suspect = (pl.col("f") == F.SEND.value) & pl.col("op_id").is_in(list(suspects))
     sends = history.filter(is_suspect).select(

@@ -51,7 +51,8 @@ Span = tuple[int, int]
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without what an unclean election may explain, UNKNOWN if that is all."""
+    """Return the opinions without the anomalies that an unclean election may explain; an opinion
+    with no others becomes UNKNOWN."""
     found = list(opinions)
     if not any(map(_is_of_durability, found)):
         return found
@@ -87,7 +88,7 @@ class _Elections:
         ]
 
     def _spans(self, numbers: set[int]) -> dict[int, Span]:
-        """Return when these operations began and ended."""
+        """Return the times at which these operations began and ended."""
         found = (
             self._history.filter(pl.col("op_id").is_in(sorted(numbers)))
             .filter(pl.col("f") != F.NEMESIS.value)

@@ -26,7 +26,7 @@ ARROWS_MAX = 24
 
 @dataclass(frozen=True)
 class Beside:
-    """Rows of further operations, and why each is there."""
+    """Rows of further operations to draw, and the reason why each is drawn."""
 
     rows: pl.DataFrame
     why: dict[int, str]
@@ -115,7 +115,8 @@ def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterato
 
 
 def _now(records: Sequence[Record], scene: Scene) -> Iterator[tuple[tuple[str, int, int], str]]:
-    """Yield, for each of these records that is not at its offset, what is there at the end."""
+    """Yield the present content of each record's offset, for records that are not there at the
+    end."""
     for record in records:
         if record.offset is None or record.offset in record.stands_at:
             continue

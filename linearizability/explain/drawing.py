@@ -233,8 +233,8 @@ def _log(
 
 
 def _css(words: str, at: int, shown: Collection[tuple[str, int]]) -> str:
-    """Return the class of a cell: the offset has different values, the value (no marker) several
-    offsets, or nothing stands there."""
+    """Return the CSS class of a cell: its offset shows several values, its value is shown at
+    several offsets, or it is empty."""
     if words == NOTHING:
         return "cell gone"
     if len({held for held, offset in shown if offset == at}) > 1:
@@ -292,7 +292,7 @@ def picture(
 
 
 def _words(x: float, y: float, words: str, *, bold: bool = False) -> str:
-    """Return a text as it stands; the whole of a long one shows when pointed at."""
+    """Return an SVG text, shortened if it is long; the browser shows the whole text on hover."""
     shown = words if len(words) <= WORDS_MAX else words[: WORDS_MAX - 1] + "…"
     title = f"<title>{escape(words)}</title>" if shown != words else ""
     css = "words bold" if bold else "words"

@@ -77,7 +77,7 @@ def shrink(
 
 
 def _named_rows(rows: pl.DataFrame, anomaly: Anomaly) -> pl.DataFrame:
-    """Return the rows without the records that the sentence does not name."""
+    """Return the rows without the records that the anomaly's sentence does not name."""
     numbers = [number for some in numbers_in(anomaly.message) for number in some]
     is_named = pl.col("value").is_in(numbers) | pl.col("offset").is_in(numbers)
     is_record = (pl.col("f") == F.POLL.value) & pl.col("offset").is_not_null()
@@ -94,8 +94,9 @@ def is_same(found: Anomaly, anomaly: Anomaly) -> bool:
 
 
 def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
-    """Yield ever more of the history: the operations named, with their transactions, with all that
-    names their values or partition, the whole."""
+    """Yield parts of the history to shrink, each larger than the one before: the anomaly's
+    operations, those with their transactions, those with all operations on their values or
+    partition, then everything."""
     named = pl.col("op_id").is_in(anomaly.operations)
     first = history.filter(named).collect()
     yield first

@@ -58,7 +58,7 @@ NASTY: tuple[Any, ...] = (
 
 
 def history(rng: Random) -> list[Event]:
-    """Return the events of a history in which little is amiss."""
+    """Return the events of a small random Jepsen history with few errors in it."""
     return _Cluster(rng).events(rng.randint(3, 25))
 
 

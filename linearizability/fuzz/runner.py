@@ -163,7 +163,8 @@ def _bounded() -> Iterator[None]:
 
 
 def _text(path: Path, one: texts.Text) -> bool:
-    """Return whether the file was refused. Raise Problem where that, or the rows, are not right."""
+    """Return True if the file was refused. Raise Problem if it should not have been, or should have
+    been, or if its rows are not those in the file."""
     rows = _rows_or_refusal(lambda: jepsen.read(path), path)
     if one.suffix == ".edn":
         with mock.patch.object(edn_lines, "event", lambda _line: None):

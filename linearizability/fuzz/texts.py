@@ -111,7 +111,8 @@ def _damaged(events: list[Event], suffix: str, rng: Random) -> Text:
 
 
 def _told_by_json(content: bytes) -> tuple[Told | None, bool]:
-    """Return (what the lines say, False), or (None, True) if they are not JSON lines."""
+    """Return (the sends and polls in the lines, False), or (None, True) if they are not JSON lines
+    and must be refused."""
     try:
         lines = content.removeprefix(b"\xef\xbb\xbf").decode().split("\n")
         events = [json.loads(line, object_pairs_hook=_unique) for line in lines if line.strip()]

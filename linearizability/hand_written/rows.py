@@ -60,7 +60,7 @@ def WHOLE(high_watermark: int | None, **more: Any) -> Row:
 
 
 def SAYS(high_watermark: int, **more: Any) -> Row:
-    """Return an answer of the leader of epoch 0 about its high watermark and last stable offset."""
+    """Return the answer of the leader of epoch 0 with its high watermark and last stable offset."""
     own = {"f": F.POLL.value, "high_watermark": high_watermark, "leader_epoch": 0, "client": "raw"}
     return PLACE | own | more
 
@@ -71,7 +71,7 @@ def COMMITS(offset: int | None, **more: Any) -> Row:
 
 
 def ASKS(offset: int | None, **more: Any) -> Row:
-    """Return an answer to group g about its position, in the final phase."""
+    """Return the answer that group g gets when it fetches its position, in the final phase."""
     own = {"f": F.FETCH_OFFSETS.value, "group": "g", "offset": offset, "final": True}
     return PLACE | own | more
 
@@ -103,7 +103,7 @@ def BEGINS(offset: int | None, **more: Any) -> Row:
 
 
 def LOOK_UP(offset: int, wanted_ms: int, **more: Any) -> Row:
-    """Return a look-up by process 1 of the first record not before a time, answered by this
+    """Return a look-up by process 1 of the first record at or after a time; the answer is this
     offset."""
     return BEGINS(offset, asked="timestamp", asked_offset=wanted_ms, **more)
 
@@ -142,7 +142,7 @@ MUCH_LATER = {"t_invoke_ns": 61 * 10**9, "t_complete_ns": 61 * 10**9}
 
 
 def SEEK(offset: int) -> Row:
-    """Return the position row of a member that seeks there."""
+    """Return the position row of a member that seeks to this offset."""
     return BEGINS(offset, **MEMBER)
 
 

@@ -20,7 +20,7 @@ OK, FAIL, INFO = 0, 1, 2
 
 
 class Columns:
-    """Rows of numbers, all in one array: to add a row is one call."""
+    """Rows of integers, kept in one array, so that adding a row is one cheap call."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -40,7 +40,7 @@ class Columns:
 
 
 def series(numbers: array[int]) -> pl.Series:
-    """Return the same memory as a column."""
+    """Return the array as a polars column that shares its memory."""
     column = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
     return pl.Series(pl.from_arrow(column))
 

@@ -30,7 +30,7 @@ _scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-
 
 
 def event(line: str) -> dict[str, Any] | None:
-    """Return the event, or None where the line must be read token by token."""
+    """Return the line's event, or None if the line must be read token by token instead."""
     text = line.strip()
     if text.startswith(_RECORD):
         text = text[len(_RECORD) - 1 :]
@@ -59,9 +59,9 @@ def _json(text: str) -> Any:
 
 
 def _mapped(found: Any, maps: int) -> dict[str, Any] | None:
-    """Return the event of which these are keys and values, and the answers of its polls as maps.
-
-    maps: how many there must be, with the event itself. Return None if some stand elsewhere."""
+    """Return the event made of these keys and values; its polls' answers become dicts. Return None
+    unless that makes `maps` dicts, the event included: the others are somewhere else in the
+    line."""
     event = _map(found)
     value = event.get("value")
     made = 1

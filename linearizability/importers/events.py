@@ -53,8 +53,9 @@ class Event(NamedTuple):
         return HistoryError(f"{self.source}: line {self.line}: {why}{named}")
 
     def has_more_keys(self, answers: int) -> bool:
-        """Return whether the line has more colons than the event has keys, and the maps that its
-        polls gave (`answers` of them): in a text, in another map, or of a key that is lost."""
+        """Return whether the line has more colons than the event and its `answers` poll answers
+        have keys. An additional colon is in a text or another map, or belongs to a duplicate key
+        that was lost."""
         return self.text is not None and self.text.count(":") != len(self.raw) + answers
 
     def require_unique_keys(self, answers: int) -> None:
@@ -200,7 +201,7 @@ def names_records(value: Any) -> bool:
 
 
 def says(operation: Operation, key: str) -> bool:
-    """Return whether its invocation or its completion has something true under this key."""
+    """Return whether the operation's invocation or completion has a true value under this key."""
     invoked, completed = operation
     told = invoked.raw.get(key) or (completed is not None and completed.raw.get(key))
     return bool(told)

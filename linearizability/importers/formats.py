@@ -16,10 +16,10 @@ AUTO, OURS = "auto", "touchstone"
 
 
 class Importer(Protocol):
-    """A form in which others write histories."""
+    """A foreign format of histories."""
 
     def recognises(self, path: Path) -> bool:
-        """Return whether "auto" takes this for a history of the form."""
+        """Return whether "auto" takes the file for a history in this format."""
         ...
 
     def convert(self, path: Path, target: Path) -> None:
@@ -52,7 +52,8 @@ def chosen_format(path: Path, history_format: str) -> str:
 
 @contextmanager
 def imported(path: Path, history_format: str = "auto") -> Iterator[Path]:
-    """Provide the path of a history of ours: `path` itself, or a temporary file made from it."""
+    """Provide the path of a history in our format: `path` itself, or a temporary file converted
+    from it."""
     if (chosen := chosen_format(path, history_format)) == OURS:
         yield path
         return

@@ -115,8 +115,8 @@ def _is_json(path: Path) -> bool:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Switch the cycle collector off: it would search the forms of a text, which have no cycles,
-    over and over."""
+    """Switch the garbage collector's cycle search off: it would scan the parsed values, which have
+    no cycles, again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -127,7 +127,7 @@ def _without_collection() -> Iterator[None]:
 
 
 class Import:
-    """One history on its way: the columns so far, and the positions of each process."""
+    """The state of one import: the columns so far, and the positions of each process."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -145,7 +145,7 @@ class Import:
         """How many records had a transaction of their own."""
 
     def add(self, event: Event) -> None:
-        """Take the next event of the file."""
+        """Convert the next event of the file and add its rows."""
         self.last = event
         if event.process is None:
             event.require_unique_keys(0)
@@ -264,14 +264,16 @@ class Import:
         raise HistoryError(f"{self.source}: line {line}: {what}, not {shown(number)}")
 
     def _add_split_ends(self, number: int, sends: int, records: int) -> None:
-        """Add the ends of a plain send to several keys: each of its records stands for itself."""
+        """Add the transaction ends of a plain send to several keys: each of its records counts as a
+        transaction of its own."""
         for taken in range(sends):
             self._split += 1
             self.columns.transactions.add((number, NUMBER_MAX + self._split, records + taken))
 
     def _add_unknown_delivery(self, operation: Operation, process: int) -> None:
         """Add polls of unknown result. A member may have received records of any key: Jepsen
-        subscribes to the topics that its keys are in, and which others are in them is not told."""
+        subscribes to the topics of its keys, and the history does not say which other keys those
+        topics hold."""
         number = self._begin(operation, process)
         for taken, place in enumerate([*self.sessions.subscribed(process), NONE]):
             self.columns.others.add((number, INT32_MAX - taken, _POLL, place, 0))
@@ -327,7 +329,8 @@ class Import:
         return line
 
     def _require_bounds(self) -> None:
-        """Raise HistoryError for a polled offset or value that judges cannot add to."""
+        """Raise HistoryError for a polled offset or value so large that the judges' arithmetic
+        would overflow."""
         pairs = series(self.columns.pairs)
         offsets, values = pairs.gather_every(2), pairs.gather_every(2, offset=1)
         bad = pl.select(

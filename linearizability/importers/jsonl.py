@@ -34,8 +34,8 @@ def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
 
 
 def _slowly(text: str, line: int, source: str) -> Any:
-    """Return the value of a line with spaces about it. Raise HistoryError, which says what is
-    wrong, if there is none."""
+    """Return the value of a line, spaces around it included. Raise HistoryError with the reason if
+    it is not JSON."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -23,7 +23,7 @@ Poll = tuple[int, list[int]]
 
 
 def in_pairs(pairs: list[int]) -> list[list[int]]:
-    """Return each record by itself."""
+    """Return the flat list of offsets and values as one [offset, value] list per record."""
     return [pairs[start : start + 2] for start in range(0, len(pairs), 2)]
 
 
@@ -50,8 +50,8 @@ class Places:
 
 
 def place_of(key: Any, event: Event) -> Place:
-    """Return a key's partition. An integer (JSON's maps have it as a string) is one; a name is a
-    topic of its own, as is an integer that numbers no partition."""
+    """Return a key's partition. An integer key (a string in JSON's maps) is a partition number; a
+    name is a topic of its own, as is an integer that is no valid partition number."""
     if isinstance(key, str) and len(key) < 20 and key.isdecimal() and key == str(int(key)):
         key = int(key)
     if is_integer(key) and 0 <= key <= INT32_MAX:
@@ -234,7 +234,7 @@ def _no_answer(answer: Any, event: Event) -> Exception:
 
 
 def _explain_records(records: Any, event: Event) -> None:
-    """Raise HistoryError naming the first that is no record; having no record at all is allowed."""
+    """Raise HistoryError for the first malformed record; an empty list is allowed."""
     for record in records if isinstance(records, list) else [records]:
         if type(record) is not list or len(record) != 2:
             raise event.refuse(f"a polled record must be [offset, value], not {shown(record)}")

@@ -27,8 +27,8 @@ HARMLESS = ("check-clock-offsets", "check-offsets")
 
 
 def faults(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
-    """Return the events that were faults, and those that ended the last of them, each with its JSON
-    (`history.COLUMNS`, `detail`)."""
+    """Yield the events that were faults, and those that ended the last active fault, each with its
+    JSON (`history.COLUMNS`, `detail`)."""
     own = [event for event in events if event.process is None and event.f not in HARMLESS]
     ends = dict(ENDS)
     if any(event.f == KILL for event in own):

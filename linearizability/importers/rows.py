@@ -123,9 +123,9 @@ class Rows:
         return decided(sent, self._records(ok.drop("operation", "type")))
 
     def _decide(self, found: Decided) -> None:
-        """Mark the operations that committed without an answer: `committed` and `owed` of sends,
-        `done_ns` of ends. An operation of unknown outcome that committed counts as ended at its
-        time-out, or at the end of the history."""
+        """Mark the operations whose commit was never answered but took effect: `committed` and
+        `owed` of sends, `done_ns` of ends. An operation of unknown outcome that committed counts as
+        ended at its time-out, or at the end of the history."""
         self.sends = self.sends.with_columns(
             committed=pl.col("transaction").is_in(found.commits["transaction"].implode()),
             owed=pl.col("send").is_in(found.owed["send"].implode()),
@@ -148,8 +148,8 @@ class Rows:
         self.ends = self.ends.join(self._asked(), on="operation", how="left", maintain_order="left")
 
     def _asked(self) -> pl.DataFrame:
-        """Return `operation` and `asked_ns` of the transactions that polled records sent after they
-        had begun: their commit was invoked after that."""
+        """Return `operation` and `asked_ns` of the transactions that polled a record sent after
+        they had begun: they can have asked for their commit only after that send."""
         batches = self.batches.select("operation", "place", "start", "count")
         read = self._of_operations(batches, "txn", "t_invoke_ns").filter(
             pl.col("txn").is_not_null()
@@ -229,7 +229,7 @@ class Rows:
         )
 
     def _whole(self, rows: pl.DataFrame, client: str) -> pl.DataFrame:
-        """Return the rows with all columns of a history."""
+        """Return the rows with every column of a history."""
         place = pl.when(pl.col("place") != NONE).then("place").otherwise(self.places.height - 1)
         number = rows.select(place.fill_null(self.places.height - 1)).to_series()
         is_read = pl.col("f").is_in(_READS)

@@ -21,7 +21,7 @@ class Sessions:
         self._current.pop(process, None)
 
     def begin(self, process: int, place: int) -> int:
-        """Return the session of a process that sets its position in a place."""
+        """Start and return a new session for a process that sets its position in a partition."""
         number = self._current[process][place] = self.next_number()
         return number
 
@@ -33,7 +33,7 @@ class Sessions:
         return self._subscribed.get(process, [])
 
     def assign(self, process: int, places: list[int], *, subscribed: bool) -> None:
-        """Keep the positions of keys that stay, and forget the others."""
+        """Keep the positions in partitions that stay assigned, and forget the others."""
         held = self._current[process]
         self._current[process] = {p: held[p] for p in places if p in held}
         if subscribed:
@@ -43,8 +43,8 @@ class Sessions:
             self._subscribed.pop(process, None)
 
     def of_operation(self, process: int, *, kept: bool) -> Positions:
-        """Return the positions for the records of one operation; kept: the next one goes on from
-        there."""
+        """Return the positions for the records of one operation. kept: the next operation continues
+        from where this one ends."""
         if process in self._subscribed:
             return Positions(self, {})
         current = self._current[process]
@@ -58,7 +58,7 @@ class Positions:
         self._sessions, self._current = sessions, current
 
     def session(self, place: int, is_anew: bool) -> int:
-        """Return the session of what is read there; is_anew: start a new one."""
+        """Return the session of a read in this partition. is_anew: start a new one first."""
         if is_anew or place not in self._current:
             self._current[place] = self._sessions.next_number()
         return self._current[place]

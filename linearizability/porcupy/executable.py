@@ -99,7 +99,7 @@ def _opened_at_error(page: str) -> str:
 
 
 def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:
-    """Run the executable; return its standard output, and what went wrong if anything did."""
+    """Run the executable. Return its standard output, and the reason if it failed."""
     try:
         process = subprocess.Popen(
             [executable],

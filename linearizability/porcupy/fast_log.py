@@ -140,8 +140,8 @@ def _compare(appends: list[_Row], lower: list[_Bound], upper: list[_Bound]) -> N
 
 
 def _appends(rows: list[_Row]) -> tuple[list[_Row], bool]:
-    """Return the appends with a known place, in the order of their offsets, without gap from 0; and
-    whether there are others."""
+    """Return the appends with a known offset, in offset order and without gap from 0, and whether
+    there are others."""
     writers = _writers(rows)
     log = _Log(writers)
     for row in rows:
@@ -183,7 +183,7 @@ def _writers(rows: list[_Row]) -> dict[int, _Row]:
 
 
 class _Log:
-    """The log that acknowledgements and reads show together: offset -> value and back."""
+    """The log as acknowledgements and reads together show it: offset -> value and back."""
 
     def __init__(self, writers: dict[int, _Row]) -> None:
         self.writers = writers

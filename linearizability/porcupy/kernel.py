@@ -32,7 +32,7 @@ _BYTES_PER_CONFIGURATION: Final = 200
 
 
 class _Limit(Exception):
-    """The search must stop; the text says why."""
+    """Raised to stop the search; the text gives the reason."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class _Budget:
 
 
 class _Taken(NamedTuple):
-    """An operation in the order under construction, with what to restore when it is put back."""
+    """An operation already placed in the order, with the state to restore when it is taken back."""
 
     event: int
     state: Hashable
@@ -207,8 +207,8 @@ def _check_key(
 
 
 def _blocked(operations: Operations, placed: list[int]) -> Column:
-    """Return the operations that were waiting when the longest order stopped, the first to return
-    first."""
+    """Return the operations that could not follow the longest order found; the first to return
+    comes first."""
     waiting = np.setdiff1d(np.arange(len(operations)), np.array(placed, dtype=np.int64))
     waiting = waiting[np.argsort(operations.ends[waiting], kind="stable")]
     still_open: Column = waiting[operations.call[waiting] <= operations.ends[waiting[0]]]

@@ -96,8 +96,8 @@ def tiles(logs: Logs, most_operations: int) -> tuple[Operations, list[int]]:
 
 
 def _columns(rows: pl.DataFrame) -> Operations:
-    """Return operations of one value each; the value is the rank, so that all judges agree on
-    it."""
+    """Return one operation for each row. Its value is the record's rank, so that all judges mean
+    the same record."""
 
     def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return rows[name].cast(pl.Int64).to_numpy()
@@ -143,8 +143,8 @@ def window(logs: Logs, pid: int, offset: int, op_ids: Sequence[int]) -> Operatio
 
 
 def _contradicting(placed: pl.DataFrame, offset: int, op_ids: Sequence[int]) -> pl.DataFrame:
-    """Return the appends that the anomaly is about: those at its offset, and the one above that was
-    acknowledged first (an operation may have sent many records)."""
+    """Return the appends that contradict each other in the anomaly: those at its offset, and, of
+    those above it, the one acknowledged first (an operation may have sent many records)."""
     candidates = placed.filter(pl.col("op_id").is_in(op_ids))
     at = candidates.filter(pl.col("offset") == offset)
     above = candidates.filter(pl.col("op_id").is_in(op_ids[1:]), pl.col("offset") > offset, "acked")

@@ -133,8 +133,9 @@ def _given(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
-    """Return _PAUSED: what each reader had received last, and when the next thing was asked for. An
-    assignment may keep the position or set it back: what was received before is not missed."""
+    """Return _PAUSED: the last record that each reader received, and the time of its next request.
+    An assignment may keep the position or set it back, so records received before it are not
+    missed."""
     return given.with_columns(
         kind=pl.lit(PAUSE),
         until_ns=pl.col("t_invoke_ns").shift(-1).over("reader"),
@@ -167,8 +168,9 @@ def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
-    """Return place, committed, offset, value, op_id and known_ns of the records that readers should
-    be given, once for each isolation level, with the time from which on that is known."""
+    """Return the records that readers must be given, once for each isolation level: place,
+    committed, offset, value, op_id and known_ns, the time from which on the record is known to be
+    readable."""
     acknowledged, stable = _acknowledged(events, ends)
     given = (
         events.filter(IS_READ & pl.col("t_complete_ns").is_not_null())
@@ -196,9 +198,9 @@ def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _acknowledged(events: pl.LazyFrame, ends: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """Return two tables of place, offset, value, op_id and known_ns: when records were
-    acknowledged; and, for records that readers of committed records should get, when nothing before
-    them was open any more."""
+    """Return two tables of place, offset, value, op_id and known_ns. known_ns in the first: the
+    time at which the record was acknowledged. In the second, for readers of committed records: the
+    time from which on no earlier transaction was open."""
     sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value)).join(
         ends, on="txn", how="left", maintain_order="left"
     )

@@ -69,8 +69,8 @@ def bounds(events: pl.LazyFrame) -> tuple[int, int]:
 
 
 def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return process, group and t_invoke_ns of the operations that change positions, or may have.
-    lost_until_ns: when a poll of unknown result was over; null for other operations."""
+    """Return process, group and t_invoke_ns of the operations that changed a reader's positions or
+    may have. lost_until_ns: the end of a poll of unknown result; null for other operations."""
     over_ns = pl.col("t_complete_ns").fill_null(pl.col("t_invoke_ns") + UNSEEN_NS)
     found = events.filter(IS_TURN).select(
         "process", "group", "t_invoke_ns", lost_until_ns=pl.when(IS_LOST_ANYWHERE).then(over_ns)
@@ -127,8 +127,8 @@ ASKED: dict[str, Any] = {
 def _undisturbed(
     paused: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, shortest_ns: int
 ) -> pl.DataFrame:
-    """Return the long parts of pauses between faults that end before the reader's positions are set
-    again."""
+    """Return the parts of pauses between faults that are long enough and end before the reader's
+    positions are set again."""
     parts = paused.with_row_index("pause").join(quiet(faults), how="cross")
     found = []
     for own in WHOSE:
@@ -184,8 +184,9 @@ def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> p
 
 
 def _stale(paused: pl.DataFrame, asked: pl.DataFrame, shortest_ns: int) -> pl.DataFrame:
-    """Return the pauses in which the reader asked for long enough. op_ids: the operations of the
-    record, of what the reader was given last, and of the first poll that proves the pause."""
+    """Return the pauses during which the reader polled for long enough. op_ids: the operations of
+    the waiting record, of the last record that the reader received, and of the first poll that
+    proves the pause."""
     late = pl.col("asked_ns") >= pl.col("since_ns") + shortest_ns
     early = pl.col("asked_ns") <= pl.col("since_ns") + shortest_ns // 2
     polls = asked.select(*WHOSE, "nothing", asked_ns="t_invoke_ns", poll_op="op_id")

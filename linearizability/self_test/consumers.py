@@ -55,7 +55,8 @@ class Consumer:
         }
 
     def fetch(self, records_max: int) -> list[Row]:
-        """Return rows of the records that are there; the positions move past aborted ones too."""
+        """Return rows of the records that are readable now. Move the positions past them, and past
+        aborted ones too."""
         rows: list[Row] = []
         numbers = list(self.positions)
         self.world.rng.shuffle(numbers)

@@ -34,8 +34,8 @@ def is_compacted(rows: list[Row]) -> bool:
 def where_nothing_is_compacted(
     mutate: Callable[[list[Row], Random], list[Row] | None],
 ) -> Callable[[list[Row], Random], list[Row] | None]:
-    """Return the mutator with None for histories of compacted topics, where the absence of a record
-    is no anomaly."""
+    """Return the mutator, changed to return None for histories of compacted topics, where a missing
+    record is no anomaly."""
 
     @wraps(mutate)
     def mutate_there(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -68,8 +68,7 @@ def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
 
 
 def if_still_durable(rows: list[Row], send: Row) -> list[Row] | None:
-    """Return the rows, or None if only what was removed showed that the send's transaction
-    committed."""
+    """Return the rows, or None if they no longer prove that the send's transaction committed."""
     is_told = send["txn"] is None or send["txn"] in ends_told(rows)
     return rows if is_told else None
 
@@ -149,7 +148,7 @@ def between_others(rows: list[Row]) -> list[Row]:
 
 
 def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
-    """Return whether the leader certainly had an earlier record of the sender of both."""
+    """Return whether the leader certainly had an earlier record of the producer that sent both."""
     values = {first["value"], second["value"]}
     here = [row for row in rows if row.get("partition") == first["partition"]]
     earlier = [
@@ -178,8 +177,8 @@ PAST_ITS_TIME_NS = 80 * SECOND_NS
 
 
 def only_committed(rows: list[Row]) -> dict[int, int]:
-    """Return transaction -> when its commit was first asked for, of those that were told to be
-    committed, and nothing else."""
+    """Return transaction -> the time at which its commit was first asked for, for transactions
+    whose commit was acknowledged and whose abort nobody asked for."""
     commits = [row for row in rows if row["f"] == F.COMMIT.value]
     aborted = {row["txn"] for row in rows if row["f"] == F.ABORT.value}
     told = {row["txn"] for row in commits if row["type"] == "ok"} - aborted
@@ -266,8 +265,8 @@ def with_contents(rows: list[Row]) -> list[Row]:
 
 
 def nothing_of(row: Row) -> Row:
-    """Return the row of a poll that was answered without records, in place of a row with a received
-    record and whatever outcome."""
+    """Return the row of a poll that was answered without records, made from the row of a received
+    record."""
     told = ("topic", "topic_id", "partition", "offset", "value")
     kept = {column: value for column, value in row.items() if column not in told}
     return kept | {"type": "ok", "t_complete_ns": row["t_complete_ns"] or row["t_invoke_ns"]}

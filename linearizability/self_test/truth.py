@@ -24,7 +24,8 @@ _OUTCOMES = {"commit": COMMITTED, "abort": ABORTED}
 
 
 def with_truth(rows: Iterable[Row], ends: dict[int, str]) -> list[Row]:
-    """Return the rows with `_txn` and `_end`. ends: how each transaction ended, where it did."""
+    """Return the rows with `_txn`, the transaction that wrote the row's record, and `_end`, the
+    transaction's true outcome. ends: the outcomes of the transactions that ended."""
     found = list(rows)
     writers = {row["value"]: row["txn"] for row in found if row["f"] == F.SEND.value}
     for row in found:

@@ -17,7 +17,7 @@ TURNS_TO_SETTLE = 5_000
 
 
 def watch(world: World, players: Sequence[Actor]) -> None:
-    """Let two minutes pass after the players have stopped."""
+    """Let two quiet minutes pass after these actors have stopped; readers keep polling."""
     world.actors = [actor for actor in world.actors if actor not in players]
     world.actors.append(world.replication())
     for _ in range(TURNS_TO_SETTLE):

@@ -85,7 +85,7 @@ def _when(
 
 
 def _last_there(record: Record) -> int:
-    """Return when a record was last known to be in the log."""
+    """Return the last time at which a record was known to be in the log."""
     known = [record.seen["t_invoke_ns"]] if record.seen is not None else []
     if record.send is not None:
         acked = record.send["t_complete_ns"]
@@ -99,7 +99,8 @@ def _ended(row: Row, scene: Scene) -> int:
 
 
 def _episode(family: Family, since_ns: int, until_ns: int, scene: Scene) -> int | None:
-    """Return the number of the first group of faults that was under way then, or None."""
+    """Return the number of the first group of faults that was under way during the anomaly, or
+    None."""
     since, until = scene.seconds(since_ns), scene.seconds(until_ns)
     for number, faults in enumerate(scene.episodes):
         if faults[0].start_s <= until and max(fault.end_s for fault in faults) >= since:

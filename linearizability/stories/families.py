@@ -44,7 +44,8 @@ def _known(checker: str, kind: str) -> tuple[Family, str]:
 
 
 def precedence(checker: str) -> int:
-    """Return the place of a checker in the order of MEANINGS: of several the first is to speak."""
+    """Return a checker's place in the order of MEANINGS; of several checkers, the story quotes the
+    one with the lowest."""
     names = list(MEANINGS)
     base = base_of(checker)
     return names.index(base) if base in names else len(names)

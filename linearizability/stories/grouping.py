@@ -83,8 +83,8 @@ def _is_cut(cases: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> bo
 
 
 def _together(cases: Sequence[Case]) -> list[list[Case]]:
-    """Return the cases grouped by common cause; the first of each group is the one to tell
-    first."""
+    """Return the cases grouped by common cause; the case that the story tells comes first in its
+    group."""
     parent = list(range(len(cases)))
 
     def root(i: int) -> int:

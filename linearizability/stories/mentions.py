@@ -76,7 +76,7 @@ class Mentions:
         return IS_RECORD & ((named & (is_send | value | offset)) | (value & (is_send | offset)))
 
     def records(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return i and RECORD of what each anomaly means. rows: those of interest."""
+        """Return i and RECORD of each record that an anomaly means. rows: the rows of interest."""
         sends = rows.filter((pl.col("f") == F.SEND.value) & (pl.col("type") != Type.FAIL.value))
         by_op = self.operations.join(self.places, on="i").rename(
             {"topic": "own_topic", "partition": "own_partition"}
@@ -107,7 +107,8 @@ class Mentions:
 
 
 def _here(found: pl.DataFrame) -> pl.DataFrame:
-    """Return those rows that lie where the anomaly is, if it says where."""
+    """Return the rows that lie in the anomaly's own partition, or all rows of an anomaly that names
+    none."""
     own = pl.col("own_topic")
     is_here = (own == pl.col("topic")) & (pl.col("own_partition") == pl.col("partition"))
     return found.filter(own.is_null() | is_here.fill_null(False))

@@ -1,1 +1,2 @@
-"""Shared parts of the dumb twins, which judge each guarantee again without its kernel."""
+"""Parts that the twins share. A twin judges one guarantee a second time in slow, plain Python, as a
+check on its fast kernel."""

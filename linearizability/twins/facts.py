@@ -105,7 +105,8 @@ def _send_outcome(
 
 
 def _told(rows: list[Row], txn: int | None) -> Row:
-    """Return told, end_ns and end_op of a transaction."""
+    """Return a transaction's end as its client learned it: told ("commit", "abort", "unasked" or
+    "unknown"), end_ns and end_op."""
     ends = [
         r for r in rows if txn is not None and r["txn"] == txn and r["f"] in ("commit", "abort")
     ]
@@ -178,7 +179,8 @@ def is_acked(row: Row) -> bool:
 
 
 def is_decided(send: Row) -> bool:
-    """Return whether only another record of its transaction shows that it was committed."""
+    """Return whether the send's outcome was unknown in the imported file, and another record of its
+    transaction proves that it committed."""
     done = send["f"] == "send" and send["type"] == "ok"
     return done and (send["detail"] or "").startswith("unknown in the file, but operation ")
 
@@ -207,13 +209,14 @@ def log_start(rows: list[Row], place: Any) -> int:
 
 
 def may_be_gone(rows: list[Row], place: Any, offset: int) -> bool:
-    """Return whether retention, DeleteRecords or compaction may have removed it."""
+    """Return whether retention, DeleteRecords or compaction may have removed the record at this
+    offset."""
     return offset < log_start(rows, place) or compacted_away(rows, place, offset)
 
 
 def compacted_away(rows: list[Row], place: Any, offset: int) -> bool:
-    """Return whether, in a compacted log, it is certainly not the last record of a key, or is a
-    tombstone."""
+    """Return whether compaction may have removed the record: the log is compacted, and the record
+    is not proven to be the last value of its key."""
     if not is_compacted(rows, place):
         return False
     for key in {r["key"] for r in rows if r["place"] == place} - {None}:

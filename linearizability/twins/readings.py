@@ -11,8 +11,8 @@ from linearizability.twins.facts import Row, is_data, is_read
 
 
 def steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Return each read with the one before it, of the same reader; failed ones count within
-    themselves."""
+    """Return each read with the one before it of the same reader. A read of a failed operation is
+    paired only with reads inside that operation or before it."""
     last: dict[Any, Row] = {}
     within: dict[Any, Row] = {}
     pairs = []
@@ -45,7 +45,7 @@ def visible(proofs: list[Row]) -> bool:
 
 
 def groups_of(rows: list[Row]) -> dict[Any, list[Row]]:
-    """Return, by (place, group), the records that successful polls of members received."""
+    """Return (place, group) -> the records that successful polls of members received."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         of_member = row["group"] is not None and row["member_id"] is not None

@@ -233,8 +233,8 @@ def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def longest_so_far(sent: pl.LazyFrame, since: str, until: str) -> pl.LazyFrame:
-    """Return, for each row of a frame that is sorted by `since`, the latest `until` of its group up
-    to there, with the transaction and the operation that it belongs to."""
+    """Return, for each row of a frame that is sorted by `since`, the latest `until` of its group so
+    far, with the transaction and operation of the row that has it."""
     is_longest = (pl.col(until) > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
     return sent.with_columns(longest=pl.col(until).cum_max().over(OF_GROUP)).select(
         *OF_GROUP,
@@ -312,8 +312,7 @@ def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers, each with the commit that began last of those that must be in force in
-    it."""
+    """Return each answer with the newest commit that must be in force when it is given."""
     commits = (
         events.filter(COMMITTED & IN_FORCE)
         .select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")

@@ -83,8 +83,8 @@ def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row
 
 
 def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a complete read lacks a key's last record, which everybody saw as a
-    tombstone and whose time is over, but shows an older value of the key."""
+    """Plant an anomaly: a complete read lacks a key's last record, an expired tombstone that every
+    reader saw, but shows an older value of the key."""
     if not is_compacted(rows) or not any(row["f"] == F.TOPIC.value for row in rows):
         return None
     once = sent_once(rows)
@@ -119,7 +119,8 @@ def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _as_told(row: Row, send: Row) -> Row:
-    """Return the row of a topic that keeps tombstones for a millisecond, of which this is one."""
+    """Return the row, changed so that the topic keeps tombstones for one millisecond, and so that
+    this record is a tombstone."""
     if row["f"] == F.TOPIC.value:
         told = {"cleanup.policy": "compact", "delete.retention.ms": "1"}
         return row | {"settings": json.dumps(told)}
@@ -127,8 +128,8 @@ def _as_told(row: Row, send: Row) -> Row:
 
 
 def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:
-    """Return the sends of the last records of keys, which are tombstones, or values, if the place
-    of every tombstone is known."""
+    """Return the sends of the last records of keys: those that are tombstones, or those that are
+    values; none unless the offset of every tombstone is known."""
     found = []
     for send in rows:
         durable = is_acked(send) and outcome_of(send) in KNOWN

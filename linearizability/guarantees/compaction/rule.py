@@ -108,7 +108,8 @@ class Compaction(Checker):
 
 
 def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each reading of a log from start to end, by whomever, in partitions with keys."""
+    """Return each read of a whole log, from start to end, by any client, in partitions with
+    keys."""
     is_committed = READS_COMMITTED
     end = pl.when(is_committed).then(pl.min_horizontal("high_watermark", "last_stable_offset"))
     known = pl.col("high_watermark").is_not_null() & (
@@ -151,7 +152,7 @@ def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the last records of keys that each read must show."""
+    """Return, for each complete read, the last records of keys that it must show."""
     age_ms = (pl.col("read_ns") - pl.col("sent_ns")) // 1_000_000
     is_young = (pl.col("age_ms") < pl.col("delete_retention_ms")).fill_null(False)
     return (
@@ -162,7 +163,7 @@ def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def last_of_keys(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the last records of keys, with each read that covers their offsets."""
+    """Return the last record of each key, once for each complete read that covers its offset."""
     durable = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
     sent = events.filter(durable & pl.col("key").is_not_null() & pl.col("value").is_not_null())
     sent = sent.select(
@@ -183,8 +184,8 @@ def last_of_keys(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def resurrected(events: pl.LazyFrame, reads: pl.LazyFrame, shown: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the last tombstones that reads lack which show an older value of the key, with the
-    newest such value: old_value, old_offset."""
+    """Return the tombstones that a read lacks although it shows an older value of their key; each
+    tombstone is the last record of its key. old_value, old_offset: the newest such value."""
     lasted_ms = (pl.col("read_ns") - pl.col("asked_ns")) // 1_000_000
     is_short = (lasted_ms < pl.col("delete_retention_ms")).fill_null(False)
     gone = (
@@ -203,14 +204,14 @@ def resurrected(events: pl.LazyFrame, reads: pl.LazyFrame, shown: pl.LazyFrame) 
 
 
 def delete_retentions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the shortest time that each partition's settings ever left to tombstones."""
+    """Return, for each partition, the shortest delete.retention.ms that its settings ever named."""
     told = setting("delete.retention.ms").cast(pl.Int64).fill_null(DELETE_RETENTION_MS)
     return events.filter(IS_TOPIC).group_by(KEY).agg(delete_retention_ms=told.min())
 
 
 def placed_once(events: pl.LazyFrame, shown: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records that a read shows, with where they were acknowledged: sent once, with
-    idempotence."""
+    """Return records that a read shows, with the offsets at which they were acknowledged, if each
+    was sent once and with idempotence."""
     sends = events.filter(IS_SEND & pl.col("value").is_not_null())
     once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
     placed = sends.filter(ACKNOWLEDGED & IS_IDEMPOTENT).select(

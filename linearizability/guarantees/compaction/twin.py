@@ -112,6 +112,6 @@ def _kept_ms(rows: list[Row], place: Any) -> int:
 
 
 def _is_tombstone(rows: list[Row], send: Row) -> bool:
-    """Return whether any row calls the record at this place a tombstone."""
+    """Return whether any row at the send's offset says that the record is a tombstone."""
     here = keyed(rows, send["place"], send["key"])
     return any(r["tombstone"] for r in here if r["offset"] == send["offset"] and is_proof(r))

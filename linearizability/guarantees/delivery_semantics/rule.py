@@ -103,7 +103,8 @@ def _promise() -> pl.Expr:
 
 
 def promised(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the sends of values that were sent once, with what their settings promise."""
+    """Return the sends of values that were sent once, with the promise of their settings:
+    `at_least` once, `at_most` once, or both."""
     return (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .filter(pl.len().over(*KEY, "value") == 1)
@@ -159,7 +160,8 @@ def owed(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def copies(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return place, value, read_op, copies: how often each complete read gave each record."""
+    """Return place, value, read_op and copies, the number of times that each complete read gave
+    each record."""
     given = events.filter(IS_DATA & pl.col("replica").is_null() & pl.col("value").is_not_null())
     whole = readings(events).select(*KEY, op_id="proof").unique()
     return (
@@ -170,5 +172,5 @@ def copies(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def at_most_once(events: pl.LazyFrame, given: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records given that may stand once only."""
+    """Return the records in the reads that may occur only once."""
     return given.join(promised(events).filter("at_most"), on=[*KEY, "value"])

@@ -190,7 +190,7 @@ def _of_one_group(row: Row, other: Row) -> bool:
 
 
 def _answered(rows: list[Row], end: F) -> set[int]:
-    """Return the transactions of which such an end was acknowledged."""
+    """Return the transactions whose end of this kind was acknowledged."""
     return {row["txn"] for row in rows if row["f"] == end.value and row["type"] == "ok"}
 
 
@@ -247,7 +247,8 @@ def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
 
 
 def _sent_at_last(rows: list[Row], like: Row) -> Row:
-    """Return a record sent and acknowledged after everything else, at the end of the partition."""
+    """Return a new record at the end of the partition, sent and acknowledged after everything
+    else."""
     later = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
     return like | {
         "op_id": NOT_OURS,

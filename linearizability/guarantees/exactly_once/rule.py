@@ -117,8 +117,8 @@ def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records that only aborted transactions were given, with the first poll that gave them
-    and what went past them after it, no lost poll being between."""
+    """Return records that only aborted transactions received, with the first poll that received
+    them and the later operation that moved the group past them; no lost poll lies between."""
     of_era = [*GROUP, "era"]
     effects = events.filter(MEMBERS_READ & ~IN_ABORTED).select(*GROUP, "offset").unique()
     aborted = (

@@ -75,7 +75,8 @@ def _consumed_never(rows: list[Row]) -> Found:
 
 
 def _era(rows: list[Row], row: Row) -> tuple[str | None, ...] | None:
-    """Return the row's position to each lost poll of its group, or None if there is none."""
+    """Return, for each lost poll of the row's group, whether the row comes before or after it.
+    Return None if it overlaps one."""
     lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == row["group"]]
     era = tuple(standing(rows, row, poll, ns) for poll, ns in lost)
     return None if None in era else era

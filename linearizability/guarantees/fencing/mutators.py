@@ -132,7 +132,7 @@ def _with_successor(
 
 
 def _answered(producer_id: int, epoch: int, at_ns: int) -> Row:
-    """Return an InitProducerId that another client was answered."""
+    """Return the row of an InitProducerId that another client sent, with this answer."""
     return {
         "f": F.INIT_PRODUCER.value,
         "type": "ok",

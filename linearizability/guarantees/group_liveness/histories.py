@@ -9,7 +9,7 @@ SETTINGS = '{"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}'
 
 
 def OF(process: int, f: str, second: int, **more: object) -> Row:
-    """Return a row of something that a member of group g does or reports."""
+    """Return a row of group g, for an action or a report of one of its members."""
     own = {"f": f, "process": process, "group": "g", "member_id": f"m{process}"}
     return own | at(second) | more
 
@@ -22,7 +22,7 @@ def JOINS(process: int, second: int, settings: str = SETTINGS) -> Row:
 
 
 def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> list[Row]:
-    """Return the report of what a member owns, in one operation."""
+    """Return the rows of one report: the partitions that a member owns."""
     own = {"generation": generation, "op_id": 1_000_000 + second * 100 + process}
     nothing: Row = {"topic": None, "partition": None}
     places = [{"topic": "t", "partition": n} for n in partitions] or [nothing]
@@ -33,7 +33,7 @@ def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> li
 
 
 def ASKS(process: int, seconds: Iterable[int]) -> list[Row]:
-    """Return polls of a member that receive nothing."""
+    """Return a poll of a member at each of these seconds; none receives a record."""
     return [OF(process, "poll", second) for second in seconds]
 
 

@@ -121,7 +121,7 @@ def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _reports(rows: list[Row]) -> dict[str, list[Row]]:
-    """Return group -> what its member first reported to own."""
+    """Return group -> the rows in which one of its members first reported owning partitions."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row["f"] == F.OWNED.value:

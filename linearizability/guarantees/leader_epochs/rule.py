@@ -44,7 +44,7 @@ class LeaderEpochs(Checker):
 
 
 def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each (offset, epoch) once, with the one before."""
+    """Return each pair (offset, epoch) once, with the pair before it in the log."""
     return (
         events.filter(BATCH)
         .group_by(*KEY, "offset", "leader_epoch")

@@ -94,7 +94,7 @@ def cut_what_was_acknowledged(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _cut(rows: list[Row], whole: Row, end: int) -> list[Row]:
-    """Return the rows; this read of a leader's log ends at that offset."""
+    """Return the rows as if this read of a leader's log had ended at that offset."""
     kept = [
         row
         for row in rows

@@ -56,7 +56,7 @@ def end_a_read_early(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _is_of(row: Row, end: Row) -> bool:
-    """Return whether the row shows a record of the reading that ends here."""
+    """Return whether the row shows a record of the same read as the row `end`."""
     same = ("op_id", "partition", "replica")
     return row.get("offset") is not None and all(row.get(c) == end.get(c) for c in same)
 

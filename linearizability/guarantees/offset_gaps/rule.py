@@ -72,7 +72,7 @@ class OffsetGaps(Checker):
         )
 
     def _kept(self, holes: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the holes with an offset at or above the log start."""
+        """Return the holes that contain an offset at or above the log start."""
         above = at_or_above_log_start(holes.with_columns(offset=pl.col("offset") - 1), events)
         return above.with_columns(offset=pl.col("offset") + 1)
 

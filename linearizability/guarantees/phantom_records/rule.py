@@ -78,7 +78,7 @@ class PhantomRecords(Checker):
 
 
 def _differing() -> dict[str, pl.Expr]:
-    """Return, for each field, whether a read says otherwise than a send."""
+    """Return, for each field, whether a read shows another value than a send."""
     return {
         name: (pl.col(READ + name) != pl.col(SENT + name)).fill_null(False) for name in SENT_FIELDS
     }

@@ -93,9 +93,10 @@ def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.La
 
 
 def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records sent, with the one that the same operation sent to the same partition before;
-    went_well_before: an operation of the same process and session had been acknowledged there, and
-    none had not. producer_id, producer_before: of both, from raw reads."""
+    """Return each record sent with the one that the same operation sent to the same partition
+    before it. went_well_before: an earlier operation of the same process and session was
+    acknowledged there, and no earlier one failed. producer_id, producer_before: the producer ids of
+    the two, from raw reads."""
     acked_at = pl.when(ACKNOWLEDGED).then(pl.col("offset"))
     producer = [*KEY, "process", "session"]
     failed_first = pl.col("op_id").filter(pl.col("type") != Type.OK.value).min().over(producer)

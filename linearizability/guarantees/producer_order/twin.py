@@ -7,8 +7,8 @@ from linearizability.twins.facts import Found, Row, is_acked, is_data, is_proof,
 
 
 def leader_knew(rows: list[Row], send: Row, other: Row, offset: int) -> bool:
-    """Return whether the log held, below `offset`, the lower one of two records, another of their
-    sender."""
+    """Return whether the log held another record of the sender below `offset`, the lower of the two
+    records' offsets."""
     if send["client"] == "jepsen":
         return True
     shown = [

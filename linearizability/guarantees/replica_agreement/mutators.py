@@ -25,7 +25,8 @@ def lose_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a follower has a record from another leader than its leader has it."""
+    """Plant an anomaly: a follower has a record under another leader epoch than its leader has
+    it."""
     victims = on_both(rows)
     if not victims:
         return None
@@ -36,8 +37,8 @@ def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def differ_in_another_reading(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: an operation that reads a follower alone finds a record of another leader
-    than the leader has it from."""
+    """Plant an anomaly: an operation that reads only a follower finds a record under another leader
+    epoch than the leader has it."""
     broken = differ_on_a_follower(rows, rng)
     changed = [row for row in broken or [] if not any(row is other for other in rows)]
     if broken is None or not changed:

@@ -175,8 +175,8 @@ def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def last_of_keys(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Add `last_of_key`: a committed value above which no replica's log has anything of its key:
-    one that knows of more may have compacted it already."""
+    """Add `last_of_key`: whether no replica's log has a later record of the key. A replica that has
+    one may already have compacted this record away."""
     last = (
         records.filter(pl.col("key").is_not_null() & (pl.col("outcome") != ABORTED).fill_null(True))
         .group_by(*READ, "key")

@@ -92,7 +92,7 @@ def _log(rows: list[Row], end: Row) -> list[Row]:
 
 
 def _is_last(rows: list[Row], reading: int, row: Row) -> bool:
-    """Return whether no log of the same read has anything of its key above it."""
+    """Return whether no log of the same read has a later record of the row's key."""
     same = [
         r["offset"]
         for r in rows

@@ -55,8 +55,8 @@ LONG_KEPT_NS = 120 * SECOND_NS
 
 
 def keep_too_long(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: two minutes after everything a log still has a record that was to be
-    deleted after milliseconds."""
+    """Plant an anomaly: a log still has a record two minutes after everything else, although its
+    topic keeps records for milliseconds."""
     settings = {
         "cleanup.policy": "delete",
         "retention.ms": "5",
@@ -82,7 +82,7 @@ def keep_too_long(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def delete_below_size(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a first leader's log is deleted until it is shorter than
+    """Plant an anomaly: a leader that was never replaced deletes its log until it is shorter than
     retention.bytes."""
     settings = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "1000"}
     asked = {row["partition"] for row in rows if row["f"] == F.DELETE_RECORDS.value}
@@ -96,7 +96,7 @@ def delete_below_size(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _is_told(rows: list[Row]) -> bool:
-    """Return whether the history tells the topic's settings, and these compact nothing."""
+    """Return whether the history has the topic's settings and the topic is not compacted."""
     return any(row["f"] == F.TOPIC.value for row in rows) and not is_compacted(rows)
 
 

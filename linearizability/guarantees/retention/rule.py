@@ -280,7 +280,7 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the longest time for which leaders gave no answer, before the final phase."""
+    """Return the longest time in which no leader answered, before the final phase."""
     since_ns = pl.col("t_complete_ns") - pl.col("t_invoke_ns").shift(1).over(KEY)
     return (
         answers.filter(~IS_FINAL & pl.col("t_complete_ns").is_not_null())
@@ -292,8 +292,8 @@ def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def shortened(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return whole reads of a first leader's log that is shorter than retention.bytes, and that
-    nothing else has shortened."""
+    """Return whole reads of logs that became shorter than retention.bytes although nothing else can
+    have shortened them; their leader was never replaced."""
     by_size = limits(events).filter("by_size").select(*KEY, "retention_ms", "retention_bytes")
     return (
         events.filter(IS_LEADER_ANSWER & pl.col("size_bytes").is_not_null() & IS_OK)
@@ -319,8 +319,8 @@ def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def went_back(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the leaders' answers whose log start is below that of a DeleteRecords which was
-    answered before."""
+    """Return the leaders' answers whose log start is below that of an earlier answer to
+    DeleteRecords."""
     done = events.filter(
         IS_DELETION
         & IS_OK

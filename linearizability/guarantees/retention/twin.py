@@ -52,7 +52,8 @@ def _deletion(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) ->
 
 
 def _reach(deletion: Row) -> float:
-    """Return the offset below which it deletes, as far as that is known."""
+    """Return the offset below which the deletion removed records, or infinity if that is
+    unknown."""
     if deletion["offset"] is not None:
         return float(deletion["offset"])
     told = deletion["log_start"] if deletion["type"] == "ok" else None
@@ -81,7 +82,7 @@ def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) 
 
 
 def _clocks_ms(told: list[tuple[dict[str, str], Row]]) -> list[int]:
-    """Return the wall clock at second 0, once for each row that names it."""
+    """Return the wall-clock times of second 0, one for each row that names one."""
     return [
         r["timestamp_ms"] - r["t_invoke_ns"] // 1_000_000
         for _, r in told
@@ -148,7 +149,7 @@ def _kept_too_long(rows: list[Row]) -> Found:
 
 
 def _stalled_ms(rows: list[Row], place: Any) -> int:
-    """Return the longest time for which leaders gave no answer, before the final phase."""
+    """Return the longest time in which no leader answered, before the final phase."""
     answers = sorted(
         (
             r

@@ -96,7 +96,8 @@ def _proofs(
 
 
 def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int]]:
-    """Return offset -> (when it was known to be there, the operation that showed it)."""
+    """Return offset -> (the time at which its record was known to be there, the operation that
+    showed it)."""
     here = [row for row in rows if row["place"] == place]
     shown: list[tuple[int, int, int]] = []
     for row in here:
@@ -128,7 +129,8 @@ def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int,
 
 
 def _open_until(rows: list[Row], here: list[Row], record: Row) -> Iterator[int]:
-    """Yield when the transactions ended that may lie before an acknowledged record."""
+    """Yield the end times of the transactions that may have records before this acknowledged
+    one."""
     for row in here:
         if row["f"] != "send" or row["type"] == "fail" or row["txn"] is None:
             continue

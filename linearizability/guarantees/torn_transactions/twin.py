@@ -41,7 +41,7 @@ def torn_transactions(rows: list[Row]) -> Found:
 
 
 def _order(found: Evidence) -> list[tuple[bool, Any]]:
-    """Return the sort key by which a record comes after those of which less is known."""
+    """Return a sort key by which evidence with nulls comes first."""
     return [(value is not None, value) for value in found[0]]
 
 

@@ -67,7 +67,8 @@ def _commits(rows: list[Row], txn: int) -> list[Row]:
 
 
 def _commits_behind(rows: list[Row]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return (earlier, later) -> the acknowledged commit, and the commit asked for after that."""
+    """Return (earlier, later) -> the acknowledged commit of the one and the commit that the other
+    asked for after that."""
     found = {}
     txns = {r["txn"] for r in rows if r["f"] == "commit"}
     for earlier, later in permutations(txns, 2):
