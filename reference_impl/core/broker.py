@@ -203,7 +203,8 @@ class Broker:
         return KeyedTopic(name, self.image, self.replicas, self.moment)
 
     def _now_in_force(self) -> BrokerConfig:
-        """Return the configuration, which changes while the broker runs."""
+        """Return the configuration in force: the one that the broker was started with, under the
+        changes made since."""
         return self.config
 
     # --- the current moment -------------------------------------------------------------------
@@ -232,8 +233,8 @@ class Broker:
         return self.connection_listeners.advertised_to(request.connection)
 
     def address_of(self, node_id: int, lane: Lane) -> Endpoint | None:
-        """Return where another node is asked: a controller as the configuration says, a broker as
-        it has registered (KIP-595, KIP-631)."""
+        """Return another node's address: a controller's as configured, a broker's as it has
+        registered (KIP-595, KIP-631). Return None if it is unknown."""
         if lane in (Lane.CONTROLLER, Lane.QUORUM, Lane.METADATA):
             return self.membership.voters.get(node_id)
         broker = self.image.brokers.get(node_id)
@@ -262,8 +263,8 @@ class Broker:
         return self.quorum.leader_id
 
     def committed(self, batch: Committed) -> None:
-        """Take metadata records into account, and put them in force once the broker is built and
-        has caught up."""
+        """Apply committed metadata records to the image and, once the broker is built, put them in
+        force."""
         self._delta.apply(batch.records, batch.end_offset)
         if self._is_built:
             self._apply_what_came()
@@ -287,8 +288,8 @@ class Broker:
         self.purgatory.note_change(*METADATA)
 
     def apply(self, delta: MetadataDelta) -> None:
-        """Put in force what the metadata log says, which the image has already. Nothing else opens,
-        deletes, leads or reconfigures."""
+        """Put the changes of the metadata log in force, which the image has already. Nothing else
+        opens, deletes, leads or reconfigures."""
         for part, put_in_force in IN_FORCE.items():
             if part in delta.parts:
                 put_in_force(self, delta)
@@ -319,7 +320,8 @@ class Broker:
             self._coordinate(topic.name, indexes)
 
     def _coordinate(self, topic: str, indexes: Iterable[int]) -> None:
-        """Let coordinators come and go with the leadership of partitions of their topic."""
+        """Start and stop coordinators as this broker wins and loses the leadership of partitions of
+        their topics."""
         for coordinators in (self.groups, self.transactions):
             if coordinators.topic.name == topic:
                 for index in sorted(indexes):
@@ -343,7 +345,7 @@ class Broker:
         return {**self.config.topic_defaults, **topic.configs}
 
     def start(self) -> Iterator[Effect]:
-        """Say what recovery found, and begin to look after groups and transactions."""
+        """Report what recovery found, and start the timers of groups and transactions."""
         for log in self.logs.logs.values():
             for note in log.recovery_notes:
                 yield Report(note)

@@ -20,7 +20,7 @@ class RecordError:
 
 
 class Refused(Exception):
-    """A request, or one part of it, that gets an error code for an answer."""
+    """Raised to answer a request, or one part of it, with an error code."""
 
     def __init__(
         self,

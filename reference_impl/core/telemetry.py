@@ -103,7 +103,7 @@ class Push:
 
     @property
     def size_bytes(self) -> int:
-        """Return how much memory keeping it takes, about."""
+        """Return the approximate memory that keeping the push takes."""
         return len(self.metrics) + _PUSH_BYTES
 
 
@@ -131,7 +131,8 @@ class Telemetry:
         self._ports[connection] = port
 
     def told_software(self, connection: int, name: str, version: str) -> None:
-        """Note what a client says that it is (ApiVersions, KIP-511)."""
+        """Note the name and version of a client's software, as its ApiVersions request gives them
+        (KIP-511)."""
         if len(name) <= ATTRIBUTE_MAX and len(version) <= ATTRIBUTE_MAX:
             self._software[connection] = name, version
 
@@ -151,8 +152,8 @@ class Telemetry:
     # --- the two requests -----------------------------------------------------------------------
 
     def asked(self, request: Request) -> Instance:
-        """Return the client with the metrics that it shall push. Raise Refused if it asks too
-        often."""
+        """Return the client instance with the metrics that it shall push. Raise Refused if it asks
+        too often."""
         given = request.body.client_instance_id
         instance = self._instance(given if given.int else self._moment.random_uuid(), request)
         if not instance.may_ask(self._moment.monotonic_ms):
@@ -247,7 +248,8 @@ class Telemetry:
         return instance
 
     def _attributes(self, request: Request) -> dict[str, str]:
-        """Return what patterns are compared with, except for the client instance id."""
+        """Return the client's attributes that patterns are matched against, except for the client
+        instance id."""
         name, version = self._software.get(request.connection, _NO_SOFTWARE)
         found = {
             "client_id": request.client_id or "",

@@ -179,7 +179,7 @@ here."""
 
 @dataclass(frozen=True)
 class BrokerConfig:
-    """The configuration of one broker: what was given over what Kafka defaults to."""
+    """The configuration of one broker: the given settings over Kafka's defaults."""
 
     given: Mapping[str, str]
 
@@ -274,17 +274,18 @@ class BrokerConfig:
             raise BadConfig(f"{interval} must be less than {timeout}")
 
     def listeners(self) -> tuple[Listener, ...]:
-        """Return where the broker listens, and what each listener demands. Raise BadConfig."""
+        """Return the listeners for clients and other brokers, with their security settings. Raise
+        BadConfig."""
         return listeners_of(self.given, self._in_full())[0]
 
     def controller_listeners(self) -> tuple[Listener, ...]:
-        """Return where the controller listens. Raise BadConfig."""
+        """Return the listeners for requests to the controller. Raise BadConfig."""
         return listeners_of(self.given, self._in_full())[1]
 
     def membership(self) -> Membership:
-        """Return what this node is in its cluster. Raise BadConfig."""
+        """Return this node's place in its cluster. Raise BadConfig."""
         return membership_of(self._in_full(), self.given, self.listeners())
 
     def _in_full(self) -> dict[str, str]:
-        """Return what was given, with the defaults of all else."""
+        """Return the value of every key: the given one, or its default."""
         return {name: self.text(name) for name in BROKER_CONFIGS}

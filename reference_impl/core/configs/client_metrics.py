@@ -37,7 +37,7 @@ CLIENT_METRICS_CONFIGS = table(
 
 
 def check_client_metrics(overrides: Mapping[str, str]) -> None:
-    """Raise BadConfig or Refused unless a subscription may have these."""
+    """Raise BadConfig or Refused unless a metrics subscription may have these settings."""
     for name, text in overrides.items():
         key = CLIENT_METRICS_CONFIGS.get(name)
         if key is None:
@@ -58,7 +58,8 @@ def check_client_metrics(overrides: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class Subscription:
-    """Which metrics an administrator wants, how often, and of which clients."""
+    """An administrator's subscription: the metrics wanted, their interval, and the clients that
+    shall push them."""
 
     metrics: tuple[str, ...]
     interval_ms: int
@@ -82,7 +83,8 @@ def subscription_of(overrides: Mapping[str, str]) -> Subscription:
 
 
 def _parsed(pattern: str) -> tuple[str, TopicRegex]:
-    """Return what NAME=REGULAR-EXPRESSION says of a client; raise BadConfig for anything else."""
+    """Parse NAME=REGULAR-EXPRESSION, which selects clients, into name and expression. Raise
+    BadConfig for anything else."""
     name, separator, expression = (part.strip() for part in pattern.partition("="))
     bad = BadConfig(f"Illegal client matching pattern: {pattern}")
     if not separator or name not in MATCHED:

@@ -78,7 +78,8 @@ class Membership:
 def membership_of(
     config: Mapping[str, str], given: Mapping[str, str], of_clients: tuple[Listener, ...]
 ) -> Membership:
-    """Return what the node is, or raise BadConfig for settings that contradict each other.
+    """Return the node's place in its cluster. Raise BadConfig for settings that contradict each
+    other.
 
     config: the broker's keys with their defaults. given: what was set. of_clients: the listeners
     other than the controllers'.
@@ -184,7 +185,8 @@ def _check_quorum(found: Membership, config: Mapping[str, str], given: Mapping[s
 def _check_controller_listener(
     found: Membership, config: Mapping[str, str], of_clients: tuple[Listener, ...]
 ) -> None:
-    """Raise BadConfig unless controllers, and they alone, listen where controllers are asked."""
+    """Raise BadConfig unless every controller has the listener that is named for controllers, and
+    no other node has it."""
     names = split_list(config[CONTROLLER_LISTENERS])
     bound = names_and_endpoints("listeners", config["listeners"])
     if found.controller_listener is None and not found.is_alone:

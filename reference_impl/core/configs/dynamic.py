@@ -60,7 +60,8 @@ _THREADS = (
 
 
 def config_in_force(started_with: BrokerConfig, image: MetadataImage, node_id: int) -> BrokerConfig:
-    """Return what was set for this broker, over what was set for all, over what it started with."""
+    """Return the configuration in force: the settings of this broker override those of all brokers,
+    which override the ones it was started with."""
     return started_with.under(
         image.configs_of_broker(ALL_BROKERS), image.configs_of_broker(str(node_id))
     )
@@ -73,7 +74,7 @@ def key_of_broker(name: str) -> ConfigKey:
 
 
 def check_dynamic(overrides: Mapping[str, str], in_force: BrokerConfig) -> None:
-    """Raise BadConfig unless a running broker may have these."""
+    """Raise BadConfig unless a running broker may get these settings."""
     fixed = sorted(
         name
         for name in overrides
@@ -90,7 +91,8 @@ def check_dynamic(overrides: Mapping[str, str], in_force: BrokerConfig) -> None:
 
 
 def _check_threads(name: str, wanted: int, current: int) -> None:
-    """Raise BadConfig unless a pool of threads may change its size so far at once."""
+    """Raise BadConfig for a change that more than doubles or more than halves the size of a thread
+    pool."""
     if wanted != current and (wanted < 1 or not current // 2 <= wanted <= current * 2):
         raise BadConfig(
             f"Dynamic thread count update validation failed for {name}={wanted}: it must be at"

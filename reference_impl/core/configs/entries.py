@@ -51,12 +51,13 @@ class ConfigEntry:
 
     @property
     def source(self) -> ConfigSource:
-        """Where the value in force comes from. Kafka answers DEFAULT for a key without synonyms."""
+        """The source of the value in force. Kafka answers DEFAULT for a key without synonyms."""
         return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT
 
     @property
     def is_sensitive(self) -> bool:
-        """Return whether the value must not be shown (a password, or what Kafka does not know)."""
+        """Return whether the value must be hidden: a password, or the value of a key that Kafka
+        does not know."""
         return self.key.type in SECRETS
 
     @property
@@ -109,7 +110,7 @@ INTERNAL = frozenset(
 
 
 def broker_entries(role: Role) -> Iterator[ConfigEntry]:
-    """Yield every key of the broker, by name: Kafka's internal ones only where they are set."""
+    """Yield every key of the broker, by name; Kafka's internal keys only if they are set."""
     given = role.config.given
     for name in sorted({*KNOWN_CONFIGS, *given}):
         if name in INTERNAL and name not in given:

@@ -210,7 +210,8 @@ def _automatic(
 
 
 def _first_stripe(topic_id: UUID) -> int:
-    """Return where the stripes of a topic begin: for each topic elsewhere."""
+    """Return the position at which a topic's replica placement begins. It depends on the topic, so
+    that first partitions are spread over the brokers."""
     return topic_id.int % FIRST_STRIPES
 
 

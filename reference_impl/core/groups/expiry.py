@@ -73,9 +73,10 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
 
 
 def retention_begins(group: ClassicGroup | ConsumerGroup) -> UnusedSince | None:
-    """Return since when the offsets of a group are unused, or None while that is unknown. In a
-    group with members, only topics that no member reads expire (`is_subscribed_to`), counted from
-    their last commit. When the last member leaves, the time starts again for all offsets."""
+    """Return a function that gives, for a commit, the time since which it is unused; return None
+    while no offset of the group may expire. In a group with members, only topics that no member
+    reads expire (`is_subscribed_to`), counted from their last commit. When the last member leaves,
+    the time starts again for all offsets."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return lambda committed: committed.commit_timestamp_ms
     if group.state is State.EMPTY:

@@ -93,7 +93,7 @@ def _record(key: Struct, value: Struct | None) -> Record:
 def offset_record(
     group_id: str, key: TopicPartition, committed: CommittedOffset | None
 ) -> KeyValue:
-    """Return the record of a commit, or (None) its tombstone."""
+    """Return the record of a commit; for None, the tombstone that deletes it."""
     record_key = definition("OffsetCommitKey").new(group=group_id, topic=key[0], partition=key[1])
     if committed is None:
         return record_key, None

@@ -62,7 +62,7 @@ class Offsets:
                 del self._groups[group_id]
 
     def of(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
-        """Return everything that a group has committed."""
+        """Return the offsets that a group has committed, by partition."""
         return self._groups.get(group_id, {})
 
     def groups_with(self, topic: str) -> list[tuple[str, TopicPartition]]:

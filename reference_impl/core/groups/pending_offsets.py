@@ -21,7 +21,7 @@ class PendingOffsets:
         self._open: dict[int, dict[tuple[str, TopicPartition], CommittedOffset]] = {}
 
     def put(self, producer_id: int, commit: Commit) -> None:
-        """Store a commit on which a marker is to decide."""
+        """Store a commit that takes effect only with a COMMIT marker."""
         group_id, key, committed = commit
         self._open.setdefault(producer_id, {})[group_id, key] = committed
 
@@ -31,7 +31,8 @@ class PendingOffsets:
         return [(group_id, key, committed) for (group_id, key), committed in ended.items()]
 
     def has(self, group_id: str, key: TopicPartition) -> bool:
-        """Return whether a newer offset may become committed (UNSTABLE_OFFSET_COMMIT)."""
+        """Return whether an open transaction may change this group's offset of the partition
+        (UNSTABLE_OFFSET_COMMIT)."""
         return any((group_id, key) in commits for commits in self._open.values())
 
     def of(self, group_id: str) -> list[TopicPartition]:

@@ -99,7 +99,7 @@ class GroupCoordinators(Shards[GroupShard]):
             coordinator.forget_topic(name)
 
     def own(self, timer: SetTimer | CancelTimer) -> None:
-        """Let a timer belong to the coordinator of its group, which its key names."""
+        """Give a timer to the coordinator of the group that its key names."""
         whose = timer.key[2]
         index = whose if isinstance(whose, int) else self.topic.index_of(whose)
         if (shard := self.known(index)) is not None:

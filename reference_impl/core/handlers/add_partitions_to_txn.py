@@ -116,8 +116,9 @@ def added(
 
 
 def denied_among(broker: Broker, request: Request) -> CodesInTurns:
-    """Return a code for each partition if the client may not add one of them, and none if it may
-    add all. Up to version 3 clients ask, and they take no part in the broker's own topics."""
+    """Return an error code for each partition if the client may not write to one of them, or no
+    codes if it may write to all. Up to version 3 clients ask for themselves, and may not add the
+    broker's internal topics."""
     body, access = request.body, broker.access
     keys = partitions_of(body.v3_and_below_topics)
     if not access.may(request, WRITE_TRANSACTIONAL_ID, body.v3_and_below_transactional_id):
@@ -134,7 +135,8 @@ def denied_among(broker: Broker, request: Request) -> CodesInTurns:
 
 
 def unknown_among(broker: Broker, request: Request, topics: list[Struct]) -> CodesInTurns:
-    """Return a code for each partition if one of them does not exist, and none if all do."""
+    """Return an error code for each partition if one of them does not exist, or no codes if all
+    do."""
     keys = partitions_of(topics)
     unknown = yield from unknown_in(broker, request, keys)
     return all_or_none(keys, unknown)
@@ -152,7 +154,8 @@ def unknown_in(broker: Broker, request: Request, keys: list[PartitionKey]) -> Co
 
 
 def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
-    """Return no codes if no partition is refused, else OPERATION_NOT_ATTEMPTED for the others."""
+    """Return no codes if no partition is refused. Otherwise add OPERATION_NOT_ATTEMPTED for the
+    others."""
     if not refused:
         return {}
     return {key: refused.get(key, ErrorCode.OPERATION_NOT_ATTEMPTED) for key in keys}
@@ -182,7 +185,7 @@ def partitions_of(topics: list[Struct]) -> list[PartitionKey]:
 def answered(
     request: Request, topics: list[Struct], codes: Codes
 ) -> Generator[Effect, None, list[Struct]]:
-    """Return the rows of the answer."""
+    """Return the response's rows for these codes."""
     rows = []
     for topic in topics:
         yield GiveWay(request)

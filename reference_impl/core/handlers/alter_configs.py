@@ -27,5 +27,5 @@ def handle_alter_configs(controller: Controller, request: Request) -> Iterator[E
 
 
 def replacement(_: Configured, wanted: Struct) -> Mapping[str, str]:
-    """Return exactly the overrides that the request names."""
+    """Return the new overrides of a resource: exactly those that the request names."""
     return {row.name: value_of(row) for row in wanted.configs}

@@ -19,7 +19,7 @@ LOWEST_LEVEL_0_SINCE = 4
 
 
 def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Say which APIs are served."""
+    """Answer with the APIs and versions that this listener serves."""
     # VALIDATE
     apis = broker.apis_for(request.connection)
     own = apis[ApiKey.API_VERSIONS]

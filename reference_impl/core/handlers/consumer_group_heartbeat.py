@@ -82,8 +82,8 @@ def check(broker: Broker, request: Request) -> None:
 
 
 def problem_of_joining(request: Request) -> str | None:
-    """Return what is wrong with a joining member's heartbeat, or None. It must name everything that
-    a member needs, and own no partitions."""
+    """Return the error in a joining member's heartbeat, or None. It must name everything that a
+    member needs, and own no partitions."""
     body = request.body
     if body.rebalance_timeout_ms == -1:
         return "RebalanceTimeoutMs must be provided in first request."

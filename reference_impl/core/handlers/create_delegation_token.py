@@ -56,7 +56,7 @@ def owner_in(access: Access, request: Request) -> tuple[str, str]:
 
 
 def unanswered(access: Access, request: Request) -> Struct:
-    """Return an answer that names the principals, and no token."""
+    """Return a response that names owner and requester but holds no token."""
     answer = RESPONSE.new(issue_timestamp_ms=-1, expiry_timestamp_ms=-1, max_timestamp_ms=-1)
     owner, requester = owner_in(access, request)
     answer.principal_type, _, answer.principal_name = owner.partition(":")

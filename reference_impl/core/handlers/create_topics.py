@@ -71,7 +71,7 @@ def is_asked(
 
 
 def partitions_in(controller: Controller, wanted: Struct) -> int:
-    """Return how many partitions a row of the request asks for."""
+    """Return the number of partitions that a row of the request asks for."""
     if wanted.assignments:
         return len(wanted.assignments)
     if wanted.num_partitions == BY_DEFAULT:

@@ -18,7 +18,7 @@ RESPONSE = definition("DescribeAclsResponse")
 
 
 def handle_describe_acls(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Tell the entries that a filter means, by resource."""
+    """Answer with the ACL entries that match the filter, grouped by resource."""
     # VALIDATE
     if names_unknown(request.body):
         yield CloseConnection(request.connection, "DescribeAcls with a type UNKNOWN (0)")

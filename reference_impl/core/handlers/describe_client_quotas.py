@@ -18,7 +18,7 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 
 
 def handle_describe_client_quotas(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Tell the quotas of every entity that the filter lets through."""
+    """Answer with the quotas of every entity that matches the filter."""
     components = request.body.components
     try:
         # VALIDATE

@@ -19,7 +19,7 @@ RESPONSE = definition("DescribeLogDirsResponse")
 
 
 def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Tell how large the partitions in the data directory are."""
+    """Answer with the sizes of the partitions in the data directory."""
     # VALIDATE: what is not here is left out.
     if not broker.access.may(request, DESCRIBE_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))

@@ -20,7 +20,7 @@ RESPONSE = definition("DescribeProducersResponse")
 
 
 def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Tell what partitions remember of their producers."""
+    """Answer with the state that partitions keep of their producers."""
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     answer = RESPONSE.new()

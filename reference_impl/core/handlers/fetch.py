@@ -280,8 +280,8 @@ def check_reader(request: Request, partition: Partition, params: Struct) -> None
 
 
 def divergence(partition: Partition, params: Struct) -> Struct | None:
-    """Return where the reader's log diverged from ours, or None (KIP-595; Partition.java,
-    readRecords)."""
+    """Return the epoch and offset at which the reader's log diverged from this one, or None
+    (KIP-595; Partition.java, readRecords)."""
     # [New in v12: KIP-595]
     if params.last_fetched_epoch < 0:
         return None

@@ -73,8 +73,8 @@ def found(broker: Broker, request: Request, key: str) -> Struct:
 
 
 def located(broker: Broker, request: Request, leader: int) -> tuple[int, Endpoint]:
-    """Return a node and its address for the client: that of the listener at which it asks. Raise
-    Refused for a node that cannot be reached there (KafkaApis.scala, getCoordinator)."""
+    """Return a node and its address at the listener by which the client came. Raise Refused for a
+    node that cannot be reached there (KafkaApis.scala, getCoordinator)."""
     if leader == broker.node_id:
         return leader, broker.advertised_to(request)
     known = broker.image.brokers.get(leader)
@@ -87,8 +87,8 @@ def located(broker: Broker, request: Request, leader: int) -> tuple[int, Endpoin
 def check(
     broker: Broker, request: Request, key: str
 ) -> GroupCoordinators | TransactionCoordinators:
-    """Return the coordinators of the key's kind. Raise Refused if there are none yet, or if the
-    client may not ask."""
+    """Return the coordinators of the key's kind. Raise Refused if their topic does not exist yet,
+    or if the client lacks the permission."""
     # VALIDATE
     kind = request.body.key_type
     if kind not in (GROUP, TRANSACTION, SHARE):

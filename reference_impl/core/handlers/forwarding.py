@@ -19,8 +19,8 @@ from reference_impl.wire import ErrorCode
 
 
 def forward(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller handle the request, and answer when all that it knew is committed: what
-    an answer tells may rest on a decision that was made for somebody else."""
+    """Let the controller handle the request. Send its answer only when the whole metadata log known
+    to it is committed, since the answer may depend on a decision made for another request."""
     controller = broker.controller
     api = controller.apis[request.api_key]
     if broker.controller_id != broker.node_id and api.refuse is not None:

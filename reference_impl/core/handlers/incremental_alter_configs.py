@@ -45,7 +45,7 @@ def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
 
 
 def changed_list(resource: Configured, row: Struct) -> str:
-    """Return a list with some items more, or some fewer."""
+    """Return a list value with some items added or removed."""
     key = resource.lists.get(row.name)
     if key is None or key.type is not ConfigType.LIST:
         raise Refused(

@@ -105,7 +105,7 @@ def none_tiered(rules: Rules, partition: Partition, isolation: int) -> Found:
 
 
 def below(found: Found | None, end: int) -> Found:
-    """Return what was found, unless consumers cannot see it yet
+    """Return the found offset, or NOTHING if it is not visible to consumers yet
     (Partition.fetchOffsetForTimestamp)."""
     return NOTHING if found is None or found[1] >= end else found
 

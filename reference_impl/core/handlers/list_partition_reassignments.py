@@ -19,7 +19,7 @@ RESPONSE = definition("ListPartitionReassignmentsResponse")
 def handle_list_partition_reassignments(
     controller: Controller, request: Request
 ) -> Iterator[Effect]:
-    """Tell which partitions are being moved."""
+    """Answer with the partitions that are being moved."""
     # VALIDATE
     may = controller.access.may(request, DESCRIBE_CLUSTER)
     # DEDUPLICATE, APPLY: reading changes nothing.

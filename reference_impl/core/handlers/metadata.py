@@ -161,7 +161,7 @@ def described(broker: Broker, request: Request, topic: TopicImage) -> Struct:
 def described_partition(
     broker: Broker, request: Request, index: int, state: PartitionImage, alive: Mapping[int, Alive]
 ) -> Struct:
-    """Return the row of a partition. A client is sent to no leader that it cannot reach
+    """Return the row of a partition. Leave out a leader that this client cannot reach
     (KRaftMetadataCache.partitionMetadata)."""
     code = ErrorCode.NONE
     if state.leader not in alive:

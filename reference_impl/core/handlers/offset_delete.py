@@ -60,8 +60,9 @@ def checked_group(broker: Broker, group_id: str) -> Group:
 
 
 def delete(broker: Broker, group_id: str, rows: list[tuple[TopicPartition, Struct]]) -> None:
-    """Delete the offsets of partitions that the group does not read, and note in their rows where
-    it does. Raise Refused if it has become a group whose offsets may not be deleted."""
+    """Delete the offsets of partitions that the group does not read, and set the error in the rows
+    of those that it does. Raise Refused if the group has changed so that its offsets may not be
+    deleted any more."""
     group = checked_group(broker, group_id)
     reads = {topic: group.is_subscribed_to(topic) for topic in {topic for (topic, _), _ in rows}}
     for (topic, _), row in rows:

@@ -77,8 +77,8 @@ def offsets_of(
     wanted: list[Struct] | None,
     speaker: Struct | None = None,
 ) -> Offsets:
-    """Return everything a group has committed. Raise Refused if another broker coordinates the
-    group, or if the speaker, a row with member id and epoch, is no member of today."""
+    """Return the offsets that a group has committed. Raise Refused if another broker coordinates
+    the group, or if `speaker`, a row with member id and epoch, is not a current member."""
     broker.access.require(request, DESCRIBE_GROUP, group_id)
     coordinator = broker.groups.of(group_id)
     group = coordinator.group(group_id)
@@ -101,8 +101,8 @@ def offsets_of(
 def topics_of(
     broker: Broker, request: Request, wanted: list[Struct] | None, offsets: Offsets, plural: str
 ) -> Rows:
-    """Return the rows of the requested topics, or (None) of all with committed offsets. Version 8
-    has structs of its own, whose names end in `s`."""
+    """Return the rows of the requested topics; for None, those of all topics with committed
+    offsets. plural: "s" for the structs of version 8 and later, whose names end so."""
     by_id = request.api_version >= TOPIC_IDS_SINCE
     found = []
     for name, topic_id, indexes in asked_for(broker, wanted, offsets, by_id):

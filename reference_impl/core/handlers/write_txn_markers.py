@@ -78,7 +78,7 @@ def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode
 
 
 def replication_of(broker: Broker, topic: str, index: int) -> Replicated:
-    """Return the wait for what was just written to a partition."""
+    """Return a wait until everything written to the partition so far is replicated."""
     end_offset = broker.led_partition(topic, None, index).log.log_end_offset
     return Replicated(topic, index, end_offset, broker.config.number("request.timeout.ms"))
 

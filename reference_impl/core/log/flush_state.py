@@ -31,7 +31,7 @@ class FlushState:
         self._note_failure = note_failure
 
     def check(self) -> None:
-        """Raise what has gone wrong before, if anything has."""
+        """Raise the error that an earlier operation on the files has failed with, if one has."""
         if self.failure is not None:
             raise self.failure
 

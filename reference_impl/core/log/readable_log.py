@@ -97,7 +97,7 @@ class ReadableLog:
         *,
         at_least_one: bool = True,
     ) -> Slice | None:
-        """Return where the batches from `offset` on lie, in one segment and below the limit, or
+        """Return the slice of one segment with the batches from `offset` on and below the limit, or
         None if there are none.
 
         `limit_offset` is the high watermark or the last stable offset. With `at_least_one` the

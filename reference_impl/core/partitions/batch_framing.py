@@ -58,8 +58,8 @@ def writers_in_transactions(records: memoryview | bytearray | None) -> frozenset
 def the_only_batch(
     records: memoryview | bytearray | None, api_version: int
 ) -> memoryview | bytearray:
-    """Return the one batch of magic 2 that a Produce must hold, without what follows it, or raise
-    Refused (ProduceRequest.validateRecords)."""
+    """Return the one batch of magic 2 that a Produce must hold, without the bytes after it. Raise
+    Refused for anything else (ProduceRequest.validateRecords)."""
     if records is not None and api_version >= ZSTD_SINCE and _is_one_batch(records):
         return records  # nearly always; what follows says why all else is refused
     found = None if records is None else _bounds(records, 0)

@@ -126,8 +126,8 @@ def survey(
 
 
 def _sound_at_once(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> Survey | None:
-    """Return what `survey` finds of a batch that is neither compressed nor large nor wrong, or
-    None: nearly all small batches need no steps."""
+    """Return the survey of a batch that is neither compressed nor large nor wrong, made in one
+    pass, or None for any other batch. Nearly all batches are small and need no steps."""
     header = _checked_header(data, config)
     if header.attributes & COMPRESSION_BITS or header.records_count > STEP_RECORDS:
         return None
@@ -140,7 +140,7 @@ def _sound_at_once(data: memoryview | bytearray, config: LogConfig, now_ms: int)
 
 
 def drained(steps: Generator[None, None, Result]) -> Result:
-    """Run all steps at once, and return what they return."""
+    """Run all steps at once, and return the generator's result."""
     while True:
         try:
             next(steps)
@@ -184,8 +184,8 @@ def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHea
 
 
 def _codec(header: BatchHeader) -> Compression:
-    """Return how the records are compressed, or raise Refused. (CompressionType.forId throws an
-    unexpected exception, hence the error code.)"""
+    """Return the compression codec of the records, or raise Refused. (CompressionType.forId throws
+    an unexpected exception, hence the error code.)"""
     if not header.attributes & COMPRESSION_BITS:
         return Compression.NONE
     try:
@@ -195,7 +195,8 @@ def _codec(header: BatchHeader) -> Compression:
 
 
 def _walked_at_once(data: memoryview | bytearray, header: BatchHeader) -> Walk:
-    """Do what `_walked` does for records that are neither compressed nor many."""
+    """Return the walk over the records of a batch that is neither compressed nor large, made in one
+    pass."""
     records = memoryview(data)[HEADER_BYTES:]
     # The bytes of a copy are read faster, but many bytes take longer to copy than their few numbers
     # take to read.
@@ -209,7 +210,7 @@ def _walked_at_once(data: memoryview | bytearray, header: BatchHeader) -> Walk:
 def _walked(
     data: memoryview | bytearray, header: BatchHeader, codec: Compression
 ) -> Generator[None, None, Walk]:
-    """Look at every record while the payload expands.
+    """Visit every record while the payload is decompressed, step by step. Return the result.
 
     A payload that does not decompress gets UNKNOWN_SERVER_ERROR, as from Kafka, which lets the
     exceptions of its libraries through.
@@ -276,7 +277,7 @@ def _may_be_refused(header: BatchHeader, walk: Walk, config: LogConfig, now_ms: 
 def _timestamp_problem(
     header: BatchHeader, delta: int, config: LogConfig, now_ms: int
 ) -> str | None:
-    """Return what is wrong with a record's timestamp, or None (LogValidator.validateTimestamp)."""
+    """Return why a record's timestamp is invalid, or None (LogValidator.validateTimestamp)."""
     timestamp = header.base_timestamp + delta
     if header.is_log_append_time:
         timestamp = header.max_timestamp  # what a reader of such a batch takes for each record

@@ -66,7 +66,7 @@ class Wanted:
         )
 
     def told(self, row: Struct) -> None:
-        """Remember what the client now knows."""
+        """Remember the offsets in this row, which the client now knows."""
         # After an error everything is news again.
         self.high_watermark = -1 if row.error_code else row.high_watermark
         self.log_start_offset = row.log_start_offset
@@ -135,7 +135,8 @@ class FetchContext:
     """Makes the session whose first request this is; answers its id, or 0 if there is no room."""
 
     def to_read(self, purgatory: Purgatory, denied: set[WantedKey]) -> list[Wanted]:
-        """Return the partitions that may have something new, and those that may not be read."""
+        """Return the partitions to read for this request: those that have changed or were not read
+        yet, and the denied ones."""
         session = self.session
         if session is None:
             return self.wanted
@@ -151,7 +152,7 @@ class FetchContext:
         return sorted(session.pending.values(), key=attrgetter("place"))
 
     def was_read(self, purgatory: Purgatory, wanted: Wanted, key: PartitionKey) -> None:
-        """Watch a partition from now on."""
+        """Watch a partition from now on, so that the session reads it again when it changes."""
         session = self.session
         if session is not None and session.found.get(key) is not wanted:
             session.found[key] = wanted
@@ -190,8 +191,8 @@ class FetchSessions:
     _sessions: dict[int, Session] = field(default_factory=dict)
 
     def context(self, request: Request, now_ms: int, random_int: Callable[[], int]) -> FetchContext:
-        """Return what a request fetches. Raise Refused if its session id or epoch does not match
-        ours."""
+        """Return the partitions that a request fetches and the form of its answer. Raise Refused
+        for a session id or epoch that does not match ours."""
         body = request.body
         asked = wanted_in(body)
         uses_topic_ids = request.api_version >= TOPIC_IDS_SINCE

@@ -46,11 +46,12 @@ class KeyedTopic:
         return self._image.topics[self.name].partitions[index].leader
 
     def held(self, index: int) -> Partition | None:
-        """Return a partition if this broker holds it, whoever leads it."""
+        """Return a partition that this broker holds, as leader or follower, or None."""
         return self._replicas.get(self.name, index)
 
     def note_read(self, partition: Partition) -> None:
-        """Note that the current handler tells of what a partition keeps."""
+        """Note that the current handler's answer depends on records of this partition, which must
+        be replicated before the answer is sent."""
         if partition.log.high_watermark < partition.log.log_end_offset:
             self.uncommitted[partition] = partition.leader_epoch
 

@@ -99,7 +99,8 @@ class Partition:
         return result
 
     def follower_reached(self, replica: int, log_end_offset: int) -> None:
-        """Note how far the log of a follower reaches, and commit what every replica has now."""
+        """Note the end of a follower's log, and commit the records that every replica in the ISR
+        has now."""
         self._follower_ends[replica] = log_end_offset
         self.advance_high_watermark()
 

@@ -71,7 +71,7 @@ class Window:
             yield from self.count(len(piece))
 
     def count(self, work: int) -> Iterator[None]:
-        """Yield if a step of work is done with this."""
+        """Count this much work, and yield when a step's worth has been done."""
         self._work += work
         if self._work >= STEP_BYTES:
             self._work = 0

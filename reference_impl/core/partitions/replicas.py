@@ -58,8 +58,8 @@ class Replicas:
         return LogConfig.from_configs({**self.topic_defaults, **topic.configs})
 
     def serve(self, topic: TopicImage, indexes: Iterable[int]) -> None:
-        """Note which of these partitions this broker is to open, and let the open ones take their
-        new state, which may be that it holds them no more."""
+        """Note which of these partitions this broker must open. Give the open ones their new state;
+        a state without this broker ends them."""
         for index in sorted(indexes):
             partition = self._by_name.get((topic.name, index))
             state = topic.partitions[index]

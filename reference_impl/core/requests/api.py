@@ -45,7 +45,8 @@ class Served:
 
 
 def tables_of(served: Served) -> tuple[dict[int, Api], dict[int, Api]]:
-    """Return what a listener of controllers serves, and what a node asks itself: all of both."""
+    """Return two tables of APIs: those of a controllers' listener, and those for a node's requests
+    to itself, which include all others."""
     of_controllers: dict[int, Api] = {**served.controller, **served.quorum}
     of_controllers[ApiKey.API_VERSIONS] = served.broker[ApiKey.API_VERSIONS]
     return of_controllers, {**of_controllers, **served.broker}

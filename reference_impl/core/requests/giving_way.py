@@ -36,7 +36,7 @@ def for_each(
 def counted(
     request: Request, elements: Iterable[Element]
 ) -> Generator[Effect, None, Counter[Element]]:
-    """Return how often the request names each element. Give way after each."""
+    """Return the number of times that the request names each element. Give way after each."""
     pause = GiveWay(request)
     times: Counter[Element] = Counter()
     for element in elements:

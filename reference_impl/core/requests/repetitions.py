@@ -19,6 +19,6 @@ class Repetitions:
         self._asked: Counter[Hashable] = Counter()
 
     def allow(self, question: Hashable) -> bool:
-        """Return whether a question is answered once more."""
+        """Return whether this repeated question is still answered, or has been asked too often."""
         self._asked[question] += 1
         return self._asked[question] <= REPETITIONS_MAX

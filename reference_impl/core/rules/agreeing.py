@@ -77,7 +77,7 @@ class Agreeing:
         return 0 <= high_watermark <= end_offset
 
     def truncation_offset(self, told: LogEnd, found: LogEnd) -> int:
-        """Return where a follower cuts its log: `told` is the leader's epoch that diverges and its
-        end, `found` the same of the follower's log (ReplicatedLog.truncateToEndOffset)."""
+        """Return the offset at which a follower cuts its log. told: the leader's diverging epoch
+        and its end. found: the same from the follower's log (ReplicatedLog.truncateToEndOffset)."""
         (epoch, end_offset), (found_epoch, found_end) = told, found
         return min(end_offset, found_end) if found_epoch == epoch else found_end

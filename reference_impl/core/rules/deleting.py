@@ -13,7 +13,7 @@ MINUTE_MS = 60_000
 
 
 class Deleting:
-    """Which records are removed, and when."""
+    """Decisions about which records are removed, and when."""
 
     def delete_records(self, partition: Partition, before: int) -> int:
         """Delete what lies below the offset, and nothing else. Return the log start (KIP-107)."""
@@ -41,17 +41,15 @@ class Deleting:
         return size_bytes - segment_bytes >= retention_bytes
 
     def offsets_retention_ms(self, minutes: int) -> int:
-        """Return how long the offsets of a group without members stay: offsets.retention.minutes,
-        in milliseconds (KIP-211).
-        """
+        """Return the time that the offsets of a group without members stay:
+        offsets.retention.minutes, in milliseconds (KIP-211)."""
         return minutes * MINUTE_MS
 
     # --- compaction ---------------------------------------------------------------------------
 
     def cleanable_end(self, log: ReadableLog) -> int:
-        """Return where cleaning ends: at the last stable offset, since an undecided record replaces
-        nothing. Source: LogCleanerManager.java, cleanableOffsets.
-        """
+        """Return the offset at which cleaning must stop: the last stable offset, since an undecided
+        record replaces nothing. Source: LogCleanerManager.java, cleanableOffsets."""
         return log.last_stable_offset
 
     def replaces_older(self, header: BatchHeader, transactions: CleanedTransactions) -> bool:

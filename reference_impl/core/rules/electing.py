@@ -14,7 +14,7 @@ from reference_impl.wire import ErrorCode
 
 
 class Electing:
-    """Which replica may lead, which may be in sync, and whose word counts."""
+    """Decisions about which replica may lead, which may be in sync, and whose requests count."""
 
     def may_be_elected(self, state: PartitionImage, replica: int) -> bool:
         """Return whether this replica has every committed record: it is in the ISR, or, where the

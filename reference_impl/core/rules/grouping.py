@@ -64,14 +64,13 @@ class Grouping:
         return loaded.values()
 
     def is_join_over(self, group: ClassicGroup, *, timed_out: bool) -> bool:
-        """Return whether the next generation begins: when all members of now have asked for it, or
-        when the rebalance time-out is over for those that have not (KIP-62).
-        """
+        """Return whether the next generation begins: when all current members have asked to join
+        it, or when the rebalance time-out is over for those that have not (KIP-62)."""
         return timed_out or group.has_all_joined()
 
     def was_awaited_in_vain(self, member: ConsumerMember, timer: str) -> bool:
-        """Return whether a member is removed when a timer of it fires: that of its revocation does
-        it only while the member has still to revoke (KIP-848, Member fencing)."""
+        """Return whether a member must be removed when one of its timers fires. The revocation
+        timer removes it only while it still has partitions to revoke (KIP-848, Member fencing)."""
         return timer != REVOCATION or member.state is MemberState.UNREVOKED_PARTITIONS
 
     def target(

@@ -33,21 +33,19 @@ class Reading:
         return asked
 
     def earliest_offset(self, partition: Partition) -> int:
-        """Return what ListOffsets answers for the earliest offset: the log start, below which
-        nothing can be read, and from which on everything can (KIP-79; KIP-107).
-        """
+        """Return the earliest offset for ListOffsets: the log start, the first offset that can be
+        read (KIP-79; KIP-107)."""
         return partition.log.log_start_offset
 
     def end_of_epoch(self, partition: Partition, leader_epoch: int) -> tuple[int, int]:
-        """Return what OffsetForLeaderEpoch answers: the largest epoch not above the one asked for,
-        and where it ended, from which on a reader's history may not be ours (KIP-101; KIP-320).
-        """
+        """Return the largest epoch not above the requested one, and its end offset, for
+        OffsetForLeaderEpoch. A reader's records from there on may not be in our log (KIP-101;
+        KIP-320)."""
         return partition.log.end_offset_for_epoch(leader_epoch)
 
     def latest_offset(self, partition: Partition, isolation_level: int) -> int:
-        """Return what ListOffsets answers for the latest offset: the end of what the reader may
-        see, so that it misses no record of a transaction which is decided later (KIP-98).
-        """
+        """Return the latest offset for ListOffsets: the end of the range that the reader may see,
+        so that it misses no record of a transaction that is decided later (KIP-98)."""
         return self.readable_end(partition, isolation_level)
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
@@ -58,9 +56,8 @@ class Reading:
     def committed_offset(
         self, offsets: Offsets, group_id: str, key: TopicPartition
     ) -> CommittedOffset:
-        """Return what OffsetFetch answers for a partition: the offset exactly as committed, which
-        is that of the next record to read (docs, design, "Consumer Position").
-        """
+        """Return the group's committed offset for OffsetFetch, exactly as committed: that of the
+        next record to read (docs, design, "Consumer Position")."""
         return offsets.of(group_id)[key]
 
     # --- what a reader is given ---------------------------------------------------------------
@@ -68,8 +65,8 @@ class Reading:
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Return where the batches of a fetch lie, or None if there is nothing to read. The first
-        batch is the one that holds the offset, no batch is left out between, and with
+        """Return the slice of batches that a fetch gets, or None if there is nothing to read. The
+        first batch is the one that holds the offset, no batch is left out between, and with
         `at_least_one` the first is returned however small the limit is (KIP-74)."""
         return partition.log.locate(offset, max_bytes, end, at_least_one=at_least_one)
 

@@ -13,7 +13,8 @@ from reference_impl.core.storage import StorageError
 
 
 class Recovering:
-    """How far files are trusted after a clean stop, a kill, a loss of power and a failed sync."""
+    """Decisions about which files are trusted after a clean stop, a kill, a loss of power and a
+    failed sync."""
 
     def restore_producers(self, recovery: ProducerRecovery) -> None:
         """Restore which batches a restarted leader has, so that it knows a batch that is sent again

@@ -122,7 +122,7 @@ def listeners_of(
 
 
 class _Settings:
-    """The keys of one listener: its own, else those of all."""
+    """The settings of one listener: its own value of a key, else the value for all listeners."""
 
     def __init__(self, name: str, given: Mapping[str, str], config: Mapping[str, str]) -> None:
         self.prefix = f"{PREFIX}{name.lower()}."

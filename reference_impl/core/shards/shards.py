@@ -137,7 +137,8 @@ class Shards(Generic[AnyShard]):
 
 
 def owned(shard: Shard, effects: Iterator[Effect]) -> Iterator[Effect]:
-    """Yield the effects of a shard's own work, with its timers in its name."""
+    """Yield these effects; put the shard's partition and leader epoch into the key of each
+    timer."""
     for effect in effects:
         if isinstance(effect, SetTimer | CancelTimer):
             shard.own(effect)

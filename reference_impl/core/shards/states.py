@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    """How far a shard is."""
+    """The stage of a shard's life, from loading to closed."""
 
     INITIAL = auto()
     LOADING = auto()

@@ -118,8 +118,8 @@ class TransactionCoordinator(Shard):
             self.carry_out(name)
 
     def _post(self, what: str, handler: Iterator[Effect]) -> None:
-        """Let a handler run under a name that ends with this leadership: what a former one has left
-        behind must not stand in for it."""
+        """Run a handler in the background, once per name and leadership: the leader epoch is part
+        of the name, so that a handler left from a former leadership does not prevent it."""
         self._outbox.post(f"{what} in epoch {self.leader_epoch} of {self}", handler)
 
     def abort_timed_out(self) -> None:
@@ -338,8 +338,8 @@ class TransactionCoordinator(Shard):
         transaction: Transaction,
         marked: set[PartitionKey],
     ) -> Generator[Effect, Any, Refused | None]:
-        """Let another node write markers, note which partitions need none any more, and return why
-        the others have none."""
+        """Let another node write markers. Add the partitions that are done to `marked`, and return
+        the error of the others, or None."""
         timeout_ms = self._config().number("request.timeout.ms")
         try:
             codes = yield from ask_leader(node, keys, self._marker(transaction), timeout_ms)

@@ -20,7 +20,7 @@ from reference_impl.wire import ErrorCode
 
 
 class Ending(Enum):
-    """The work that is left for an EndTxn."""
+    """The work that an EndTxn request still requires."""
 
     DECIDE = auto()
     DONE = auto()

@@ -69,7 +69,7 @@ def hold(broker: Broker, answer: Respond, read: dict[Partition, int]) -> None:
 def when_replicated(
     broker: Broker, answer: Respond, waits: list[Replicated], read: dict[Partition, int]
 ) -> Iterator[Effect]:
-    """Give an answer once all waits are over; refuse the request instead if one was in vain."""
+    """Send an answer once all waits are over; if one fails, refuse the request instead."""
     try:
         yield from waits
         for partition, leader_epoch in read.items():

@@ -74,7 +74,8 @@ class Peers:
         address_of: Callable[[int, Lane], Endpoint | None],
         tell: Callable[[int, Any], None],
     ) -> None:
-        """Create no link yet. tell: gets the number of each wait that is over and its outcome."""
+        """Create no link yet. tell: called with the number of each wait that is over, and its
+        outcome."""
         self._kernel = PeerKernel(moment)
         self._address_of = address_of
         self._tell = tell
@@ -131,6 +132,6 @@ class Peers:
 
 
 def unanswered(failure: Failure) -> Unanswered:
-    """Return what a handler is thrown for a failure."""
+    """Return the exception that a handler gets for a request that failed."""
     code = ErrorCode.UNSUPPORTED_VERSION if failure.is_unsupported else ErrorCode.NETWORK_EXCEPTION
     return Unanswered(code, failure.reason, was_sent=failure.was_sent)

@@ -72,8 +72,8 @@ class Waiting:
         address_of: Callable[[int, Lane], Endpoint | None],
         handler_of: Callable[[Request], Handler],
     ) -> None:
-        """Create an empty table. address_of: says where another node is asked. handler_of: what
-        this node answers a request by, from itself too."""
+        """Create an empty table. address_of: returns another node's address. handler_of: returns
+        the handler for a request to this node, including its own."""
         self._broker = broker
         self._must_give_way = must_give_way
         self._handler_of = handler_of
@@ -107,7 +107,8 @@ class Waiting:
             effects.append(failed(owner, error))
 
     def settle(self, effects: list[Effect]) -> None:
-        """Go on with everything that the event has made possible, until nothing is left."""
+        """Run everything that the event has made possible, such as waiting handlers and the node's
+        own requests, until nothing is left."""
         purgatory, outbox = self._broker.purgatory, self._broker.outbox
         while True:
             if purgatory.changed:
@@ -139,7 +140,8 @@ class Waiting:
             self._resume(number, None, effects)
 
     def timer_fired(self, key: TimerKey) -> None:
-        """End a wait whose time is over: it was meant to last so long, or it is in vain."""
+        """End a wait whose time is over: a pause has lasted long enough, or the awaited answer has
+        not come."""
         number = int(key[1])
         if number in self._suspended:
             self._ready[number] = outcome_at_end(self._suspended[number].wait)
@@ -235,7 +237,7 @@ class Waiting:
                 self._look_at(number)
 
     def _look_at(self, number: int) -> None:
-        """End a wait if what it waits for has come, or will never come."""
+        """End a wait if its condition is met or can never be met."""
         try:
             if has_come(self._broker, self._suspended[number].wait):
                 self._ready[number] = None
@@ -293,7 +295,7 @@ def watched(wait: Wait) -> PartitionKey | None:
 
 
 def has_come(broker: Broker, wait: Wait) -> bool:
-    """Return whether what is waited for has come. Raise Refused if it never will."""
+    """Return whether the awaited condition is met. Raise Refused if it never will be."""
     if isinstance(wait, Applied):
         return broker.applied_end_offset >= wait.metadata_offset
     if isinstance(wait, MetadataNews):
@@ -304,7 +306,7 @@ def has_come(broker: Broker, wait: Wait) -> bool:
 
 
 def is_news(quorum: Quorum, wait: MetadataNews) -> bool:
-    """Return whether a follower that waits has something to learn."""
+    """Return whether there is something new for a follower that waits."""
     is_longer = quorum.end_offset > wait.end_offset
     return is_longer or quorum.told_high_watermark > wait.high_watermark or quorum.turn != wait.turn
 
@@ -331,7 +333,8 @@ def outcome_at_end(wait: Wait) -> Outcome:
 
 
 def closed(reason: str) -> Unanswered:
-    """Return the outcome of a request that this node has refused to itself."""
+    """Return the outcome of a request of this node to itself that was answered by closing its
+    connection."""
     return Unanswered(ErrorCode.NETWORK_EXCEPTION, reason, was_sent=True)
 
 

@@ -115,7 +115,8 @@ def _check_features(controller: Controller, body: Struct) -> None:
 def _of_shutdown(
     controller: Controller, known: BrokerImage, previous_broker_epoch: int
 ) -> Iterator[Struct]:
-    """Yield what follows from the end of the incarnation before."""
+    """Yield the records by which a broker that returns loses its leaderships and ISR places of its
+    previous incarnation; after an unclean shutdown, its ELR places too."""
     if controller.rules.left_uncleanly(known, previous_broker_epoch):
         yield from elections.after_unclean_shutdown(controller, known.node_id)
     else:
@@ -123,7 +124,8 @@ def _of_shutdown(
 
 
 def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -> Struct:
-    """Return the record of a registration. One that comes again amends the one before."""
+    """Return the record of a registration. A repeated registration amends the record of the
+    first."""
     return REGISTER.new(
         broker_id=body.broker_id,
         incarnation_id=body.incarnation_id,
@@ -180,7 +182,7 @@ def state_of(broker: BrokerImage) -> State:
 
 
 def _following(controller: Controller, broker: BrokerImage, body: Struct) -> State:
-    """Return the state in which a heartbeat puts a broker."""
+    """Return the state that a broker enters with this heartbeat."""
     if broker.fenced:
         if body.want_shut_down:
             return State.SHUTDOWN_NOW
@@ -206,7 +208,7 @@ def _following(controller: Controller, broker: BrokerImage, body: Struct) -> Sta
 def _records_of_move(
     controller: Controller, broker: BrokerImage, following: State
 ) -> Iterator[Struct]:
-    """Yield the records that put a broker into its next state."""
+    """Yield the records that move a broker to its next state."""
     if following is State.UNFENCED:
         yield change(broker, fenced=UNFENCE)
         yield from elections.with_broker(controller, broker.node_id)

@@ -19,7 +19,7 @@ NEVER = 1 << 63
 
 @dataclass(slots=True)
 class Session:
-    """The newest news of one broker."""
+    """The last contact with one broker, and how far it had read the metadata log then."""
 
     heard_at_ms: int
     """On the clock that never jumps."""
@@ -75,5 +75,5 @@ class BrokerSessions:
                 yield broker
 
     def lowest_offset(self, brokers: Iterable[int]) -> int:
-        """Return how far all of these brokers have read the metadata log."""
+        """Return the lowest metadata offset that any of these brokers has reached."""
         return min((self.of(broker).metadata_offset for broker in brokers), default=NEVER)

@@ -41,8 +41,9 @@ def circumstances_of(
     event: Event | None = None,
     election: Election | None = None,
 ) -> Circumstances:
-    """Return what decides about the partitions of a topic. Without an election the topic says
-    whether it may be unclean."""
+    """Return the conditions for changes of a topic's partitions: the live replicas, the wanted
+    election and so on. Without an election, the topic's setting decides whether it may be
+    unclean."""
     event = event or Event()
     brokers, rules = controller.image.brokers, controller.rules
     configs = {**controller.config.topic_defaults, **topic.configs}
@@ -69,7 +70,7 @@ def circumstances_of(
 def after(
     controller: Controller, event: Event, concerns: Callable[[PartitionImage], bool]
 ) -> Iterator[Struct]:
-    """Yield the records of all partitions that the event concerns and changes."""
+    """Yield the records of all partitions that `concerns` selects and that the event changes."""
     lost = {event.gone, event.shut_down_uncleanly}
     for topic in controller.image.topics.values():
         circumstances: Circumstances | None = None
@@ -91,7 +92,7 @@ def changed(
     wanted: PartitionImage,
     circumstances: Circumstances,
 ) -> Iterator[Struct]:
-    """Yield the record of one partition's change, if there is any."""
+    """Yield the record of one partition's change, or nothing if it stays the same."""
     new = change_of(controller.rules, old, wanted, circumstances)
     record = change_record(topic_id, index, old, new)
     if record is not None:

@@ -67,8 +67,8 @@ def subscriptions(group: ClassicGroup) -> list[Struct]:
 
 
 def members_for(group: ClassicGroup, member: Member) -> list[Struct]:
-    """Return what the response tells this member about the others: everything for the leader,
-    nothing for a follower."""
+    """Return the list of members in this member's JoinGroup response: all of them for the leader,
+    none for a follower."""
     return subscriptions(group) if group.leader == member.member_id else []
 
 

@@ -13,15 +13,16 @@ def protocols_of(request: Request) -> dict[str, bytes]:
 
 
 def rebalance_timeout_of(request: Request) -> int:
-    """Return how long the member lets a rebalance take; version 0 has only the session timeout."""
+    """Return the member's rebalance timeout; requests of version 0 have only the session timeout,
+    which then counts."""
     wanted: int = request.body.rebalance_timeout_ms
     return wanted if wanted >= 0 else request.body.session_timeout_ms
 
 
 def needs_member_id(request: Request) -> bool:
-    """Return whether the sender must join again with the member id that it is given (KIP-394). A
-    client whose answer is lost asks again: with an id it is not taken for two. Static members are
-    told apart by their instance id."""
+    """Return whether the sender must join again with the member id that it is given (KIP-394), so
+    that a client that repeats a lost request is not counted twice. A static member is recognised by
+    its instance id instead."""
     return (
         not request.body.member_id
         and request.body.group_instance_id is None

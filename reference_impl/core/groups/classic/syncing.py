@@ -87,14 +87,14 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
 
 
 def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:
-    """Return whether members should join again."""
+    """Return whether a rebalance is collecting members, so that they should join again."""
     group = coordinator.groups.get(group_id)
     return isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE
 
 
 def _speaker(coordinator: GroupCoordinator, group: ClassicGroup, body: Struct) -> Member:
-    """Return the member that sent the request if it is of the current generation, or raise
-    Refused."""
+    """Return the member that sent the request. Raise Refused unless it belongs to the current
+    generation."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return coordinator.rules.check_speaker(

@@ -61,8 +61,8 @@ def _still_reads(revoking: Epochs, goal: Goal) -> bool:
 
 
 def _unsubscribed(member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """Return the member without topics to which it no longer subscribes: it must give them up
-    before there is a new target."""
+    """Return the member without the partitions of topics that it no longer subscribes to: it must
+    give them up at once, not only with the next target."""
     lost = {key: epoch for key, epoch in member.assigned.items() if key[0] not in goal.subscribed}
     if not lost:
         return member

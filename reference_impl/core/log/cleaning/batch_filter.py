@@ -57,8 +57,8 @@ def horizon_has_passed(header: BatchHeader, now_ms: int) -> bool:
 
 
 class CleaningSteps(Protocol):
-    """The steps that the cleaner takes as the rules say: `core/rules/deleting.py` has their
-    sources."""
+    """The cleaner's steps that rules decide: `core/rules/deleting.py` implements them and names
+    their sources."""
 
     def cleanable_end(self, log: ReadableLog) -> int:
         """Return the offset from which on nothing may be cleaned."""
@@ -67,10 +67,10 @@ class CleaningSteps(Protocol):
         """Return whether the records of a batch replace older ones of the same key."""
 
     def is_replaced(self, offset: int, newest: int) -> bool:
-        """Return whether the newest record of a key takes the one at this offset away."""
+        """Return whether the newest record of a key removes the one at this offset."""
 
     def tombstone_may_go(self, header: BatchHeader, now_ms: int) -> bool:
-        """Return whether a tombstone of this batch goes."""
+        """Return whether the tombstones of this batch may be removed now."""
 
     def cleaned(self, record: Record, moved_ms: int) -> Record:
         """Return a kept record with its timestamp delta counted from the batch's new base

@@ -58,14 +58,16 @@ class Cleanable:
 
     @property
     def is_due(self) -> bool:
-        """Return whether enough is dirty, or the wait has been too long."""
+        """Return whether the log should be cleaned now: the dirty share is large enough, or dirty
+        records have waited for too long."""
         if self.is_overdue and self.cleanable_bytes > 0:
             return True
         return self.ratio > self.log.config.min_cleanable_dirty_ratio
 
 
 def cleanable(log: PartitionLog, cleaned_to: int, now_ms: int, steps: CleaningSteps) -> Cleanable:
-    """Return what may be cleaned, given up to where the log was cleaned before."""
+    """Return the part of a log that may be cleaned. cleaned_to: the offset up to which it was
+    cleaned before."""
     start, active = log.log_start_offset, log.segments.active.base_offset
     first_dirty = cleaned_to if start <= cleaned_to <= active else start
     dirty = [each for each in log.segments.from_offset(first_dirty) if each.base_offset < active]
@@ -93,8 +95,8 @@ def clean(
     steps: CleaningSteps,
     keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY,
 ) -> Iterator[int | None]:
-    """Clean one log in slices. Yield None after each slice, and at the end the offset up to which
-    the log is clean."""
+    """Clean one log in slices. Yield None after each slice, and at last the offset up to which the
+    log is clean."""
     log = todo.log
     newest, end = yield from _newest_offsets(todo, keys_max, steps)
     transactions = CleanedTransactions(log.aborted_transactions(0, end))
@@ -186,8 +188,8 @@ def _end_of(segment: Segment, log: PartitionLog) -> int:
 def _clean_group(
     storage: Storage, log: PartitionLog, group: list[Segment], judge: BatchFilter, now_ms: int
 ) -> Iterator[int | None]:
-    """Copy what stays of some segments into one, and replace them by it. Yield None after each
-    slice."""
+    """Copy the records that stay of some segments into one new segment, and replace them by it.
+    Yield None after each slice."""
     base_offset = group[0].base_offset
     segment_swap.discard(storage, log.directory, base_offset)
     cleaned = Segment(

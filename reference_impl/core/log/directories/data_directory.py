@@ -106,8 +106,8 @@ class DataDirectory:
 
 
 def _read(storage: Storage, path: str, node_id: int) -> dict[str, str] | None:
-    """Return what the file says, None where a node has never started. Raise WrongDirectory for a
-    directory of another node, or one that has lost its file."""
+    """Return the content of meta.properties, or None if no node has ever started here. Raise
+    WrongDirectory for a directory of another node, or one that has lost this file."""
     storage.make_directory(path)
     meta = f"{path}/{META_PROPERTIES}"
     if not storage.exists(meta):
@@ -136,7 +136,8 @@ def _written(
     random_uuid: Callable[[], UUID],
     known: dict[str, str],
 ) -> dict[str, str]:
-    """Write the file with what is known and with new ids for the rest, and return what it says."""
+    """Write meta.properties with the known values and new ids for the others. Return its
+    content."""
     properties = {
         "version": "1",
         "cluster.id": uuid_text(random_uuid()),

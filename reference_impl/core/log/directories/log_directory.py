@@ -144,7 +144,7 @@ class LogDirectory:
             yield log.delete_retired_segments(now_ms)
 
     def cleaned_to(self, key: TopicPartition) -> int:
-        """Return up to where a partition was cleaned, 0 if unknown."""
+        """Return the offset up to which a partition was cleaned, 0 if unknown."""
         return self._offsets[CLEANER_OFFSET_FILE].get(key, 0)
 
     def note_cleaned(self, key: TopicPartition, offset: int) -> None:
@@ -153,8 +153,8 @@ class LogDirectory:
         self._write(CLEANER_OFFSET_FILE)
 
     def _forget_namesake(self, key: TopicPartition) -> None:
-        """Drop the offsets of a deleted partition of the same name, which must not be used for the
-        new one."""
+        """Drop the checkpointed offsets of a deleted partition, so that a new one of the same name
+        does not get them."""
         if key in self._deleted or any(key in offsets for offsets in self._offsets.values()):
             self._deleted.add(key)
             self.checkpoint()

@@ -109,7 +109,7 @@ class CompletedTransaction(NamedTuple):
 
 
 def duplicate_of(entry: ProducerEntry | None, header: BatchHeader) -> BatchMetadata | None:
-    """Return which of the producer's last five batches this one repeats (same epoch, same
+    """Return the batch among the producer's last five that this one repeats (same epoch, same
     sequences), or None."""
     if entry is None or entry.producer_epoch != header.producer_epoch:
         return None
@@ -165,7 +165,7 @@ class ProducerStateManager:
         return self._producers.get(producer_id)
 
     def duplicate_of(self, header: BatchHeader) -> BatchMetadata | None:
-        """Return which of its producer's last five batches this one repeats, or None."""
+        """Return the batch among its producer's last five that this one repeats, or None."""
         return duplicate_of(self._producers.get(header.producer_id), header)
 
     def check_sequence(self, header: BatchHeader) -> ErrorCode:
@@ -242,7 +242,8 @@ class ProducerStateManager:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Return where the earliest transaction begins that readers must not see past, or None."""
+        """Return the first offset of the earliest transaction that read_committed readers must not
+        pass yet, or None."""
         if not self._ongoing and not self._unreplicated:
             return None
         return min(*self._ongoing, *self._unreplicated, 2**63 - 1)
@@ -275,7 +276,7 @@ class ProducerStateManager:
             del self._producers[producer_id]
 
     def load(self, entries: Iterable[ProducerEntry]) -> None:
-        """Begin again from what a snapshot says."""
+        """Replace the state of all producers by that of a snapshot."""
         self._producers = {entry.producer_id: entry for entry in entries}
         self._unreplicated = {}
         self._ongoing = dict(

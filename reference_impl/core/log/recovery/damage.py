@@ -33,7 +33,7 @@ def is_damage(file: File, position: int, next_offset: int) -> bool:
 
 
 def _next_whole_batch(window: bytes, next_offset: int) -> int | None:
-    """Return where the first whole batch with a later offset begins, or None."""
+    """Return the position of the first whole batch with a later offset, or None."""
     magic_at = window.find(b"\x02", LOG_OVERHEAD + _MAGIC_AT)
     while magic_at != -1:
         start = magic_at - _MAGIC_AT

@@ -40,7 +40,8 @@ _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 
 
 class RecoverySteps(Protocol):
-    """The steps that a log takes as the rules say: `core/rules/recovering.py` has their sources."""
+    """The steps of recovery that rules decide: `core/rules/recovering.py` implements them and names
+    their sources."""
 
     def check_batch(self, batch: memoryview) -> None:
         """Raise CorruptRecord unless a batch that was found after a crash is whole."""
@@ -63,7 +64,7 @@ class RecoverySteps(Protocol):
 
 @dataclass(frozen=True)
 class Opening:
-    """The parameters of opening a partition."""
+    """The parameters for opening a partition."""
 
     storage: Storage
     directory: str
@@ -77,7 +78,7 @@ class Opening:
 
 @dataclass
 class Loaded:
-    """The content of the directory."""
+    """The content of the partition's directory, as recovery found and left it."""
 
     segments: list[Segment]
     log_end_offset: int
@@ -220,7 +221,7 @@ def _why_no_torn_tail(
     error: CorruptRecord,
     is_last: bool,
 ) -> str | None:
-    """Return what shows that no crash has left this behind, or None."""
+    """Return the reason why no crash can have left these bytes behind, or None if one can."""
     if not is_last or next_offset < opening.recovery_point:
         return "which was synced before the crash"
     if isinstance(error, Misplaced):

@@ -56,7 +56,8 @@ class OffsetIndex(SparseIndex):
         self.keep_entries(self._count_up_to(offset - self.base_offset - 1, 0))
 
     def problem(self, log_size: int) -> str | None:
-        """Return what shows that the file is not this segment's index, or None (sanityCheck)."""
+        """Return the sign that the file is not this segment's index, in words, or None
+        (sanityCheck)."""
         if not self.has_whole_entries:
             return "its size is not a multiple of 8"
         if self._last and (self._last[0] < 0 or not 0 <= self._last[1] < max(log_size, 1)):

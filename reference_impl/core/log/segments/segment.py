@@ -146,7 +146,8 @@ class Segment:
         return waited_ms > limit_ms
 
     def _jitter_ms(self, config: LogConfig) -> int:
-        """Return how much earlier to roll, so that not all partitions of a topic roll at once.
+        """Return the time by which to roll earlier, so that not all partitions of a topic roll at
+        once.
 
         Kafka draws it at random; the core has no randomness, and the file's name spreads them too.
         """
@@ -280,7 +281,7 @@ class Segment:
     def locate(
         self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
     ) -> Slice | None:
-        """Return where the whole batches from `offset` on lie, within `max_bytes` and below the
+        """Return the slice of whole batches from `offset` on, within `max_bytes` and below the
         limit, or None if this segment holds none."""
         found = self.find_batch(offset)
         if found is None:
@@ -366,8 +367,8 @@ class Segment:
         )
 
     def _problem_of_last_entry(self) -> str | None:
-        """Return what is wrong with the offset index if its last entry points between batches or
-        names a wrong offset, else None."""
+        """Return why the offset index is wrong if its last entry points between batches or names a
+        wrong offset, else None."""
         if not len(self.offset_index):
             return None
         offset, position = self.offset_index.last_offset, self.offset_index.last_position

@@ -64,7 +64,7 @@ class Segments:
     def locate(
         self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
     ) -> Slice | None:
-        """Return where the batches from `offset` on lie, in the first segment that has any, or
+        """Return the slice of batches from `offset` on, in the first segment that has any, or
         None."""
         segments = self.from_offset(offset)
         for segment, following in zip(segments, [*segments[1:], None], strict=True):

@@ -58,7 +58,7 @@ class SparseIndex:
         self._last = (first, second)
 
     def _count_up_to(self, target: int, field: int) -> int:
-        """Return how many entries have a value of at most `target` in this field (binary
+        """Return the number of entries with a value of at most `target` in this field (binary
         search)."""
         if self._last is None or self._last[field] <= target:
             return self._count

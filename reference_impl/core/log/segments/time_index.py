@@ -52,7 +52,8 @@ class TimeIndex(SparseIndex):
         self.keep_entries(self._count_up_to(offset - self.base_offset - 1, 1))
 
     def problem(self) -> str | None:
-        """Return what shows that the file is not this segment's index, or None (sanityCheck)."""
+        """Return the sign that the file is not this segment's index, in words, or None
+        (sanityCheck)."""
         if not self.has_whole_entries:
             return "its size is not a multiple of 12"
         if self._last and (self._last[1] < 0 or self._last[0] < self._entry(0)[0]):

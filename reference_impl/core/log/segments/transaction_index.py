@@ -71,7 +71,8 @@ class TransactionIndex:
         self._entries = kept
 
     def problem(self) -> str | None:
-        """Return what shows that the file is not this segment's index, or None (sanityCheck)."""
+        """Return the sign that the file is not this segment's index, in words, or None
+        (sanityCheck)."""
         if not self._whole:
             return "it does not consist of whole entries of version 0"
         if any(entry.last_offset < self._base_offset for entry in self._entries):

@@ -94,8 +94,8 @@ class Access:
     def operations(
         self, request: Request, resource_type: ResourceType, name: str = CLUSTER_NAME
     ) -> int:
-        """Return everything that the request's principal may do to a resource, as the bit field of
-        KIP-430."""
+        """Return all operations that the request's principal may perform on a resource, as the bit
+        field of KIP-430."""
         return bits(
             operation
             for operation in OPERATIONS[resource_type]

@@ -84,7 +84,7 @@ class Session:
 
     @property
     def is_in(self) -> bool:
-        """Return whether the client is authenticated, so that requests are served."""
+        """Return whether the client is authenticated, so that its requests are served."""
         return self.state is State.IN
 
     @property

@@ -25,8 +25,8 @@ class LoginModule:
 
 
 def parsed(key: str, text: str) -> LoginModule:
-    """Return the one module of a JAAS configuration. Raise BadConfig without the text, which is
-    secret."""
+    """Return the single login module of a JAAS configuration. Raise BadConfig for anything else;
+    the message leaves the text out, since it is secret."""
     tokens = _tokens(key, text)
     if len(tokens) < 3 or tokens[1].lower() not in FLAGS or tokens[-1] != ";":
         raise _bad(key)

@@ -29,7 +29,7 @@ class Exchange(Protocol):
 
     @property
     def token_expiry_ms(self) -> int | None:
-        """When the delegation token expires that proved it, or None if a password did."""
+        """The expiry of the delegation token that proved the user, or None if a password did."""
 
     def answer(self, token: bytes) -> bytes:
         """Return the server's token after one of the client's, or raise Denied."""

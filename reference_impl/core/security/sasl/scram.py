@@ -138,7 +138,7 @@ class ScramExchange:
         return self._final(text, self._credential).encode()
 
     def _first(self, text: str) -> str:
-        """Note which user the client claims to be. Return the answer with that user's salt and
+        """Note the user name that the client claims. Return the answer with that user's salt and
         iterations."""
         message = _CLIENT_FIRST.fullmatch(text)
         if message is None:

@@ -38,7 +38,7 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
 def _keep_up_to_quota(
     ordered: Sequence[MemberSpec], everything: Sequence[TopicIdPartition]
 ) -> tuple[dict[str, set[TopicIdPartition]], list[tuple[str, int]]]:
-    """Return what each member keeps, and how many more partitions it is to get.
+    """Return the partitions that each member keeps, and the number that each still needs.
 
     Every member gets `quota`, and `extras` members one more. A member which has no use for its
     extra one passes it on, unless only as many members are left as there are extras.

@@ -174,7 +174,7 @@ class ConsumerGroup:
         return topic in self.subscribed_topics()
 
     def subscribers_of_regex(self, regex: str) -> int:
-        """Return how many members use a pattern."""
+        """Return the number of members that use a pattern."""
         return sum(member.topic_regex == regex for member in self.members.values())
 
     def preferred_assignor(self, assignors: Sequence[str]) -> str:

@@ -65,11 +65,11 @@ class ConsumerMember:
         return replace(self, epoch=epoch, previous_epoch=self.epoch)
 
     def assignment_epoch(self, partition: TopicIdPartition) -> int | None:
-        """Return since when it has a partition or gives it up, or None if it does neither."""
+        """Return the epoch since which the member owns this partition or gives it up, or None if it
+        does neither."""
         return self.assigned.get(partition, self.revoking.get(partition))
 
 
 def is_subset(claimed: set[TopicIdPartition] | None, partitions: Epochs) -> bool:
-    """Return whether a member claims only partitions among these; a request that lists none claims
-    nothing."""
+    """Return whether a member reports its partitions, and all of them are among these."""
     return claimed is not None and claimed <= partitions.keys()
