@@ -15,7 +15,7 @@ from linearizability.explain.around import arrows_of
 from linearizability.explain.drawing import Around, picture
 from linearizability.explain.words import operations_of
 from linearizability.guarantees import abouts
-from linearizability.hand_written import INVALID
+from linearizability.hand_written.histories import INVALID
 from linearizability.hand_written.rows import judged
 from linearizability.history import frame
 from linearizability.self_test.clauses import empty_rows, markdown_table

@@ -1,9 +1,1 @@
-"""All histories written by hand: checker -> title -> rows, and of invalid ones what is found."""
-
-from __future__ import annotations
-
-from linearizability.guarantees import GUARANTEES, part
-from linearizability.hand_written.rows import Invalid, Valid
-
-VALID: dict[str, Valid] = {name: part(name, "histories").VALID for name in GUARANTEES}
-INVALID: dict[str, Invalid] = {name: part(name, "histories").INVALID for name in GUARANTEES}
+"""Histories written by hand, and the rows that they are made of."""

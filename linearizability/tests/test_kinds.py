@@ -10,7 +10,7 @@ from pathlib import Path
 
 from linearizability import checkers
 from linearizability.guarantees import GUARANTEES
-from linearizability.hand_written import INVALID
+from linearizability.hand_written.histories import INVALID
 from linearizability.self_test.clauses import MUTATORS
 
 ROOT = Path(checkers.__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 from linearizability import guarantees
 from linearizability.checkers import CHECKERS
 from linearizability.guarantees import GUARANTEES
-from linearizability.hand_written import INVALID, VALID
+from linearizability.hand_written.histories import INVALID, VALID
 from linearizability.hand_written.rows import RAW, P, Row, S, found, judged
 from linearizability.verdict import Validity
 

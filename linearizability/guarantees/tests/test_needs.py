@@ -8,7 +8,7 @@ import pytest
 from linearizability.checkers import CHECKERS, Needs
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.engine.opinion import absent_from, anomalies_of
-from linearizability.hand_written import INVALID
+from linearizability.hand_written.histories import INVALID
 from linearizability.history import REQUIRED, frame
 from linearizability.ingest import resolved
 from linearizability.self_test.model import joined

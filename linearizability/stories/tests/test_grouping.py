@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from linearizability.checkers import CHECKERS
-from linearizability.hand_written import INVALID
+from linearizability.hand_written.histories import INVALID
 from linearizability.hand_written.rows import Row
 from linearizability.history import frame
 from linearizability.judging import check_frame
