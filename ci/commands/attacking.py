@@ -55,9 +55,9 @@ class ScenarioOptions:
         str, typer.Option(help="Client library: confluent (librdkafka), java or reference.")
     ] = "confluent"
     network: Annotated[
-        str, typer.Option(help="The network between nodes: proxy (toxiproxy), or netns (root).")
+        str, typer.Option(help="How links are cut: proxy (toxiproxy) or netns (needs root).")
     ] = "proxy"
-    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None
+    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference broker.")] = None
     config: ConfigOption = None
     config_file: ConfigFileOption = None
 

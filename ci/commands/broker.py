@@ -63,7 +63,7 @@ def kills(
     kills: Annotated[int, typer.Option(help="How many times the broker is killed.")] = 200,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
-    """Kill -9 the reference broker under load; exit 1 if anything is lost, or happens twice."""
+    """Kill -9 the reference broker under load; exit 1 if acknowledged data is lost or doubled."""
     from chaos.means import leftovers
     from reference_impl.bugs import BUGS
     from reference_impl.robustness.kills.run import run_kills
@@ -97,7 +97,7 @@ def bugs(
 ) -> None:
     """Run every planted bug until its checker finds it, and the clean broker with the same seed.
 
-    1 if a bug goes by or the clean broker is accused.
+    Exit status 1 if a bug is missed or the clean broker is accused.
     """
     from ci.bugs import bugs_as_json, render_bugs, run_bugs
 

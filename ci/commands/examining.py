@@ -30,12 +30,12 @@ def conform(
     bootstrap: BootstrapOption = None,
     cluster: ClusterOption = None,
     nodes: Annotated[int, typer.Option(help="How many brokers --target starts: 1 or 3.")] = 1,
-    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference broker.")] = None,
     keyword: Annotated[
         str | None,
         typer.Option("-k", help='Run only these ids or names: "IDEM-03 or metadata" (pytest -k).'),
     ] = None,
-    priority: Annotated[str, typer.Option(help="Run cases up to P0, P1 or P2.")] = "P2",
+    priority: Annotated[str, typer.Option(help="Lowest priority to run: P0, P1 or P2.")] = "P2",
     all_versions: Annotated[
         bool, typer.Option(help="Test every shared version, not only the first and last.")
     ] = False,

@@ -40,13 +40,16 @@ def check(
         typer.Option(min=0, show_default="60", help="Seconds a reader may wait for a new record."),
     ] = None,
     explained: Annotated[
-        bool, typer.Option("--explain", help="Write the fewest operations that show each anomaly.")
+        bool,
+        typer.Option(
+            "--explain", help="Write a page: the fewest operations that show each anomaly."
+        ),
     ] = False,
     as_json: JsonOption = False,
     self_test: Annotated[
         bool, typer.Option("--self-test", help="Test the checkers on valid and broken histories.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="How many histories to test.")] = 200,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of histories for --self-test.")] = 200,
     fuzz: Annotated[
         int | None, typer.Option(min=1, help="Test the readers on this many damaged files.")
     ] = None,
@@ -54,7 +57,7 @@ def check(
         int, typer.Option(min=0, help="First seed of --self-test or --fuzz.")
     ] = 0,
 ) -> None:
-    """Judge a recorded history again, ours or Jepsen's; no cluster is needed."""
+    """Judge a recorded history, Touchstone's or Jepsen's; no cluster is needed."""
     if self_test:
         raise typer.Exit(_self_test(path, range(first_seed, first_seed + seeds)))
     if fuzz is not None:

@@ -72,7 +72,7 @@ def scenarios(
     runs: RunsOption = Path("runs"),
     as_json: JsonOption = False,
 ) -> None:
-    """List the regressions with their expected verdicts; or run the documents' guarantee tables."""
+    """List the regression scenarios and their expected verdicts, or run the guarantee tables."""
     from ci.guarantees import list_scenarios, run_tables, scenarios_as_json
     from ci.nightly.plan import check_targets
 
@@ -96,7 +96,7 @@ def findings(
         "docs/findings.md"
     ),
 ) -> None:
-    """Write what runs have shown about claims: scenario, seed, verdict, picture, command."""
+    """Write a page on what runs have shown about published claims, with pictures and commands."""
     from ci.findings import write_findings
 
     for finding in write_findings(runs, out):

@@ -16,7 +16,7 @@ def doctor(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List each component: found or not, what is lost without it, what mends it.
+    """List each component: whether it is here, what does not work without it, how to install it.
 
     Exit status 1 if a command that was killed has left processes, disks or the like behind.
     """
@@ -42,7 +42,7 @@ def setup(
         typer.Argument(help="Install only these, named as in `touchstone doctor`."),
     ] = None,
 ) -> None:
-    """Bring the tools that Python packages cannot: toxiproxy, porcupine, the shim, Kafka's jars."""
+    """Install the tools that pip cannot: toxiproxy, porcupine, the shim, Kafka's jars."""
     from ci.tools.build import bring
 
     raise typer.Exit(bring(components or []))

@@ -12,8 +12,10 @@ from ci.errors import UsageError
 
 
 def sim(
-    seeds: Annotated[int, typer.Option(help="How many schedules, one for each seed.")] = 100,
-    first_seed: Annotated[int, typer.Option(help="The first of the seeds.")] = 1,
+    seeds: Annotated[int, typer.Option(help="Number of schedules, each with its own seed.")] = 100,
+    first_seed: Annotated[
+        int, typer.Option(help="Seed of the first schedule; each next one is higher by 1.")
+    ] = 1,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
     minutes: Annotated[
         float | None, typer.Option(help="Begin no schedule after this time.")
@@ -24,7 +26,8 @@ def sim(
 ) -> None:
     """Run and judge many schedules of the reference broker and clients in virtual time.
 
-    1 if one is invalid; 3 if more than 1 % are unknown. Each that is not valid is kept.
+    Exit status 1 if a schedule is invalid, 3 if more than 1 % are unknown. Runs that are not valid
+    are kept.
     """
     from ci.simulation import Search, run_simulations
     from reference_impl.bugs import BUGS

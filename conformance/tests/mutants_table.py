@@ -1,7 +1,7 @@
 """The table of the mutation gate: `python -m conformance.tests.mutants_table FILE…` prints it.
 
-The files are those that `--mutants-out` writes; what several of them hold was killed where one says
-so.
+The files are those that `--mutants-out` writes. A mutant that occurs in several of them counts as
+killed if one of them says so.
 """
 
 from __future__ import annotations
@@ -20,23 +20,26 @@ Found = Mapping[str, str | None]
 """Mutant -> the case that killed it, if any."""
 
 LEGAL: tuple[tuple[str, str], ...] = (
-    (r"\bfinalized_features_epoch\b", "every epoch is right that does not fall"),
-    (r"\bsupported_features\.(max|min)_version\b", "what a broker supports is its own affair"),
-    (r"\bresults\.(total|usable)_bytes\b", "how large a disk is nobody else knows"),
-    (r"\breplica_directory_id\b", "the id of a directory is told nowhere else"),
-    (r"\bclient_host longer", "how a host is written is the broker's own affair"),
+    (r"\bfinalized_features_epoch\b", "any epoch is legal that does not decrease"),
+    (r"\bsupported_features\.(max|min)_version\b", "a broker may support any levels"),
+    (r"\bresults\.(total|usable)_bytes\b", "no other request tells the size of the disk"),
+    (r"\breplica_directory_id\b", "no other request tells the directory id"),
+    (r"\bclient_host longer", "a broker may write a host in any form"),
     (r"^DescribeQuorum .*_timestamp\b", "a time of the broker's clock, or unknown"),
     (r"^DescribeQuorum .*log_end_offset off-by-one", "the log of the metadata grows all the time"),
-    (r"^DescribeQuorum .*leader_epoch off-by-one", "the quorum's epoch is told nowhere else"),
-    (r"^(Join|Sync)Group protocol_(name|type) text-for-null", "beside an error nobody reads it"),
-    (r"^(ConsumerGroup)?Heartbeat member_id text-for-null", "beside an error nobody reads it"),
-    (r"\bheartbeat_interval_ms off-by-one", "how often it wants to hear is the broker's choice"),
-    (r"\baccepted_compression_types without-last", "a broker takes the codecs that it has"),
-    (r"^ShareAcknowledge .*current_leader\.", "without an error nobody reads it"),
+    (r"^DescribeQuorum .*leader_epoch off-by-one", "no other request tells the quorum's epoch"),
     (
-        r"^Share.*assignor_name longer",
-        "how it calls the assignor of share groups is its own affair",
+        r"^(Join|Sync)Group protocol_(name|type) text-for-null",
+        "clients ignore it in a response with an error",
     ),
+    (
+        r"^(ConsumerGroup)?Heartbeat member_id text-for-null",
+        "clients ignore it in a response with an error",
+    ),
+    (r"\bheartbeat_interval_ms off-by-one", "a broker may choose the interval"),
+    (r"\baccepted_compression_types without-last", "a broker may accept any set of codecs"),
+    (r"^ShareAcknowledge .*current_leader\.", "clients ignore it in a response without an error"),
+    (r"^Share.*assignor_name longer", "a broker may name its share assignor as it likes"),
     (r"\b(eligible_leader_replicas|last_known_elr)\b", "null and the empty list both mean none"),
 )
 """Regex of a mutant that a legal broker may be, and why."""
@@ -48,7 +51,7 @@ def why_legal(mutant: str) -> str | None:
 
 
 def merged(files: Iterable[Path]) -> dict[str, str | None]:
-    """Return what became of each mutant of several runs."""
+    """Return mutant -> the case that killed it in one of several runs, or None."""
     found: dict[str, str | None] = {}
     for path in files:
         for mutant, killer in json.loads(path.read_text())["mutants"].items():
@@ -73,13 +76,13 @@ def table(found: Found) -> str:
     lines = [
         "# Mutants of the reference's answers",
         "",
-        "Each mutant answers one field of one API wrongly, always; it is killed where a case "
-        "fails by it and passes without it (`conformance/tests/mutation.py`).",
+        "Each mutant always answers one field of one API wrongly. It is killed if a case "
+        "fails with it and passes without it (`conformance/tests/mutation.py`).",
         "",
         f"{len(found)} mutants, {killed} killed. {len(lived) - len(unexplained)} of the others "
         f"are legal for a broker; of the rest {killed / max(counted, 1):.1%} were killed.",
         "",
-        f"Not met in this run: {', '.join(missing) or 'none'}.",
+        f"Not covered by this run: {', '.join(missing) or 'none'}.",
         "",
         "| API | mutants | killed |",
         "|---|---|---|",
@@ -90,7 +93,7 @@ def table(found: Found) -> str:
         "",
         "| survivor | why |",
         "|---|---|",
-        *(f"| {mutant} | {why_legal(mutant) or 'no case sees it yet'} |" for mutant in lived),
+        *(f"| {mutant} | {why_legal(mutant) or 'no case notices it yet'} |" for mutant in lived),
     ]
     return "\n".join(lines) + "\n"
 

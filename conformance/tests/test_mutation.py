@@ -74,7 +74,7 @@ def test_the_table_tells_what_is_legal_from_what_is_missing() -> None:
     told = table(found)
     assert "3 mutants, 1 killed. 1 of the others are legal for a broker" in told
     assert "of the rest 50.0% were killed" in told
-    assert "| Fetch b zero | no case sees it yet |" in told
+    assert "| Fetch b zero | no case notices it yet |" in told
     assert "| Fetch | 2 | 1 |" in told
 
 
