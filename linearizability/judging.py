@@ -15,7 +15,7 @@ import polars as pl
 
 from linearizability import history
 from linearizability.bounds import NOTHING_STATED, Bounds
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine import local
 from linearizability.engine.java import find_java
 from linearizability.excuses import clocks, overdue, resent, unclean

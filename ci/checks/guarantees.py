@@ -9,8 +9,9 @@ from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
 
-from linearizability import checkers, guarantees
-from linearizability.checkers import CHECKERS
+from linearizability import guarantees
+from linearizability.checkers.table import CHECKERS
+from linearizability.checkers.table import markdown_table as table_of_checkers
 from linearizability.explain.around import arrows_of
 from linearizability.explain.drawing import Around, picture
 from linearizability.explain.words import operations_of
@@ -120,7 +121,7 @@ def made(root: Path) -> Iterator[tuple[str, str]]:
         yield f"{FOLDER}/{name}.svg", image
     blocks = {TABLE: table(), CLAUSES_TABLE: markdown_table(), SECTIONS: "\n\n".join(sections)}
     yield PAGE, with_blocks(root, PAGE, blocks)
-    yield README, with_blocks(root, README, {TABLE: checkers.markdown_table()})
+    yield README, with_blocks(root, README, {TABLE: table_of_checkers()})
 
 
 def with_blocks(root: Path, page: str, blocks: Mapping[str, str]) -> str:

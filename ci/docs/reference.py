@@ -18,7 +18,7 @@ from chaos.values.faults import FAULTS
 from ci.cli import app
 from ci.ui.entry import Entry
 from conformance.reporting.listing import list_cases
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.history import COLUMNS
 from linearizability.stories.model import Group
 from linearizability.verdict import Anomaly, CheckerVerdict, Verdict

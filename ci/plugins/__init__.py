@@ -98,11 +98,12 @@ def _add_to(table: Any, name: str, thing: Any) -> None:
 
 
 def _add_guarantee(name: str, given: Any) -> None:
-    from linearizability.checkers import CHECKERS, Checker
+    from linearizability.checkers.base import Checker
+    from linearizability.checkers.table import CHECKERS
 
     made = given() if isinstance(given, type) else given
     if not isinstance(made, Checker):
-        raise PluginError("it is no linearizability.checkers.Checker; derive it from that class")
+        raise PluginError("it is no touchstone.kit.Checker; derive it from that class")
     _add_to(CHECKERS, name, _made(name, made, ("name", "title", "scope", "needs")))
 
 
@@ -135,7 +136,7 @@ WORKLOADS_HAVE = (
 def _add_workload(name: str, given: Any) -> None:
     from chaos.record.shown import MUST_SHOW
     from chaos.workloads import WORKLOADS
-    from linearizability.checkers import CHECKERS
+    from linearizability.checkers.table import CHECKERS
 
     made = _made(name, given, WORKLOADS_HAVE)
     if unknown := [each for each in made.judged_by if each not in CHECKERS]:

@@ -99,7 +99,7 @@ def summary_of_examination(results: Mapping[str, Any]) -> str:
 def sarif_of_verdict(judged: Judged) -> dict[str, Any]:
     """Return SARIF with one result per cause of an INVALID verdict, or one result with the reason
     of an UNKNOWN verdict."""
-    from linearizability.checkers import CHECKERS
+    from linearizability.checkers.table import CHECKERS
     from linearizability.stories.telling import facts_of
 
     verdict, place = judged.verdict, _place(str(judged.run.get("target", "")), "touchstone.toml")

@@ -217,7 +217,7 @@ def _told_in_full(name: str, checker: CheckerVerdict, verdict: Verdict | None) -
 
 def _title(name: str) -> str:
     """Return the title of a checker: the guarantee that it checks."""
-    from linearizability.checkers import CHECKERS
+    from linearizability.checkers.table import CHECKERS
 
     if name == "run":
         return "The run came to its end"

@@ -10,7 +10,7 @@ import pytest
 
 from ci import places
 from ci.checks.guarantees import CLAIMS, FOLDER, PAGE, README, draw_guarantees, guarantee_violations
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.guarantees import GUARANTEES, abouts
 
 

@@ -11,7 +11,8 @@ from zlib import crc32
 
 import polars as pl
 
-from linearizability.checkers import CHECKERS, Cut
+from linearizability.checkers.base import Cut
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine.exchange import Whereabouts, remainder
 from linearizability.history import PARTITION
 from linearizability.reads.contents import FIELDS

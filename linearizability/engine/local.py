@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from linearizability.bounds import NOTHING_STATED, Bounds
-from linearizability.checkers import CHECKERS, Scope
-from linearizability.checkers.base import COLUMNS_READ
+from linearizability.checkers.base import COLUMNS_READ, Scope
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine.opinion import absent_from, frame_of, judge, opinions
 from linearizability.ingest import resolved
 from linearizability.plans import for_rows, whole

@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 
 from linearizability.bounds import NOTHING_STATED, Bounds
-from linearizability.checkers import CHECKERS, Checker, Needs, Scope
+from linearizability.checkers.base import Checker, Needs, Scope
+from linearizability.checkers.table import CHECKERS
 from linearizability.cycles.evidence import run_evidence
 from linearizability.evidence.fencing import fencing_evidence
 from linearizability.evidence.groups import group_evidence

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from linearizability.bounds import NOTHING_STATED, Bounds
-from linearizability.checkers import CHECKERS, Scope
-from linearizability.checkers.base import COLUMNS_READ
+from linearizability.checkers.base import COLUMNS_READ, Scope
+from linearizability.checkers.table import CHECKERS
 from linearizability.cycles import evidence as cycles
 from linearizability.engine import stages
 from linearizability.engine.connect import is_connect

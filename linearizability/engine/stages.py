@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from linearizability import ingest
-from linearizability.checkers import Cut, Scope
-from linearizability.checkers.base import COLUMNS_READ
+from linearizability.checkers.base import COLUMNS_READ, Cut, Scope
 from linearizability.cycles import evidence as cycles
 from linearizability.engine.cuts import COLUMNS as CUT_COLUMNS
 from linearizability.engine.cuts import COLUMNS_CUT, cut_by, pieces

@@ -10,7 +10,7 @@ import polars as pl
 
 from linearizability import history
 from linearizability.bounds import NOTHING_STATED, Bounds
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.explain import style
 from linearizability.explain.around import with_around
 from linearizability.explain.drawing import ATTRIBUTES, logs, timeline

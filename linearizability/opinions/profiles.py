@@ -25,7 +25,7 @@ from typing import Any
 import polars as pl
 
 from linearizability import history
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.cycles.writes import write_cycles
 from linearizability.guarantees import abouts
 from linearizability.history import F, HistoryError

@@ -24,7 +24,8 @@ from threading import Thread
 
 import polars as pl
 
-from linearizability.checkers import CHECKERS, Scope
+from linearizability.checkers.base import Scope
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine import local
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import resolved

@@ -121,7 +121,7 @@ def test_how_far_clocks_were_apart_is_what_was_moved_between_two_heals() -> None
 
 
 def test_the_rules_that_go_by_clocks_exist() -> None:
-    from linearizability.checkers import CHECKERS
+    from linearizability.checkers.table import CHECKERS
 
     for checker, kind in EXCUSED_FROM_MS:
         source = Path(inspect.getfile(type(CHECKERS[checker]))).read_text()

@@ -12,8 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from linearizability import ingest
-from linearizability.checkers import CHECKERS, Cut, Scope
-from linearizability.checkers.base import COLUMNS_READ
+from linearizability.checkers.base import COLUMNS_READ, Cut, Scope
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine import cuts, exchange, large_partitions, local, stages
 from linearizability.engine.exchange import Chunk, Tables, as_arrow, unpacked, whereabouts
 from linearizability.engine.opinion import JUDGED, ROWS, judge, opinions

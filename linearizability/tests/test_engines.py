@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from linearizability import history
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine import exchange, spark, table
 from linearizability.engine.session import SparkError, spark_session, stop_spark
 from linearizability.judging import check

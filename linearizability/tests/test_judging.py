@@ -13,7 +13,7 @@ import pytest
 
 import linearizability
 from linearizability import history
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.guarantees.lost_writes.rule import LostWrites
 from linearizability.hand_written.rows import P, S
 from linearizability.history import HistoryError, frame

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.hand_written.rows import END, PLACE, P, Row, S
 from linearizability.history import HistoryError, frame, write
 from linearizability.importers.formats import imported

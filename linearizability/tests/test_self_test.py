@@ -8,8 +8,8 @@ from random import Random
 import polars as pl
 import pytest
 
-from linearizability.checkers import CHECKERS
 from linearizability.checkers.base import describe
+from linearizability.checkers.table import CHECKERS
 from linearizability.guarantees.lost_writes.rule import LostWrites
 from linearizability.ingest import IS_SEND, KEY
 from linearizability.judging import check_frame

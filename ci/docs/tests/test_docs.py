@@ -111,7 +111,7 @@ def test_the_reference_names_every_part() -> None:
     from chaos.nemeses import NEMESES
     from chaos.values.faults import FAULTS
     from chaos.workloads import WORKLOADS
-    from linearizability.checkers import CHECKERS
+    from linearizability.checkers.table import CHECKERS
 
     written = pages()
     assert all(f"## {name}\n" in written["reference/checkers.md"] for name in CHECKERS)

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from linearizability import history
-from linearizability.checkers import CHECKERS, Needs
+from linearizability.checkers.base import Needs
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine.opinion import frame_of
 from linearizability.ingest import resolved
 from linearizability.tests.planted import write_planted

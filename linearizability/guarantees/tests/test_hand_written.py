@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from linearizability import guarantees
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.guarantees import GUARANTEES
 from linearizability.hand_written.histories import INVALID, VALID
 from linearizability.hand_written.rows import RAW, P, Row, S, found, judged

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from linearizability.checkers import CHECKERS, Needs
-from linearizability.checkers.base import COLUMNS_READ
+from linearizability.checkers.base import COLUMNS_READ, Needs
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine.opinion import absent_from, anomalies_of
 from linearizability.hand_written.histories import INVALID
 from linearizability.history import REQUIRED, frame

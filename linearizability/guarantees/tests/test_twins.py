@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linearizability.checkers import CHECKERS, Scope
+from linearizability.checkers.base import Scope
+from linearizability.checkers.table import CHECKERS
 from linearizability.engine.opinion import anomalies_of
 from linearizability.guarantees import GUARANTEES
 from linearizability.guarantees.tests.twins import twin_of

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from linearizability.checkers import CHECKERS
+from linearizability.checkers.table import CHECKERS
 from linearizability.hand_written.histories import INVALID
 from linearizability.hand_written.rows import Row
 from linearizability.history import frame
