@@ -69,9 +69,9 @@ class Link(Protocol):
     async def exchange(
         self, api: ApiKey, version: int, body: Struct, timeout_s: float | None = None
     ) -> Struct:
-        """Send a request; return the body of its answer. timeout_s: for the whole answer, else what
-        was said when dialling holds. Raise OSError without an answer, and Malformed for an answer
-        that is not Kafka's; the link is of no use then."""
+        """Send a request, and return the body of its answer. timeout_s: the time for the whole
+        answer; by default the one given when dialling. Raise OSError without an answer, and
+        Malformed for an answer that is not Kafka's; the link cannot be used after either."""
         ...
 
     def close(self) -> None: ...
@@ -95,7 +95,7 @@ class World(Protocol):
     def flag(self) -> Flag: ...
 
     def lock(self) -> AbstractContextManager[object]:
-        """Return a lock for what tasks share. Nobody awaits anything while holding it."""
+        """Return a lock for the state that tasks share. Nobody awaits anything while holding it."""
         ...
 
     def spawn(self, name: str, work: Coroutine[Any, Any, object]) -> Task:
@@ -108,8 +108,9 @@ class World(Protocol):
         ...
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T:
-        """Return or raise what the coroutine does. After the time-out, raise TimeoutError in it,
-        where it awaits this World, and let it end; so `finally` is done and nothing goes on."""
+        """Return the coroutine's result, or raise its error. After the time-out, raise TimeoutError
+        inside the coroutine where it awaits this World, and let it end, so that its `finally`
+        blocks run."""
         ...
 
     async def dial(self, address: Address, timeout_s: float) -> Link:
@@ -118,7 +119,7 @@ class World(Protocol):
         ...
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run the coroutine from outside this World; return or raise what it does."""
+        """Run the coroutine from outside this World. Return its result, or raise its error."""
         ...
 
 

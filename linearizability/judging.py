@@ -69,7 +69,7 @@ def check(
 
 
 def in_groups(verdict: Verdict, path: Path) -> Verdict:
-    """Return the verdict on the history under `path` with its anomalies in groups."""
+    """Return the verdict with its anomalies grouped by cause. path: the history that was judged."""
     if verdict.groups or not verdict.anomalies:
         return verdict
     return with_groups(verdict, history.scan(path))
@@ -124,7 +124,7 @@ def chosen_engine(path: Path, engine: str, spark_master: str | None = None) -> s
 
 
 def has_spark() -> bool:
-    """Return whether this machine has what Spark needs."""
+    """Return whether Java and PySpark are installed here."""
     return find_spec("pyspark") is not None and find_java() is not None
 
 

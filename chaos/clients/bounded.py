@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 def within(timeout_s: float, call: Callable[[], T]) -> T:
-    """Return or raise what the call does. Raise TimeoutError if it does neither in time: it then
-    goes on in its thread, so its objects must not be used again."""
+    """Return the call's result, or raise its error. Raise TimeoutError if it takes too long: it
+    then goes on in its thread, so its objects must not be used again."""
     returned: list[T] = []
     raised: list[Exception] = []
 

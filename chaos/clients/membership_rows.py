@@ -22,7 +22,7 @@ COMMITTED = "committed"
 
 
 def group_settings(group: GroupSettings) -> dict[str, Any]:
-    """Return the column `settings` of a subscription, and of what a member owns."""
+    """Return the column `settings` of rows about a subscription or about owned partitions."""
     own = {
         "group.protocol": group.protocol.value,
         "session.timeout.ms": str(group.session_timeout_ms),

@@ -59,9 +59,9 @@ def record_for(send: Send, index: int, nonce: bytes) -> Carried:
 
 
 def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]]:
-    """Return the number inside, and what else the history says of such a record: its `checksum`,
-    `key` and `tombstone` where the workload named a key, `detail` where this is no record of ours.
-    """
+    """Return the value in the payload, and further history columns of the record: `checksum`, `key`
+    and `tombstone` where the workload named a key, `detail` where the payload is not one of
+    ours."""
     payload, key, headers = carried
     extra: dict[str, Any] = {"checksum": checksum_of(carried)}
     named = key is not None and not key.startswith(_DRESSED)
@@ -79,7 +79,8 @@ def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]
 
 
 def checksum_of(carried: Carried) -> int:
-    """Return the CRC-32 by which the history compares what was sent with what was read."""
+    """Return the CRC-32 that the history stores of each record, so that sent and read records can
+    be compared."""
     value, key, headers = carried
     lengths = f"{'null' if key is None else len(key)} {'null' if value is None else len(value)}"
     checksum = crc32(value or b"", crc32(key or b"", crc32(lengths.encode())))
@@ -110,7 +111,7 @@ def encode(
 def decode(
     payload: bytes | None, nonce: bytes, key: bytes | None = None, headers: Headers = ()
 ) -> tuple[int | None, str | None]:
-    """Return (value, None), or (None, why these bytes are not what this run has sent)."""
+    """Return (value, None), or (None, the reason why this run has not sent these bytes)."""
     if payload is None:
         return None, "the record has no value"
     shown = payload[:64].hex()

@@ -22,7 +22,7 @@ TOKEN_HANDLER = "KafkaClients$TokenByCommand"
 
 
 def of_librdkafka(access: Access) -> dict[str, Any]:
-    """Return the settings by which librdkafka gets in; none for PLAINTEXT."""
+    """Return the settings by which librdkafka connects and authenticates, or none for PLAINTEXT."""
     if not access.uses_tls and not access.uses_sasl:
         return {}
     found: dict[str, Any] = {"security.protocol": access.protocol}
@@ -54,8 +54,8 @@ def of_librdkafka(access: Access) -> dict[str, Any]:
 
 
 def of_java(access: Access) -> dict[str, Any]:
-    """Return the settings by which Apache's Java clients get in; none for PLAINTEXT. Raise OSError
-    for files that cannot be read."""
+    """Return the settings by which Apache's Java clients connect and authenticate, or none for
+    PLAINTEXT. Raise OSError for files that cannot be read."""
     if not access.uses_tls and not access.uses_sasl:
         return {}
     found: dict[str, Any] = {"security.protocol": access.protocol}

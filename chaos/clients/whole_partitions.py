@@ -23,7 +23,7 @@ RETRY_S = 0.3
 
 @dataclass
 class Reading:
-    """One partition: what it must reach, and what came."""
+    """The reading of one partition: the offset that it must reach, and the records so far."""
 
     leader_epoch: int
     log_start: int

@@ -163,9 +163,10 @@ class Disk:
         _run("mount", "-o", "remount,abort", self.mount_point)
 
     def replug(self) -> None:
-        """Mount again what the medium has; ext4 replays its journal. No process may have it open.
+        """Mount the disk again with the data on its medium; ext4 replays its journal. No process
+        may have it open.
 
-        Ballast and freezing do not outlast it.
+        The disk is then neither full nor frozen.
         """
         _run("umount", self.mount_point)
         self._await_release()
@@ -315,7 +316,7 @@ def _run(program: str, *arguments: str | Path) -> None:
 
 
 def _at_exit() -> None:
-    """End the nodes first, after thawing what they hang on, and then remove the disks."""
+    """Thaw the disks, end the nodes that hang on them, and then remove the disks."""
     with _lock:
         disks = [disk for disk in _living.values() if disk._owner == os.getpid()]
     if not disks:

@@ -33,8 +33,8 @@ _LEAST_S = 0.001
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine over a RealWorld; return or raise what it does. Raise RuntimeError if it
-    suspends, which it does only by awaiting something that is no part of its World."""
+    """Run a coroutine over a RealWorld. Return its result or raise its error. Raise RuntimeError if
+    it suspends, which it does only if it awaits something outside of its World."""
     try:
         suspended_at = work.send(None)
     except StopIteration as end:
@@ -111,8 +111,8 @@ class RealTask:
         return True
 
     def outcome(self) -> Any:
-        """Wait until it has ended, whatever deadline this thread has; return or raise what it
-        did."""
+        """Wait until the task has ended, whatever deadline this thread has. Return its result or
+        raise its error."""
         self._thread.join()
         if self._raised is not None:
             raise self._raised

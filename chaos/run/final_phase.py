@@ -114,9 +114,8 @@ async def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -
 async def _read_what_is_shown(
     shared: Shared, workload: MustShow, actor: Actor, operation: Operation
 ) -> Completion:
-    """Read, and repeat the read within a bound until brokers have done what the run is about
-    (deleted or compacted something). Note a problem if they never do. Return the last
-    completion."""
+    """Read, and repeat the read within a bound until brokers have deleted or compacted something,
+    if the workload is about that. Note a problem if they never do. Return the last completion."""
     deadline = shared.world.monotonic() + SHOWN_TIMEOUT_S
     while True:
         completion = await actor.perform(operation)

@@ -71,7 +71,8 @@ def able(target: Target, nemesis: Nemesis) -> bool:
 
 
 def check_fit(target: Target, workload: Workload, nemesis: Nemesis, nodes: int) -> None:
-    """Refuse what cannot be performed together, or would show nothing."""
+    """Raise TargetError for a combination that cannot be performed, or whose run would show
+    nothing."""
     check_able(target, nemesis, nodes)
     check_nodes("workload", workload, nodes)
     check_somebody_to_strike(workload, nemesis)
@@ -89,7 +90,7 @@ def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
 
 
 def check_nodes(kind: str, wanted: Nemesis | Workload, nodes: int) -> None:
-    """Refuse what would show nothing on so few nodes."""
+    """Raise TargetError if workload or nemesis would show nothing on so few nodes."""
     if nodes < wanted.nodes_min:
         raise TargetError(
             f"{kind} {wanted.name} needs {wanted.nodes_min} nodes at least, not {nodes};"
@@ -98,7 +99,8 @@ def check_nodes(kind: str, wanted: Nemesis | Workload, nodes: int) -> None:
 
 
 def check_somebody_to_strike(workload: Workload, nemesis: Nemesis) -> None:
-    """Refuse to kill the coordinator of what a workload does not have."""
+    """Raise TargetError if the nemesis kills the coordinator of groups or transactions that the
+    workload does not have."""
     has = {"groups": has_groups(workload), "transactions": is_transactional(workload)}
     what = COORDINATED.get(nemesis.name)
     if what is not None and not has[what]:

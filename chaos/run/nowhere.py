@@ -49,8 +49,8 @@ def facts(counts: Counts, logged: Logged, answer: str | None) -> dict[str, Any]:
 
 
 def _worst(counts: Counts) -> list[tuple[tuple[str, str], int]]:
-    """Return the most frequent errors. Those of what writes come first: a poll that finds nothing
-    is no reason."""
+    """Return the most frequent errors. Errors of writes come first, since a poll that finds nothing
+    explains nothing."""
     ordered = sorted(counts.errors.items(), key=lambda item: (item[0][0] == "Poll", -item[1]))
     return ordered[:ERRORS_MAX]
 

@@ -148,7 +148,8 @@ class Phases:
             await read_finally(self._shared, self._workload, means.clients, means.raw_clients)
 
     async def stop(self, timeout_s: float) -> None:
-        """End what still goes on, whatever has happened; heal first if that was not done."""
+        """End every task that still runs, whatever has happened. Heal first if that was not
+        done."""
         shared = self._shared
         shared.abandoned.set()
         shared.stop.set()

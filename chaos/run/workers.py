@@ -234,10 +234,10 @@ class Actor:
         return context
 
     async def settle(self) -> None:
-        """End what may be open, so that the final read is not held up by a forgotten transaction.
+        """End a transaction that may be open, so that it does not hold up the final read.
 
         A new client of the same transactional id ends its predecessor's transaction (KIP-98,
-        InitProducerId); it is then shown to work by an empty transaction.
+        InitProducerId). An empty transaction then shows that this client works.
         """
         deadline = self._world.monotonic() + SETTLE_TIMEOUT_S
         if not self.settings.transactional:
@@ -312,7 +312,7 @@ async def act(shared: Shared, workload: Workload, process: int, factory: ClientF
 
 
 class Storm:
-    """The nemesis at work: performs its schedule and records what became of each fault."""
+    """The nemesis at work: it performs the schedule and records the result of each fault."""
 
     def __init__(self, shared: Shared, nemesis: Nemesis, cluster: Cluster) -> None:
         self._shared = shared

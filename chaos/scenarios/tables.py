@@ -23,7 +23,8 @@ THREE_IN_SYNC = {"min.insync.replicas": "3"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One statement of a table, and the scenario that shows it (perhaps with another seed)."""
+    """One promise of a guarantee table (records "may be" or "never" are lost, for example), and the
+    scenario that tests it, perhaps with another seed."""
 
     table: str
     row: str

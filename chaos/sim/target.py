@@ -98,7 +98,7 @@ class SimCluster:
         self.perform(Heal())
 
     def collect(self, into: Path) -> None:
-        """Write what the node has reported."""
+        """Write the node's reports to `into`/1/reports.log."""
         (into / "1").mkdir(parents=True, exist_ok=True)
         lines = [f"{line}\n" for line in self.node.reports]
         (into / "1" / "reports.log").write_text("".join(lines))
@@ -173,7 +173,7 @@ class Sim:
         return self._world
 
     def heard(self) -> Heard:
-        """Return what brokers and clients told each other in the last run."""
+        """Return the contents of all messages between brokers and clients in the last run."""
         return self._world.network.witness.heard()
 
     def start(

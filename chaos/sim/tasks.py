@@ -124,7 +124,7 @@ class VirtualTask:
         self._joined.append(wait)
 
     def outcome(self) -> Any:
-        """Return or raise what the coroutine did."""
+        """Return the coroutine's result, or raise its error."""
         if self.error is not None:
             raise self.error
         return self.result
@@ -162,8 +162,8 @@ class Tasks:
                 timer.cancel()
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, Any]) -> Any:
-        """Return or raise what the coroutine does. After the time-out, each of its waits raises
-        TimeoutError."""
+        """Return the coroutine's result, or raise its error. After the time-out, each of its waits
+        raises TimeoutError."""
         task = self.current
         assert task is not None
         outer = task.deadline_us

@@ -107,15 +107,15 @@ class Witness:
         self._frames: list[Frame] = []
 
     def sent(self, at_us: int, line: int, data: bytes) -> None:
-        """Note a request."""
+        """Record the bytes of a request, with the time and the connection."""
         self._frames.append(Frame(at_us, line, True, data))
 
     def came(self, at_us: int, line: int, data: bytes) -> None:
-        """Note an answer that has reached its client."""
+        """Record the bytes of an answer that has reached its client."""
         self._frames.append(Frame(at_us, line, False, data))
 
     def heard(self) -> Heard:
-        """Return what was said between the brokers and all clients."""
+        """Return the contents of all requests and answers between the brokers and all clients."""
         heard, names = Heard(), dict[UUID, str]()
         for request, answer in self._conversations():
             ask = _LISTENERS.get(request.api_key)

@@ -198,8 +198,8 @@ class DeletePositions(Operation):
 
 @dataclass(frozen=True)
 class AddOffsets(Operation):
-    """Add the positions after what the member polled to its open transaction; Commit does so
-    implicitly."""
+    """Add the offsets after the records that the member polled to its open transaction; Commit does
+    so implicitly."""
 
 
 @dataclass(frozen=True)

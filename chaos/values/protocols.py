@@ -87,7 +87,7 @@ class Subscribe(Operation):
 
 @dataclass(frozen=True)
 class CommitOffsets(Operation):
-    """Commit the group's positions after what was polled, and wait for the response."""
+    """Commit the group's positions after the last polled records, and wait for the response."""
 
 
 @dataclass(frozen=True)
@@ -348,8 +348,8 @@ class Target(Protocol):
 
 @runtime_checkable
 class MustShow(Protocol):
-    """A workload that tests what brokers do by themselves, such as retention, and may not have done
-    during the run."""
+    """A workload about something that brokers do by themselves, such as retention, so that a run
+    may end before they did it."""
 
     def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
         """Return why the final raw read gives nothing to judge, or None if it does. The run then

@@ -112,7 +112,7 @@ def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
 
 
 def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
-    """Return the command-line words that give the same settings again, if a file contributed to
+    """Return the options that repeat these settings on a command line, if a file contributed to
     them."""
     if file is None:
         return ()

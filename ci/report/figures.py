@@ -103,8 +103,8 @@ def _bad(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
 
 
 def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
-    """Yield the figure of what `linearizability.measures.availability` measured, if the run was
-    judged."""
+    """Yield the figure of the run's availability (`linearizability.measures.availability`), if the
+    run was judged."""
     found = run.verdict.availability if run.verdict else None
     if not found or not found["operations"]:
         return
@@ -137,7 +137,7 @@ def _share_served(
 
 
 def _backlog(run: Recorded, scale: TimeScale) -> Iterator[Figure]:
-    """Yield the figure of what `linearizability.measures.backlog` measured."""
+    """Yield the figure of the readers' backlog (`linearizability.measures.backlog`)."""
     found = run.backlog
     if found is None:
         return

@@ -56,7 +56,8 @@ def nemeses(workload: Workload) -> tuple[Nemesis, ...]:
 
 
 def has_a_victim(workload: Workload, nemesis: Nemesis) -> bool:
-    """Return whether the workload has what the nemesis strikes."""
+    """Return whether the workload uses the thing that the nemesis strikes, such as a group
+    coordinator."""
     try:
         check_somebody_to_strike(workload, nemesis)
     except TargetError:

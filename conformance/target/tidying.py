@@ -30,7 +30,8 @@ class Tidying:
             _say(f"what the cases make stays on the cluster, since it cannot be marked: {error}")
 
     def end(self) -> None:
-        """Remove everything that carries the marker, within a time limit; print what is left."""
+        """Remove everything that carries the marker, within a time limit. Print the names of things
+        that remain."""
         if self._own is None:
             return
         failures = run(self._own.remove()).failures

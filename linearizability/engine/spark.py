@@ -88,7 +88,7 @@ class History:
         self._session, self._source = session, source
 
     def of_groups(self) -> pl.DataFrame:
-        """Return `group_evidence`: what matters of it is small, and polars streams the rest."""
+        """Return `group_evidence`. Its input is small, and polars reads the rest as a stream."""
         rows = self._source.lazy(COLUMNS_READ)
         known = topic_ids(rows)
         return group_evidence(with_topic_ids(rows, known)).rechunk()
@@ -110,7 +110,7 @@ class History:
 def by_bucket(
     chunks: DataFrame, schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> DataFrame:
-    """Shuffle the chunks, and return what the work makes of the tables of each bucket."""
+    """Shuffle the chunks. Return the chunks that the work makes of the tables of each bucket."""
     return chunks.groupBy("bucket").applyInArrow(on_chunks(schemas, work), CHUNK_SQL)
 
 
@@ -170,8 +170,8 @@ def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: 
 
 
 def run_evidence(history: History, reads: DataFrame) -> pl.LazyFrame:
-    """Return `cycles.evidence.run_evidence`: what matters of it is small, and comes to the
-    driver."""
+    """Return `cycles.evidence.run_evidence`, computed on the driver, since the relevant reads are
+    few."""
     of_reads = {stages.READ: stages.READS}
     backward = reads.mapInArrow(on_batches(of_reads, stages.find_leading_back), CHUNK_SQL)
     found = collected(backward, {stages.BACK: stages.INSTANTS, stages.COUNT: stages.COUNTS})

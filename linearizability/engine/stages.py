@@ -190,8 +190,8 @@ def find_outcomes(tables: Tables) -> Iterator[Chunk]:
 def judge_bucket(
     checkers: Sequence[str], where: Whereabouts, stale_after_ns: int, tables: Tables
 ) -> Iterator[Chunk]:
-    """Judge what is judged by partition, by value, or by pieces of large partitions, and yield the
-    evidence that other scopes need."""
+    """Run the checkers that judge by partition, by value, or by pieces of large partitions, and
+    yield the evidence that other scopes need."""
     if tables.chunks(VALUE):
         values = tables[VALUE].lazy().with_columns(outcome=pl.lit(None, dtype=pl.String))
         yield from packed(judge(values, Scope.VALUE, checkers), OPINION)
@@ -258,8 +258,8 @@ def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterato
 
 
 def keep_others(position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the rows that the evidence of waiting readers needs beside what partitions show:
-    changes of readers' positions, and faults."""
+    """Yield the rows besides partitions' evidence that decide about waiting readers: changes of
+    readers' positions, and faults."""
     others = rows.filter(waiting.IS_TURN | IS_FAULT)
     yield from packed(others, OTHER, position=position)
 

@@ -62,15 +62,15 @@ def fencing_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return rows (COLUMNS) of what raw reads show of any number of whole partitions."""
+    """Return the rows (COLUMNS) that raw reads of any number of whole partitions give."""
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
     found = [behind_newer(events), pairs(events), written(events)]
     return pl.concat(_whole(rows.join(names, on=KEY)) for rows in found)
 
 
 def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return rows (COLUMNS) of what coordinators accepted. The rows of transactions' ends have no
-    epoch."""
+    """Return the rows (COLUMNS) of the requests that coordinators accepted. The rows of
+    transactions' ends have no epoch."""
     kind = pl.col("f").cast(pl.String).replace_strict(_KIND_OF_REQUEST, return_dtype=pl.String)
     is_end = pl.col("kind") == ENDED
     is_judged = (is_end & pl.col("txn").is_not_null()) | (~is_end & NAMES_EPOCH)

@@ -67,8 +67,8 @@ REASON = "a fault kept a broker from acting in time"
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions; what is overdue is left out where a fault was under way, and an opinion
-    that judged nothing else is unknown."""
+    """Return the opinions without the overdue anomalies during which a fault was under way. An
+    opinion that judged nothing else becomes UNKNOWN."""
     found = list(opinions)
     if not any(map(_overdue_in, found)):
         return found

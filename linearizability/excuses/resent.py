@@ -31,8 +31,8 @@ REASON = "the producer sent these records again, in a new epoch, after a fault h
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without the duplicates that such a producer explains, and without what
-    delivery_semantics says of the same records."""
+    """Return the opinions without the duplicates that such a producer explains, and without the
+    anomalies of delivery_semantics about the same records."""
     found = list(opinions)
     suspects = {
         op

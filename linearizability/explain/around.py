@@ -35,7 +35,7 @@ class Beside:
 def with_around(
     history: pl.LazyFrame, checker: str, rows: pl.DataFrame, records: Sequence[Record], scene: Scene
 ) -> tuple[list[list[Row]], Around]:
-    """Return the operations to draw, in order, and what to draw around them.
+    """Return the operations to draw, in order, and the facts to draw beside them.
 
     rows: the shrunk history. records: those of which the anomaly speaks.
     """

@@ -49,8 +49,8 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Arrow:
-    """One operation must be before another: the first wrote what the second was given, or had been
-    acknowledged when the second began. words: which of these."""
+    """A dependency between two operations: the first wrote a record that the second received, or
+    was acknowledged before the second began. words: which of these."""
 
     before: int
     after: int

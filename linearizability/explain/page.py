@@ -49,7 +49,7 @@ def explain(
     seconds_max: float = SECONDS_MAX,
     bounds: Bounds = NOTHING_STATED,
 ) -> Path:
-    """Write what proves the anomalies of a verdict on the history `path`; return the file written.
+    """Write a page that proves the anomalies of a verdict on the history `path`; return the file.
 
     seconds_max: the longest search for a smaller history, for each anomaly. bounds: those of the
     verdict; by other bounds a reader may not count as kept waiting.

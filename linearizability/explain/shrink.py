@@ -119,8 +119,8 @@ def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
 def ddmin(
     pieces: Sequence[Piece], shows: Callable[[Sequence[Piece]], bool], until: float
 ) -> tuple[Sequence[Piece], bool]:
-    """Return a minimal part of the pieces, from which none can be left out, and True; or what is
-    left at the time `until`, and False."""
+    """Return (a minimal part of the pieces, from which none can be left out, True), or (the part
+    reached at the time `until`, False)."""
     parts = 2
     while len(pieces) > 1:
         size = -(-len(pieces) // parts)

@@ -269,7 +269,7 @@ def lose_a_micro_operation(events: list[Event], rng: Random) -> bool | None:
 
 
 def lose_an_answer(events: list[Event], rng: Random) -> bool | None:
-    """Remove what an ok poll received from its completion."""
+    """Remove the received records from the completion of an ok poll."""
     polls = [m for n in _completions(events) for m in events[n]["value"] if m[0] == "poll"]
     if not polls:
         return None
@@ -278,7 +278,7 @@ def lose_an_answer(events: list[Event], rng: Random) -> bool | None:
 
 
 def change_a_number(events: list[Event], rng: Random) -> bool | None:
-    """Change an offset or value that was polled; what is judged must follow."""
+    """Change a polled offset or value; the judged rows must show the change."""
     records = [
         record
         for n in _completions(events)

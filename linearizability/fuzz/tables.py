@@ -23,8 +23,8 @@ TEXTS = ("", "x", "ok", "send", "poll", "\0", "{}", "[]", "{", '{"fault": 3}', "
 
 @dataclass(frozen=True)
 class File:
-    """One file. rows: all that is in it, or what was before a byte was damaged; None: it must be
-    refused."""
+    """One Parquet file. rows: all its rows, or those before a byte was damaged; None: the file must
+    be refused."""
 
     what: str
     content: bytes

@@ -49,7 +49,8 @@ _KEYWORD = re.compile(r"[a-z][a-z-]*\??")
 
 @dataclass(frozen=True)
 class Text:
-    """One file. told: what it says, where that is known. refused: it must not be judged."""
+    """One text file. told: the sends and polls in it, if known. refused: whether it must be
+    refused."""
 
     what: str
     suffix: str

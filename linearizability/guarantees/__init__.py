@@ -59,5 +59,5 @@ def part(name: str, file: str) -> Any:
 
 @cache
 def abouts() -> Mapping[str, About]:
-    """Return guarantee -> what is said of it beside its rule."""
+    """Return guarantee -> its facts for tables and documents (`About`)."""
     return {name: import_module(f"{__name__}.{name}").ABOUT for name in GUARANTEES}

@@ -169,9 +169,9 @@ def _unescaped(letters: str) -> str:
 
 
 def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
-    """Yield each form at the top, or each member of a vector that is the whole file.
+    """Yield each form at the top level, or each member of a vector that is the whole file.
 
-    Raise HistoryError with the line of what is no EDN, or not complete.
+    Raise HistoryError with the line for text that is not EDN, or not complete.
     """
     reader = _Reader(lines, source)
     inside = False

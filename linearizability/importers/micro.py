@@ -36,7 +36,7 @@ class Places:
         self.named: list[Place] = []
 
     def number(self, key: Any, event: Event) -> int:
-        """Return the number of a key's partition. Raise HistoryError for what is no key."""
+        """Return the number of a key's partition. Raise HistoryError if it is not a key."""
         if type(key) is int or type(key) is str:
             known = self._numbers.get(key)
             if known is not None:
@@ -104,7 +104,8 @@ def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
 def _add_done(
     found: list[Send | Poll], done: list[list[Any]], completed: Event, places: Places
 ) -> int:
-    """Add what a completion reports; return how many keys the answers of its polls have."""
+    """Add the records that a completion reports. Return the number of keys in the answers of its
+    polls."""
     answers = 0
     for micro in done:
         if micro[0] == "send":

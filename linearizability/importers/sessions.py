@@ -52,7 +52,7 @@ class Sessions:
 
 
 class Positions:
-    """The positions at which one operation reads on."""
+    """The sessions, by partition, in which one operation reads."""
 
     def __init__(self, sessions: Sessions, current: dict[int, int]) -> None:
         self._sessions, self._current = sessions, current

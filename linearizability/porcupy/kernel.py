@@ -62,8 +62,9 @@ class _Taken(NamedTuple):
 class _Search:
     """One search over the operations of one key.
 
-    Events are numbered from 1 in order of time; 0 is the head of the list, `end` its end.  What was
-    taken is `base` (the first so many calls, all of them) and `mask` (bit i: call base + i).
+    Events (calls and returns) are numbered from 1 in order of time; 0 is the head of their linked
+    list, `end` its end. The operations taken so far are the first `base` calls, and those with a
+    bit in `mask` (bit i: call base + i).
     """
 
     def __init__(self, model: PythonModel, ops: list[Op], calls: Column, ends: Column) -> None:

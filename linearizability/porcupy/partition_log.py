@@ -110,7 +110,7 @@ def _by_kernel(
 
 
 def _confirm_valid(results: dict[int, PartitionLogResult], logs: Logs, limits: _Limits) -> None:
-    """Have porcupine search what the kernel found in order, window by window."""
+    """Let porcupine search, window by window, the operations that the kernel found in order."""
     good = {pid for pid, result in results.items() if result.verdict is Validity.VALID}
     if not good:
         return

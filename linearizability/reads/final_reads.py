@@ -43,8 +43,8 @@ def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def unseen(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
-    """Return each of the durable sends that a whole read should have found, and that no successful
-    poll delivered; late: only raw readers were given it."""
+    """Return each durable send that a whole read should have found and no successful poll
+    delivered. late: only raw readers received it."""
     given = (
         events.filter(IS_DATA & IS_OK)
         .group_by(*KEY, "value")
@@ -61,7 +61,7 @@ def unseen(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
 
 
 def expected(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
-    """Return each of the durable sends that a complete read should have found; raw: the read was a
+    """Return each durable send that a complete read should have found. raw: whether that read was a
     raw one."""
     sent = events.filter(durable).select(*KEY, "value", "offset", "op_id", acked_ns="t_complete_ns")
     began = events.filter(WHOLE_READ).select(

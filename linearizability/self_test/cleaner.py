@@ -25,7 +25,7 @@ KEYS = ("a", "b", "c", "d", "e")
 
 
 class Cleaner:
-    """The topic's settings, and what they allow."""
+    """The topic's settings, and the removals that they permit."""
 
     def __init__(self, rng: Random) -> None:
         self.rng = rng

@@ -83,9 +83,9 @@ class Partition:
         return any(entry.producer_id == producer_id for entry in self.log)
 
     def accepts(self, entry: Entry) -> bool:
-        """Return whether an idempotent record follows what its producer wrote here before (KIP-98:
-        else OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_PRODUCER_EPOCH; KIP-360: a new epoch begins
-        with sequence 0)."""
+        """Return whether an idempotent record continues its producer's sequence in this partition
+        (KIP-98: else OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_PRODUCER_EPOCH; KIP-360: a new epoch
+        begins with sequence 0)."""
         own = [e for e in self.log if e.producer_id == entry.producer_id]
         if not own or entry.producer_id < 0:
             return True
@@ -115,8 +115,8 @@ class Partition:
         return [o for o in tail if self.log[o].begins_batch] + [len(self.log)]
 
     def change_leader(self, rng: Random) -> None:
-        """Elect a leader that has everything below the high watermark, and maybe some of what is
-        above."""
+        """Elect a leader that has everything below the high watermark, and perhaps some records
+        above it."""
         del self.log[rng.choice(self._ends_of_batches()) :]
         self.leader_epoch += 1
         self.open = {p: first for p, first in self.open.items() if first < len(self.log)}

@@ -100,8 +100,9 @@ class SelfTest:
 def run_self_test(
     seeds: Iterable[int], progress: Callable[[int], None] = lambda _seeds: None, processes: int = 1
 ) -> SelfTest:
-    """Judge the histories of these seeds, and what the mutators make of them. progress: called with
-    how many seeds are done. The result is the same for any number of processes."""
+    """Judge the valid histories of these seeds, and the broken ones that mutators make of them.
+    progress: called with the number of seeds done. The result is the same for any number of
+    processes."""
     result = SelfTest()
     batches = list(_batches(seeds))
     if processes <= 1 or len(batches) <= 1:

@@ -19,8 +19,8 @@ from linearizability.verdict import Anomaly, CheckerVerdict
 
 @dataclass(frozen=True)
 class Case:
-    """An anomaly with what the history says of it. when_ns: from when until when it happened.
-    episode: the number of the faults that explain it, None: no fault does."""
+    """An anomaly with its facts from the history. when_ns: its beginning and end. episode: the
+    number of the group of faults that explains it, or None if no fault does."""
 
     checker: str
     position: int
@@ -33,7 +33,7 @@ class Case:
 
 
 def cases_of(checkers: Mapping[str, CheckerVerdict], scene: Scene) -> Iterator[Case]:
-    """Yield every anomaly with what the history says of it, in the order of the verdict."""
+    """Yield every anomaly with its facts from the history, in the order of the verdict."""
     i = 0
     for name, opinion in checkers.items():
         for position, anomaly in enumerate(opinion.anomalies):

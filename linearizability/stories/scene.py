@@ -152,7 +152,8 @@ def _whole_reads(history: pl.LazyFrame) -> pl.LazyFrame:
 def _with_fates(
     records: pl.DataFrame, history: pl.LazyFrame, ends: pl.DataFrame
 ) -> dict[int, tuple[Record, ...]]:
-    """Return the records of each anomaly with what became of them."""
+    """Return the records of each anomaly, each with its later history (last seen, final offsets,
+    replacement)."""
     values = records.select(VALUE).drop_nulls().unique()
     offsets = records.select(OFFSET).drop_nulls().unique()
     is_meant = pl.col("value").is_in(values["value"].unique().implode())

@@ -20,8 +20,9 @@ TIMED_NS = 1_000_000
 
 
 def headline(cases: Sequence[Case], records: int, *, is_cut: bool = False) -> str:
-    """Return a group in one line: how much, where, what it means. cases: the most serious ones, the
-    one to tell at their head. is_cut: whether the verdict keeps only some of their anomalies."""
+    """Return one line about a group: how many anomalies, where, and their meaning. cases: the most
+    serious ones, the one to tell first. is_cut: whether the verdict keeps only some of their
+    anomalies."""
     example = cases[0]
     count = f"{records:,} record{'s' * (records != 1)}" if records else _anomalies(len(cases))
     places = sorted({place for case in cases for place in case.places})

@@ -17,5 +17,5 @@ class ForgetDeletions(Rules):
     """
 
     def delete_records(self, partition: Partition, before: int) -> int:
-        """Return what a deletion would answer, and delete nothing."""
+        """Return the log start that a deletion would give, and delete nothing."""
         return max(before, partition.log.log_start_offset)

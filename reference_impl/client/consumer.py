@@ -202,8 +202,8 @@ class Consumer(Machine):
         self._kernel.after(call.timeout_ms, ("poll ends",), lambda: None)
 
     def _commit_if_due(self, membership: GroupMember) -> None:
-        """Commit if `enable.auto.commit` is due: a poll means that the application is done with
-        what earlier polls returned."""
+        """Commit the positions if `enable.auto.commit` is due. By polling again, the application
+        shows that it is done with the records of earlier polls."""
         if not self._config["enable.auto.commit"] or not membership.may_read:
             return
         if self._kernel.monotonic_ms >= self._commit_due_ms:
@@ -310,7 +310,7 @@ class Consumer(Machine):
                 self._membership.poll_ends()
 
     def _take_error(self) -> ClientError | None:
-        """Return what went wrong since the last poll, or None. A lasting error is returned every
+        """Return the error that occurred since the last poll, or None. Return a lasting error every
         time, any other once."""
         for topic in self._subscription.topics:
             known = self._metadata.topic(topic)

@@ -36,7 +36,7 @@ class Fail(Effect):
 
 
 class Change(StrEnum):
-    """How the partitions of a consumer change (ConsumerRebalanceListener)."""
+    """The kinds of change of a consumer's partitions (ConsumerRebalanceListener)."""
 
     ASSIGNED = "assigned"
     REVOKED = "revoked"

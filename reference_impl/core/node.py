@@ -122,7 +122,7 @@ class Node:
         return self.must_give_way()
 
     def _take(self, broker: Broker, event: Event, effects: list[Effect]) -> None:
-        """Let the event happen, and add what the host must do for it."""
+        """Handle the event, and add the effects for the host."""
         run = self._waiting.run
         match event:
             case RequestArrived(request=request):

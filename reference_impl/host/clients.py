@@ -43,7 +43,7 @@ class Consumer(consumer.Consumer):
 
 
 def over_tcp(bootstrap: str) -> Drive:
-    """Return what drives machines over TCP in the running event loop, with the access that the
-    bootstrap addresses bring."""
+    """Return a factory of drivers that connect client machines over TCP in the running event loop,
+    with the Access of the bootstrap addresses."""
     access = access_of(bootstrap)
     return lambda machine, on_change: ClientDriver(machine, on_change, access)

@@ -41,7 +41,7 @@ OnFailure = Callable[[Failure], None]
 
 @dataclass(slots=True, eq=False)
 class Query:
-    """One request: what is asked, and who wants to know."""
+    """One request, and the callbacks for its answer."""
 
     api_key: ApiKey
     body: Struct
@@ -72,7 +72,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How links behave."""
+    """The client id, time-out and back-offs of links."""
 
     client_id: str
     setup_timeout_ms: int
@@ -81,7 +81,7 @@ class Settings:
 
 
 class Link:
-    """One connection, and what is asked on it."""
+    """One connection, and the requests on it."""
 
     def __init__(self, links: Links, destination: Destination) -> None:
         self._links = links

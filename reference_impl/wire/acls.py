@@ -29,8 +29,8 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a resource name is compared. ANY and MATCH occur only in filters: MATCH finds every
-    pattern, of either type, that covers the given name."""
+    """The way in which a resource name is compared. ANY and MATCH occur only in filters: MATCH
+    finds every pattern, of either type, that covers the given name."""
 
     UNKNOWN = 0
     ANY = 1

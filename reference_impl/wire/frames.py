@@ -49,7 +49,7 @@ class FrameReader:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of an incomplete frame the reader holds."""
+        """The number of bytes of an incomplete frame that the reader holds."""
         return len(self._partial)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:

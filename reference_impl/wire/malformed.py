@@ -47,7 +47,7 @@ class TooManyElements(Exception):
 
 
 class Budget:
-    """How many elements of arrays may still be read or written before TooManyElements."""
+    """The number of array elements that may still be read or written before TooManyElements."""
 
     __slots__ = ("left",)
 

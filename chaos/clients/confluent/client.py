@@ -364,7 +364,8 @@ class ConfluentClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Give up what is in progress, which the caller has recorded as unknown."""
+        """Drop the operation in progress, which the caller has recorded as unknown, and close the
+        client."""
         with suppress(KafkaException, RuntimeError):
             if self._producer is not None:
                 self._producer.purge()

@@ -271,7 +271,8 @@ class JavaClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Give up what is in progress, which the caller has recorded as unknown."""
+        """Drop the operation in progress, which the caller has recorded as unknown, and close the
+        client."""
         with suppress(HostError):
             self._ask("close", CLOSE_TIMEOUT_S)
         self._host.leave(self._number)

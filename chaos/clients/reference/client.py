@@ -289,7 +289,8 @@ class ReferenceClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Give up what is in progress, which the caller has recorded as unknown."""
+        """Drop the operation in progress, which the caller has recorded as unknown, and close the
+        client."""
         await self._machines.perform(self._end_all())
         await self._machines.close()
 

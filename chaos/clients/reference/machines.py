@@ -34,12 +34,13 @@ class Machines(Protocol):
         ...
 
     async def perform(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return or raise what a coroutine does that awaits calls of the machines."""
+        """Run a coroutine that awaits calls of the machines. Return its result or raise its
+        error."""
         ...
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T:
-        """Return or raise what the coroutine does, from inside `perform`. Raise TimeoutError when
-        the time is up."""
+        """Run a coroutine from inside `perform`. Return its result or raise its error. Raise
+        TimeoutError when the time is up."""
         ...
 
     async def close(self) -> None:

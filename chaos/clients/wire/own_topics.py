@@ -58,8 +58,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class NotOursError(Exception):
-    """Something there does not belong to this run and must not be removed; asking again would not
-    change that."""
+    """A topic or group of that name does not belong to this run, so it must not be removed. Asking
+    again would not change that."""
 
 
 @dataclass
@@ -76,7 +76,8 @@ class OwnTopics:
     def __init__(
         self, bootstrap: str, nonce: bytes, seconds: float, records_bear_it: bool = True
     ) -> None:
-        """records_bear_it: whether the run's records have its nonce, as all of a workload have."""
+        """Name one run's topics. records_bear_it: whether every record of the run carries the
+        nonce, as those of workloads do."""
         self._bootstrap = bootstrap
         self._nonce = nonce
         self._until_s = time.time() + seconds + GRACE_S

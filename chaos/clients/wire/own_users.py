@@ -17,7 +17,8 @@ a cluster that answers so to the question has let nobody make such things."""
 
 
 async def remove_users(cluster: WireCluster, prefix: str) -> None:
-    """Remove what belongs to users whose names begin so. Raise WireError."""
+    """Delete the SCRAM credentials and quotas of all users whose names begin with this prefix.
+    Raise WireError."""
     await _remove_credentials(cluster, prefix)
     await _remove_quotas(cluster, prefix)
 

@@ -109,8 +109,8 @@ class PartitionRead:
         return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
 
     def rows(self) -> Iterator[Record]:
-        """Yield the records read and the summary, preceded by the start of the read if that is not
-        the log start: ListOffsets hid what lies between."""
+        """Yield the records and the summary of the read. If it began above the log start, because
+        ListOffsets named a later one, yield the start first."""
         if self.replica is None and self.begun_at != self.log_start:
             yield self.start()
         yield from self.records

@@ -212,7 +212,8 @@ class Engine:
 
 
 def remove_leftovers() -> int:
-    """Remove what dead owners left at daemons that answer; return how many things."""
+    """Remove everything that dead owners left at daemons that answer. Return the number of things
+    removed."""
     removed = 0
     for note in _notes_of_the_dead():
         with suppress(ContainerError, OSError), closing(_client(note.read_text("utf-8"))) as client:
@@ -242,7 +243,8 @@ def _notes_of_the_dead() -> list[Path]:
 
 
 def sweep(client: Any) -> int:
-    """Remove what is labelled with a dead owner of our pid namespace; return how many things."""
+    """Remove everything labelled with a dead owner of our pid namespace. Return the number of
+    things removed."""
     return _sweep(client, _is_of_the_dead)
 
 

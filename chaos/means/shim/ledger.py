@@ -50,7 +50,7 @@ class Tail:
 
 
 class Medium:
-    """The files below a directory, and what of them is safe."""
+    """The files below a directory, and which of their bytes and names are safe."""
 
     def __init__(self, root: Path, ledger: Path) -> None:
         self.root = root
@@ -83,7 +83,8 @@ class Medium:
         return bool(self._failed)
 
     def _lose_what_failed(self) -> None:
-        """Overwrite with zeros what a failed sync did not write. The files keep their sizes."""
+        """Overwrite with zeros the data that a failed sync did not write. The files keep their
+        sizes."""
         for name, ranges in self._failed.items():
             path = Path(name)
             size = path.stat().st_size if path.exists() else 0

@@ -81,8 +81,8 @@ class GroupDelivery(Checker):
 
 
 def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records without those that a member skipped by a seek: from what the group had
-    been given before to where it sought."""
+    """Return the records without those that a member skipped by a seek: the ones between the
+    group's last record before the seek and the new position."""
     seeks = events.filter(IS_SEEK).select(*GROUP, sought="offset", seek_op="op_id")
     given = (
         events.filter(COUNTED)

@@ -40,8 +40,8 @@ def poll_skips(rows: list[Row]) -> Found:
 
 
 def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Return the first record of each session with a stand-in for what came before its recorded
-    start."""
+    """Return the first record of each session, paired with a stand-in for the record before its
+    recorded start."""
     sessions: dict[Any, Row] = {}
     for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
         if is_read(row) and row["replica"] is None:

@@ -66,9 +66,10 @@ class Network(Links):
         return self.to(Destination(node.host, node.port, lane))
 
     def least_loaded(self) -> Node:
-        """Return the broker to ask what any of them can answer (NetworkClient.leastLoadedNode): a
-        connected one with few requests in flight, else any that has not failed lately. When all
-        known brokers fail, the bootstrap servers are asked again (KIP-899)."""
+        """Return the broker for a request that any broker can answer
+        (NetworkClient.leastLoadedNode): a connected one with few requests in flight, else any that
+        has not failed lately. When all known brokers fail, the bootstrap servers are asked again
+        (KIP-899)."""
         candidates = list(self._nodes.values()) or self._bootstrap
         links = [(self.link(node), node) for node in candidates]
         if all(link.is_backing_off for link, _ in links):

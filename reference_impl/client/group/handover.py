@@ -22,7 +22,7 @@ listens."""
 
 
 class Handover:
-    """Changes of what one member holds, one after the other."""
+    """Changes of the partitions that one member holds, one after the other."""
 
     def __init__(
         self, kernel: Kernel, config: Config, subscription: Subscription, offsets: GroupOffsets

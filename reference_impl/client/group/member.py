@@ -60,7 +60,7 @@ class GroupMember(ABC):
     @property
     @abstractmethod
     def may_read(self) -> bool:
-        """Whether what we hold is ours, and none of it is just changing hands."""
+        """Whether the partitions that we hold are ours, and none of them is just changing hands."""
 
     # --- what the consumer tells us -----------------------------------------------------------
 
@@ -95,7 +95,7 @@ class GroupMember(ABC):
         """React to an answer that denies our membership, or our generation."""
 
     def take_error(self) -> ClientError | None:
-        """Return what went wrong since the last poll, or None. A fatal error is returned every
+        """Return the error that occurred since the last poll, or None. Return a fatal error every
         time."""
         error = self.error
         if error is not None and not error.fatal:

@@ -144,7 +144,7 @@ class Accumulator:
     # --- what goes out ------------------------------------------------------------------------
 
     def wait_ms(self, queue: deque[Batch], *, is_urgent: bool) -> int:
-        """Return how long to wait before the first batch of a queue may be sent
+        """Return the milliseconds until the first batch of a queue may be sent
         (RecordAccumulator.batchReady)."""
         first, now_ms = queue[0], self._kernel.monotonic_ms
         if first.not_before_ms > now_ms:

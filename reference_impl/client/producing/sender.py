@@ -271,7 +271,8 @@ class Sender:
                 self._fail(batch, TimedOut(sentence), is_unresolved=batch.attempts > 0)
 
     def fail_unsent(self, error: ClientError) -> None:
-        """Fail what was never handed to a connection: its transaction is given up."""
+        """Fail the batches that were never handed to a connection: their transaction is given
+        up."""
         for batch in self._accumulator.unsent():
             self._settle_as_failed(batch, error)
 

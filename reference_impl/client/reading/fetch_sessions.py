@@ -44,7 +44,8 @@ class FetchSession:
         """As the broker has them after the last request."""
 
     def next_request(self, wanted: dict[TopicPartition, Wanted]) -> SessionRequest:
-        """Return the difference between what is wanted and what the broker remembers."""
+        """Return a request with the partitions to fetch, reduced to the difference from those that
+        the broker remembers."""
         if self._epoch == INITIAL_EPOCH:
             self.partitions = dict(wanted)
             return SessionRequest(0, INITIAL_EPOCH, dict(wanted), {})

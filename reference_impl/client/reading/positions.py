@@ -78,7 +78,7 @@ class Positions:
     # --- positions ----------------------------------------------------------------------------
 
     def run(self, *, is_wanted: bool) -> None:
-        """Look up what is missing, if somebody wants to know, unless it is under way."""
+        """Look up the missing positions if a caller needs them, unless a look-up is in progress."""
         if is_wanted:
             self._look_up()
         self._run_calls()

@@ -6,7 +6,7 @@ from reference_impl.client.producing.transactions.states import State
 
 
 class Ending:
-    """How a transaction ends."""
+    """Decisions on how a transaction ends."""
 
     def commits(self, state: State) -> bool:
         """Return whether the transaction that ends is to be committed, else it is aborted

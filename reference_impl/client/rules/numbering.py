@@ -9,7 +9,7 @@ LOST = frozenset({ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.OUT_OF_ORDER_SEQUENCE
 
 
 class Numbering:
-    """The numbers by which a broker tells a retry from a new batch."""
+    """Decisions on the numbers by which a broker tells a retry from a new batch."""
 
     def needs_number(self, has_sequence: bool) -> bool:
         """Return whether a batch gets a new sequence number before it is sent: a retry keeps its

@@ -18,17 +18,17 @@ class Reading:
         return header.is_transactional and header.producer_id in aborting
 
     def ends_abort(self, producer_id: int, is_abort: bool, aborting: Collection[int]) -> bool:
-        """Return whether a marker ends what is dropped of its producer: the next batch belongs to
-        the next transaction (CompletedFetch.containsAbortMarker)."""
+        """Return whether a marker ends the dropping of a producer's records: its next batch belongs
+        to the next transaction (CompletedFetch.containsAbortMarker)."""
         return is_abort and producer_id in aborting
 
     def position_after(self, offset: int) -> int:
-        """Return where a poll goes on behind a record."""
+        """Return the position of a poll after it has returned a record."""
         return offset + 1
 
     def was_delivered(self, offset: int, position: int) -> bool:
         """Return whether a record lies before the position: brokers send whole batches, which may
-        begin before what was asked for (CompletedFetch.nextFetchedRecord)."""
+        begin before the requested offset (CompletedFetch.nextFetchedRecord)."""
         return offset < position
 
     def is_still_wanted(self, position: int | None, next_offset: int) -> bool:

@@ -14,8 +14,8 @@ from reference_impl.wire import Struct, definition
 
 
 def activate(controller: Controller) -> None:
-    """Write what a new cluster begins with, and give each broker a fresh session: nothing has been
-    heard of them here yet."""
+    """Write the first records of a new cluster, and give each broker a fresh session, since this
+    controller has heard from none yet."""
     controller.sessions.begin(controller.image.brokers)
     records = [*first_levels(controller.image), *_first_configs(controller)]
     if controller.metadata.is_in_transaction:

@@ -70,7 +70,8 @@ class Controller:
         return end_offset
 
     def committed(self, batch: Committed) -> None:
-        """Take into account what is committed, but for its own decisions, which it knows."""
+        """Apply committed records, except for this controller's own decisions, which its image has
+        already."""
         if batch.end_offset > self.image.end_offset:
             self._apply(batch.records, batch.end_offset)
 

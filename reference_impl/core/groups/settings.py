@@ -40,7 +40,7 @@ class GroupSettings:
 
     @property
     def migration_policy(self) -> str:
-        """Which groups may change their protocol while they have members
+        """The policy on which groups may change their protocol while they have members
         (group.consumer.migration.policy)."""
         return self._config().text("group.consumer.migration.policy").lower()
 

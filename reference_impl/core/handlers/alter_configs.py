@@ -19,7 +19,7 @@ RESPONSE = definition("AlterConfigsResponse")
 
 
 def handle_alter_configs(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Replace what is set for some resources."""
+    """Replace all overrides of some resources."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
     rows = yield from alter_all(controller, request, RESPONSE, replacement)
     # RESPOND

@@ -68,7 +68,8 @@ def may_alter(controller: Controller, request: Request, resource: Struct) -> Non
 
 
 def check_form(resource: Struct) -> None:
-    """Raise Refused for a key that is named twice, or for what would be all topics."""
+    """Raise Refused for a key that is named twice, or for a topic or group resource without a
+    name."""
     if resource.resource_type == TOPIC_RESOURCE and not resource.resource_name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     if resource.resource_type == GROUP_RESOURCE and not resource.resource_name:

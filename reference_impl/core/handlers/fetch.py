@@ -42,7 +42,7 @@ and no memory; below, asyncio's bookkeeping costs more than the copy (measured o
 
 
 def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Read what the reader may see; wait for more if the request says so."""
+    """Answer with the records that the reader may see. Wait for more if the request says so."""
     # VALIDATE
     try:
         context = broker.fetch_sessions.context(

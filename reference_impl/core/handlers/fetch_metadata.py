@@ -25,7 +25,8 @@ RESPONSE = definition("FetchResponse")
 
 
 def handle_fetch_metadata(broker: Broker, request: Request) -> Generator[Any, None, None]:
-    """Read what follows the follower's end, and count what it has; wait if there is nothing new."""
+    """Return the batches after the follower's end, and note its progress. Wait if there is nothing
+    new."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:
@@ -80,8 +81,8 @@ def check_leads(quorum: Quorum, wanted: Struct) -> None:
 
 
 def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
-    """Return the fields of the answer: where the follower's log leaves ours, or what follows its
-    end. Count what the follower has."""
+    """Return the fields of the answer: the point at which the follower's log diverges from ours, or
+    the batches after its end. Note the follower's progress."""
     epoch, offset = wanted.last_fetched_epoch, wanted.fetch_offset
     found = quorum.log.end_of_epoch(epoch)
     if not quorum.rules.agrees(epoch, offset, found):
@@ -94,7 +95,7 @@ def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
 
 
 def answer(quorum: Quorum, **fields: Any) -> Struct:
-    """Return the answer with one row, which tells who leads, whatever else it tells."""
+    """Return the answer with one row; it always names the leader and its epoch."""
     leader = quorum.leader_id
     current = RESPONSE.struct(
         "LeaderIdAndEpoch",

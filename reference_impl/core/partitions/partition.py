@@ -105,7 +105,7 @@ class Partition:
         self.advance_high_watermark()
 
     def take_state(self, state: PartitionImage) -> None:
-        """Put in force what the controller says of leader and ISR. Raise StorageError."""
+        """Put the controller's new leader and ISR in force. Raise StorageError."""
         if state.leader_epoch > self.leader_epoch:
             self.log.leader_epochs.begin(state.leader_epoch, self.log.log_end_offset)
             self._follower_ends.clear()

@@ -165,7 +165,7 @@ class Purgatory:
             yield answered(parked.request, body)
 
     def expire(self, key: TimerKey) -> Iterator[Effect]:
-        """Answer a request whose wait has expired with what there is."""
+        """Answer a request whose wait has expired with the data at hand."""
         connection = int(key[1])
         if connection in self._parked:
             self._expired.add(connection)

@@ -68,8 +68,8 @@ def ask_for_vote(quorum: Quorum, voter: int) -> Duty:
 
 
 def announce(quorum: Quorum, voter: int) -> Duty:
-    """Tell a voter who leads, again and again while it does not fetch (KIP-595, BeginQuorumEpoch:
-    a voter that knows no leader finds none to fetch from)."""
+    """Announce this leader to a voter, again and again until the voter fetches (KIP-595,
+    BeginQuorumEpoch)."""
     turn, period_ms = quorum.turn, quorum.settings.fetch_timeout_ms // 2
     while quorum.turn == turn:
         assert quorum.leadership is not None
@@ -96,8 +96,8 @@ TO_EACH_VOTER: dict[State, Callable[[Quorum, int], Duty]] = {
 
 
 def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[Any, Any, Any]:
-    """Ask a node until it answers, and return its answer, or None if the turn is over by then. What
-    the answer tells of epochs and leaders is taken into account."""
+    """Send a request to a node until it answers. Return the answer, or None if the node's state has
+    changed by then. Take the epoch and leader in the answer into account."""
     turn, settings = quorum.turn, quorum.settings
     while quorum.turn == turn:
         try:
@@ -115,8 +115,8 @@ def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[A
 
 
 def search(quorum: Quorum, others: list[int]) -> Duty:
-    """Ask one voter after the other who leads, by fetching from it: whoever does not lead says who
-    does (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
+    """Find the leader by sending a fetch to one voter after the other: a voter that does not lead
+    answers with the leader's id (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
     turn, settings = quorum.turn, quorum.settings
     place = int.from_bytes(quorum.moment.random_bytes(1), "big")
     while quorum.turn == turn:

@@ -17,7 +17,7 @@ Observer = tuple[int, UUID]
 
 @dataclass(slots=True)
 class Progress:
-    """How far one replica is, by its last fetch."""
+    """The progress of one replica, by its last fetch."""
 
     end_offset: int = -1
     fetched_at_ms: int = -1
@@ -68,14 +68,13 @@ class Leadership:
         progress.leader_end_offset = own_end
 
     def ends(self, own_end: int) -> Iterator[int]:
-        """Return how far the log of each voter reaches, as far as this leader knows."""
+        """Return the end of each voter's log, as far as this leader knows."""
         yield own_end
         for progress in self.followers.values():
             yield progress.end_offset
 
     def quorum_heard_ms(self, now_ms: int) -> int:
-        """Return since when a majority, this leader among it, has not been heard of: the time of
-        the last fetch by the voter whose fetch completed the newest majority."""
+        """Return the latest time at which a majority, this leader included, had been heard from."""
         heard = [now_ms] + [
             max(self.began_ms, progress.fetched_at_ms) for progress in self.followers.values()
         ]

@@ -20,7 +20,7 @@ FETCH_BYTES_MAX = 8 << 20
 
 
 def vote_request(quorum: Quorum, voter: int, *, is_pre_vote: bool) -> Struct:
-    """Return the question for a vote, which shows how far the sender's log reaches."""
+    """Return a Vote request, which names the end of the sender's log."""
     last_epoch, end_offset = quorum.log.end
     row = VOTE.struct(
         "PartitionData",
@@ -35,14 +35,15 @@ def vote_request(quorum: Quorum, voter: int, *, is_pre_vote: bool) -> Struct:
 
 
 def begin_request(quorum: Quorum, voter: int) -> Struct:
-    """Return the announcement of a leader."""
+    """Return the BeginQuorumEpoch request by which a leader announces itself."""
     row = BEGIN.struct("PartitionData", leader_id=quorum.node_id, leader_epoch=quorum.epoch)
     topic = BEGIN.struct("TopicData", topic_name=TOPIC, partitions=[row])
     return BEGIN.new(cluster_id=quorum.cluster_id, voter_id=voter, topics=[topic])
 
 
 def end_request(quorum: Quorum) -> Struct:
-    """Return the farewell of a leader, with its successors, the one with the longest log first."""
+    """Return the EndQuorumEpoch request by which a leader resigns. It names the preferred
+    successors, the one with the longest log first."""
     candidates = [END.struct("ReplicaInfo", candidate_id=each) for each in quorum.successors]
     row = END.struct(
         "PartitionData",
@@ -56,7 +57,7 @@ def end_request(quorum: Quorum) -> Struct:
 
 
 def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
-    """Return the question for what follows the end of this node's log."""
+    """Return a Fetch request for the batches after the end of this node's log."""
     last_epoch, end_offset = quorum.log.end
     row = FETCH.struct(
         "FetchPartition",
@@ -77,8 +78,8 @@ def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
 
 
 def only_row(body: Struct) -> Struct | None:
-    """Return the row of the metadata partition in a request or an answer, or None where there is
-    none, or another one: there is one log, and whoever asks for more has made a mistake."""
+    """Return the row of the metadata partition in a request or an answer. Return None if that is
+    not its only row: there is one log, so any other request is a mistake."""
     topics = body.responses if hasattr(body, "responses") else body.topics
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         return None
@@ -102,8 +103,9 @@ def checked_row(quorum: Quorum, body: Struct) -> Struct:
 
 
 def check_leader_claim(quorum: Quorum, row: Struct) -> None:
-    """Raise Refused for a leader that is none: of an old epoch, no voter, or not the one that this
-    epoch has (KafkaRaftClient.validateVoterOnlyRequest)."""
+    """Raise Refused unless the request comes from the leader of the current epoch: it must be a
+    voter, of no older epoch, and no other leader of this epoch may be known
+    (KafkaRaftClient.validateVoterOnlyRequest)."""
     if row.leader_epoch < quorum.epoch:
         raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
     if row.leader_id not in quorum.voters:
@@ -114,7 +116,8 @@ def check_leader_claim(quorum: Quorum, row: Struct) -> None:
 
 
 def refused(request: Struct, quorum: Quorum, code: ErrorCode) -> Struct:
-    """Return the answer that refuses a request: on top where it is not about this log at all."""
+    """Return the answer that refuses a request: with the error at the top if the request is not
+    about this log at all, else in the partition's row."""
     if code in (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REQUEST):
         of = definition(type(request).__name__.replace("Request", "Response"))
         return of.new(error_code=code)
@@ -122,13 +125,13 @@ def refused(request: Struct, quorum: Quorum, code: ErrorCode) -> Struct:
 
 
 def leader_in(row: Struct) -> tuple[int, int | None]:
-    """Return the epoch and the leader that an answer tells."""
+    """Return the epoch and the leader that an answer names."""
     return row.leader_epoch, None if row.leader_id == NOBODY else row.leader_id
 
 
 def answered(request: Struct, quorum: Quorum, code: ErrorCode, **fields: object) -> Struct:
-    """Return the answer to Vote, BeginQuorumEpoch or EndQuorumEpoch: an error or none, and what
-    this node knows of the epoch and its leader."""
+    """Return the answer to Vote, BeginQuorumEpoch or EndQuorumEpoch: an error code, and the epoch
+    and leader as this node knows them."""
     of = definition(type(request).__name__.replace("Request", "Response"))
     leader = quorum.election.leader_id
     row = of.struct(

@@ -89,8 +89,8 @@ class MetadataLog:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Return whether what is committed ends within a metadata transaction, whose records do not
-        count."""
+        """Return whether the committed part of the log ends within a metadata transaction, whose
+        records do not count yet."""
         return self._transactions.is_open
 
     def listen(self, listener: Listener) -> None:
@@ -149,8 +149,8 @@ class MetadataLog:
         self.log.flush()
 
     def truncate(self, end_offset: int) -> None:
-        """Cut off what the leader's log lacks. Raise CorruptLog for what is committed, which no
-        leader lacks; StorageError."""
+        """Cut off the records that the leader's log lacks. Raise StorageError, or CorruptLog if one
+        of them is committed, since every leader has those."""
         if end_offset < self.high_watermark:
             raise CorruptLog(
                 self.log.directory,
@@ -190,8 +190,8 @@ class MetadataLog:
         return self.log.read(offset, max_bytes).records
 
     def history(self) -> Iterator[Committed]:
-        """Return everything that is committed, from the beginning, for a listener that must forget
-        what it thought would be."""
+        """Return all committed records from the beginning, for a listener that must drop the
+        uncommitted ones that it has applied."""
         transactions = MetadataTransactions()
         for batch in self._read():
             if batch.end_offset > self.high_watermark:
@@ -216,8 +216,8 @@ def _metadata(batch: RecordBatch) -> list[Struct]:
 
 
 def _control(batch: RecordBatch) -> list[Struct]:
-    """Return no record: who led the quorum is past. Raise Malformed for one that changes what the
-    voters are, or how they work (ControlRecordType.java)."""
+    """Return no metadata records for a control batch: a LeaderChange changes nothing here. Raise
+    Malformed for any other kind, such as one that changes the voters (ControlRecordType.java)."""
     for record in batch.records:
         kind = control_type(record)
         if kind is not ControlRecordType.LEADER_CHANGE:

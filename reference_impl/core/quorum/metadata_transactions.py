@@ -34,8 +34,8 @@ class MetadataTransactions:
         return self._held is not None
 
     def take(self, batch: Committed) -> Committed:
-        """Return the batch without what an open transaction may take back, and with what was held
-        of one that ends here. Raise Malformed where transactions overlap."""
+        """Return the batch's records that count now: hold those of an open transaction back, and
+        add those of one that ends here. Raise Malformed where transactions overlap."""
         records: list[Struct] = []
         for record in batch.records:
             name = type(record).__name__

@@ -39,7 +39,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How long a node waits for others."""
+    """The time-outs of a node in the quorum."""
 
     election_timeout_ms: int
     election_backoff_ms_max: int
@@ -49,7 +49,7 @@ class Settings:
 
     @classmethod
     def of(cls, config: BrokerConfig) -> Settings:
-        """Return what is configured."""
+        """Return the configured time-outs."""
         names = (
             *("election.timeout", "election.backoff.max", "fetch.timeout"),
             *("request.timeout", "retry.backoff"),
@@ -58,7 +58,8 @@ class Settings:
 
     @property
     def quorum_patience_ms(self) -> int:
-        """How long a leader goes on without hearing of a majority (KAFKA-15489)."""
+        """The time after which a leader resigns if no majority has fetched from it
+        (KAFKA-15489)."""
         return self.fetch_timeout_ms * 3 // 2
 
 
@@ -162,7 +163,7 @@ class Quorum:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Return whether what is committed ends within a metadata transaction."""
+        """Return whether the committed part of the log ends within a metadata transaction."""
         return self.log.is_in_transaction
 
     def listen(self, listener: Listener) -> None:
@@ -222,8 +223,8 @@ class Quorum:
         self._enter(RAFT[self.state][move], election, wait_ms)
 
     def _enter(self, state: State, election: ElectionState, wait_ms: int | None) -> None:
-        """Write the election down, then be in a state for so long. Raise StorageError, and change
-        nothing."""
+        """Write the election to disk, then enter a state and start its timer. Raise StorageError,
+        and change nothing."""
         known = self.leader_id, self.epoch
         if election != self.election or not self.turn:
             self.rules.keep_election(lambda: self._file.save(election))
@@ -302,7 +303,8 @@ class Quorum:
             self._lose()
 
     def _lose(self) -> None:
-        """Handle that a majority has refused."""
+        """Handle that a majority of voters has refused this node: end the pre-election, or wait
+        before the next election."""
         if self.state is State.PROSPECTIVE:
             self._lose_pre_election()
         else:
@@ -356,7 +358,8 @@ class Quorum:
             self._tell_leader()
 
     def fetched(self, replica: Observer, offset: int) -> None:
-        """Note that a replica has everything below this offset, and commit what that allows."""
+        """Note that a replica has everything below this offset, and commit the records that a
+        majority has now."""
         if self.leadership is not None:
             now_ms, wall_ms = self.moment.monotonic_ms, self.moment.now_ms
             self.leadership.fetched(replica, offset, self.end_offset, now_ms, wall_ms)
@@ -392,7 +395,7 @@ class Quorum:
             self._moved(self)
 
     def take_fetched(self, data: bytes, high_watermark: int) -> None:
-        """Append what the leader has sent, and commit what it says is committed. Raise
+        """Append the batches that the leader has sent, and commit up to its high watermark. Raise
         CorruptRecord, StorageError."""
         self._heard_leader()
         if data:
@@ -403,7 +406,7 @@ class Quorum:
         self._changed()
 
     def take_divergence(self, told: LogEnd) -> None:
-        """Cut off what the leader's log lacks. Raise CorruptLog, StorageError."""
+        """Cut off the records that the leader's log lacks. Raise CorruptLog, StorageError."""
         self._heard_leader()
         found = self.log.end_of_epoch(told[0])
         self.log.truncate(self.rules.truncation_offset(told, found))

@@ -16,8 +16,8 @@ class Coordinating:
         return loaded_to >= log_end_offset
 
     def may_begin(self, loaded_to: int, high_watermark: int) -> bool:
-        """Return whether a shard may act on what it has loaded: once all of it is committed. What
-        was not, another leader may never have known (CoordinatorRuntime.java, lastCommittedOffset,
+        """Return whether a shard may start work: once every record that it has loaded is committed,
+        since the next leader may not have the others (CoordinatorRuntime.java, lastCommittedOffset,
         where it is read at that offset)."""
         return high_watermark >= loaded_to
 

@@ -16,7 +16,7 @@ class Deleting:
     """Decisions about which records are removed, and when."""
 
     def delete_records(self, partition: Partition, before: int) -> int:
-        """Delete what lies below the offset, and nothing else. Return the log start (KIP-107)."""
+        """Delete the records below the offset, and no others. Return the log start (KIP-107)."""
         return partition.log.delete_records_before(before)
 
     def last_written_ms(self, segment: Segment) -> int:
@@ -70,7 +70,6 @@ class Deleting:
         return horizon_has_passed(header, now_ms)
 
     def cleaned(self, record: Record, moved_ms: int) -> Record:
-        """Return a record that the cleaner keeps, as the batch with its new base timestamp has it:
-        key, value, headers and time are what they were (KIP-534, MemoryRecords.filterTo).
-        """
+        """Return a record that the cleaner keeps, adapted to the batch's new base timestamp: key,
+        value, headers and time are unchanged (KIP-534, MemoryRecords.filterTo)."""
         return moved(record, moved_ms)

@@ -99,7 +99,7 @@ class Electing:
 
     def may_unfence(self, registered_at: int, metadata_offset: int) -> bool:
         """Return whether a broker has read the metadata log up to its own registration, so that it
-        knows what it leads no more (BrokerHeartbeatManager.calculateNextBrokerState)."""
+        knows which leaderships it has lost (BrokerHeartbeatManager.calculateNextBrokerState)."""
         return metadata_offset >= registered_at
 
     def may_stop(self, leads: bool, controlled_shutdown_at: int, lowest_offset: int) -> bool:

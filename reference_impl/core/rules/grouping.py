@@ -124,8 +124,8 @@ class Grouping:
         log.append(records)
 
     def answer_waits(self, uncommitted: Collection[Partition]) -> bool:
-        """Return whether an answer waits until the records on which it rests are replicated:
-        always, or a new coordinator may never have known what a client was told.
+        """Return whether an answer must wait until the records on which it rests are replicated. It
+        always must: otherwise a new coordinator may lack records that a client was told of.
 
         Source: CoordinatorRuntime.java, deferredEventQueue.
         """

@@ -52,8 +52,8 @@ class Shard(ABC):
     # --- the log ------------------------------------------------------------------------------
 
     def partition(self) -> Partition:
-        """Return the partition. Raise Refused(NOT_COORDINATOR) if the leadership is over for which
-        this shard was loaded: what it holds may be old."""
+        """Return the partition. Raise Refused(NOT_COORDINATOR) if the leadership for which this
+        shard was loaded is over, since its state may be old."""
         self.rules.check_shard_leads(self._partition, self.leader_epoch)
         self.topic.note_read(self._partition)
         return self._partition

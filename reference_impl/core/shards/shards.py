@@ -92,7 +92,7 @@ class Shards(Generic[AnyShard]):
             self._outbox.post(f"load {self.topic.name}", self._load())
 
     def _close(self, shard: AnyShard) -> None:
-        """Close a shard at once, and let what waits for it be told at the end of the step."""
+        """Close a shard at once. The handlers that wait for it are told at the end of the step."""
         del self._shards[shard.index]
         shard.move(Move.RESIGNED)
         name = f"unload {shard} of leader epoch {shard.leader_epoch}"
@@ -118,8 +118,8 @@ class Shards(Generic[AnyShard]):
             yield Pause()
 
     def _begin(self, shard: AnyShard) -> Iterator[Effect]:
-        """Let a shard begin once all that it has loaded is replicated: what only this leader has
-        may yet be lost, and is nothing to act upon."""
+        """Let a shard begin once all records that it has loaded are replicated: records that only
+        this leader has may still be lost."""
         try:
             if (wait := self._replication_of(shard)) is not None:
                 yield wait

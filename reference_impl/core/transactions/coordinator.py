@@ -102,7 +102,7 @@ class TransactionCoordinator(Shard):
                 self.transactions[name] = self._rules.loaded(name, value)
 
     def loaded(self) -> Iterator[Effect]:
-        """Finish what the last leader had decided."""
+        """Write the markers of transactions that the last leader had decided."""
         for transaction in self._rules.decided(self.transactions.values()):
             self.carry_out(transaction.transactional_id)
         return iter(())
@@ -383,7 +383,7 @@ class TransactionCoordinator(Shard):
         self._apply(saving)
 
     def _settle(self, saving: Saving) -> Iterator[Effect]:
-        """Apply a change once it is replicated, and carry out what it decides. If this broker stops
+        """Once a change is replicated, apply it and perform its decision. If this broker stops
         being the coordinator before, forget the change: the next coordinator follows its own
         log."""
         partition = saving.partition

@@ -86,7 +86,7 @@ class Peers:
         self._asked: dict[int, tuple[Link, Query]] = {}
 
     def ask(self, number: int, wait: Answer) -> list[Effect]:
-        """Ask another node, and return what the host must do for it."""
+        """Send a request to another node. Return the effects for the host."""
         address = self._address_of(wait.node, wait.lane)
         if address is None:
             reason = f"the address of node {wait.node} is unknown"
@@ -106,7 +106,8 @@ class Peers:
         return self._taken()
 
     def withdraw(self, number: int) -> None:
-        """Forget a question that nobody waits for any more; what is not sent yet never will be."""
+        """Forget a request that nobody waits for any more. If it was not sent yet, do not send
+        it."""
         link, query = self._asked.pop(number, (None, None))
         if link is not None and query is not None:
             link.withdraw(query)

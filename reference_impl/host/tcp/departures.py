@@ -15,7 +15,7 @@ _WHOLE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
 class Departure(Enum):
-    """How a client has disconnected: it closed its sending side only, or it is gone."""
+    """The ways in which a client can disconnect: it closed its sending side only, or it is gone."""
 
     SENDS_NO_MORE = auto()
     GONE = auto()

@@ -75,7 +75,8 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> Compression:
-        """How the records are compressed. Raise CorruptRecord for the unused codes 5, 6 and 7."""
+        """The compression codec of the records. Raise CorruptRecord for the unused codes 5, 6 and
+        7."""
         return compression_of(self.attributes)
 
     @property

@@ -230,7 +230,7 @@ class RecordBatch:
 
     @property
     def compression(self) -> Compression:
-        """How the records are compressed."""
+        """The compression codec of the records."""
         return compression_of(self.attributes)
 
     @property

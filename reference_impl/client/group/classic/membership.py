@@ -123,7 +123,7 @@ class ClassicMembership(GroupMember):
 
     @property
     def may_read(self) -> bool:
-        """Whether what we hold is ours. Eager members hold nothing while they join."""
+        """Whether the partitions that we hold are ours. Eager members hold none while they join."""
         is_lost = self._has_lost and self._must_join
         return not self._handover.is_with_application and not is_lost
 
@@ -287,7 +287,8 @@ class ClassicMembership(GroupMember):
         self._move(Move.MUST_JOIN_AGAIN)
 
     def _again(self, delay_ms: int) -> None:
-        """Join again after a while; what must be given up for that was given up before."""
+        """Join again after a while, without giving up partitions: that was done before the first
+        attempt."""
         self._move(Move.MUST_JOIN_AGAIN)
         self._is_busy = True
 

@@ -110,8 +110,8 @@ class ConsumerHeartbeats:
         )
 
     def _beat(self) -> None:
-        """Find the coordinator, and only then build and send the heartbeat, so that it says what
-        holds when it is sent."""
+        """Find the coordinator, and only then build the heartbeat, so that its fields are current
+        when it is sent."""
         self._kernel.cancel(HEARTBEAT)
         self._under_way = {}
         series = self._series

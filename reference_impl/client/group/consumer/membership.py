@@ -270,7 +270,7 @@ class ConsumerMembership(GroupMember):
         return ConsumerGroupMetadata(self._key[1], epoch, self._member_id, self._instance_id)
 
     def _forget(self, move: Move) -> None:
-        """Forget our membership; the next poll gives up what we hold."""
+        """Forget our membership; the next poll gives up the partitions that we hold."""
         self._heartbeats.stop()
         self._kernel.cancel(POLL)
         self._epoch, self._part = JOIN_EPOCH, set()

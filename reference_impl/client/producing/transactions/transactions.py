@@ -109,7 +109,8 @@ class Transactions:
         self._waiting_calls.append(call_id)
 
     def abort(self, call_id: int | None) -> None:
-        """Handle AbortTransaction, and drop what the coordinator was not asked for yet."""
+        """Handle AbortTransaction, and drop the partitions and offsets that the coordinator does
+        not know of yet."""
         if self.state != State.ABORTING_TRANSACTION:
             self._move(Move.ABORT)
             self._partitions.drop_wanted()

@@ -147,7 +147,8 @@ class Authentication:
             raise Refused(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
     def told_versions(self, request: Request) -> None:
-        """Note that ApiVersions was answered: it may be asked once before authentication."""
+        """Note that ApiVersions was answered. Before authentication a client may send it only
+        once."""
         outsider = self.outside.get(request.connection)
         if outsider is not None:
             outsider.move(Move.VERSIONS_TOLD)

@@ -42,7 +42,7 @@ class Assignor:
     """Members keep what they own through a rebalance, and give up only what another gets."""
 
     def user_data(self, owned: Iterable[TopicPartition], generation: int) -> bytes | None:
-        """Return what this assignor adds to its member's subscription, or None."""
+        """Return the bytes that this assignor adds to its member's subscription, or None."""
         return None
 
     def assign(
