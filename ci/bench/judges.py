@@ -30,7 +30,7 @@ from ci.bench import family, jepsen_shaped
 from ci.bench.table import Ratio, Table
 from linearizability import history
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.model.histories import joined, valid_rows
 
 OPERATIONS = 500_000
 SMALL_OPERATIONS = 1_000

@@ -18,7 +18,7 @@ from ci.tests.jepsen_tricks_valid import VALID
 from linearizability.history import HistoryError
 from linearizability.importers import jepsen
 from linearizability.judging import check_frame
-from linearizability.self_test.model import joined
+from linearizability.self_test.model.histories import joined
 from linearizability.verdict import Validity
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from linearizability.files.parquet import WRITING
 from linearizability.fuzz.texts import cut, double, flip, insert_noise, take_out
 from linearizability.history import SCHEMA, arrow_schema
-from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.model.histories import joined, valid_rows
 
 TURNS = 12
 NUMBERS = (-1, 0, 1, 2**15 - 1, 2**31 - 1, 2**53, 2**62, 2**63 - 1, -(2**63), -(2**31))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import NamedTuple
 
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 Mutator = Callable[[list[Row], Random], list[Row] | None]
 

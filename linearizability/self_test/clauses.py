@@ -12,7 +12,7 @@ from random import Random
 
 from linearizability.guarantees import GUARANTEES, part
 from linearizability.self_test.clause import Clauses, Mutator
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 CLAUSES: Mapping[str, Clauses] = {name: part(name, "mutators").CLAUSES for name in GUARANTEES}
 """Checker -> when it calls a history invalid -> what plants that."""

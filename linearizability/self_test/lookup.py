@@ -9,8 +9,8 @@ from itertools import pairwise
 from random import Random
 
 from linearizability.history import F
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import ends_told
-from linearizability.self_test.world import Row
 
 NOT_OURS = 999_999
 """An operation number, process and value that no model history reaches (each of its own kind)."""

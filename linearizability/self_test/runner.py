@@ -31,9 +31,9 @@ from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import resolved
 from linearizability.self_test.clause import Mutator
 from linearizability.self_test.clauses import MUTATORS
-from linearizability.self_test.model import NUMBERS_APART, joined, rows_with_truth
+from linearizability.self_test.model.histories import NUMBERS_APART, joined, rows_with_truth
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import stripped
-from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
 
 LONG_NS = 10**15

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from linearizability.history import F
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 PLAIN, COMMITTED, ABORTED, UNKNOWN = "plain", "committed", "aborted", "unknown"
 _OUTCOMES = {"commit": COMMITTED, "abort": ABORTED}

@@ -7,7 +7,7 @@ from random import Random
 
 from linearizability import history
 from linearizability.self_test.clauses import MUTATORS, broken
-from linearizability.self_test.model import joined, rows_with_truth, valid_rows
+from linearizability.self_test.model.histories import joined, rows_with_truth, valid_rows
 from linearizability.self_test.truth import stripped
 
 

@@ -14,7 +14,7 @@ from linearizability.guarantees.stale_reads.histories import NOTHING
 from linearizability.hand_written.rows import END, FAULT, P, Row, S, at
 from linearizability.history import frame
 from linearizability.measures.availability import Availability, measured, opinion
-from linearizability.self_test.model import valid_rows
+from linearizability.self_test.model.histories import valid_rows
 from linearizability.verdict import CheckerVerdict, Validity
 
 SECOND = 1_000_000_000

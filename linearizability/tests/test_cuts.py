@@ -17,7 +17,7 @@ from linearizability.checkers.table import CHECKERS
 from linearizability.engine import cuts, exchange, large_partitions, local, stages
 from linearizability.engine.exchange import Chunk, Tables, as_arrow, unpacked, whereabouts
 from linearizability.engine.opinion import JUDGED, ROWS, judge, opinions
-from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.model.histories import joined, valid_rows
 from linearizability.tests.huge import one_partition
 from linearizability.tests.planted import write_planted
 from linearizability.verdict import CheckerVerdict

@@ -16,7 +16,7 @@ from linearizability.engine import exchange, spark, table
 from linearizability.engine.session import SparkError, spark_session, stop_spark
 from linearizability.judging import check
 from linearizability.measures.summary import summarise
-from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.model.histories import joined, valid_rows
 from linearizability.tests.huge import one_partition
 from linearizability.tests.planted import write_planted
 from linearizability.verdict import Validity

@@ -12,7 +12,7 @@ from linearizability import history
 from linearizability.files import sound_rows
 from linearizability.history import HistoryError
 from linearizability.plans import collect
-from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.model.histories import joined, valid_rows
 
 ROWS = 12
 AT_ONCE = 3

@@ -16,10 +16,10 @@ from linearizability.judging import check_frame
 from linearizability.self_test import clauses, runner
 from linearizability.self_test.clause import Clause, Mutator
 from linearizability.self_test.clauses import MUTATORS
-from linearizability.self_test.model import joined, rows_with_truth, valid_rows
+from linearizability.self_test.model.histories import joined, rows_with_truth, valid_rows
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.runner import found_by, run_self_test
 from linearizability.self_test.truth import stripped, with_outcomes
-from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
 
 SEEDS = range(200)

@@ -35,7 +35,7 @@ from linearizability.hand_written.rows import (
 from linearizability.history import frame, write
 from linearizability.judging import check
 from linearizability.self_test.clauses import MUTATORS, broken
-from linearizability.self_test.model import rows_with_truth
+from linearizability.self_test.model.histories import rows_with_truth
 from linearizability.self_test.truth import stripped
 from linearizability.verdict import Anomaly
 

@@ -4,8 +4,8 @@ from random import Random
 
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import another_read, data_rows
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import outcome_of
-from linearizability.self_test.world import Row
 
 
 def deliver_an_aborted_record(rows: list[Row], rng: Random) -> list[Row] | None:

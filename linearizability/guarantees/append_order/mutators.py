@@ -14,7 +14,7 @@ from linearizability.self_test.lookup import (
     sent_once,
     with_places_changed,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def append_below_what_was_read(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -12,7 +12,7 @@ from linearizability.self_test.lookup import (
     only_committed,
     over_ns,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:

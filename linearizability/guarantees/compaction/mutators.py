@@ -18,8 +18,8 @@ from linearizability.self_test.lookup import (
     is_whole,
     sent_once,
 )
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import outcome_of
-from linearizability.self_test.world import Row
 
 _OF_READING = (
     "op_id",

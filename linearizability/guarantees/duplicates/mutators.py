@@ -4,7 +4,7 @@ from random import Random
 
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import another_read, data_rows, log_end_of, sent_once
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def store_twice(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -14,8 +14,8 @@ from linearizability.self_test.lookup import (
     log_starts,
     sent_once,
 )
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import is_raw
-from linearizability.self_test.world import Row
 
 Place = tuple[int, int]
 """Transaction, partition."""

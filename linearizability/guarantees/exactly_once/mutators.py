@@ -12,9 +12,9 @@ from linearizability.self_test.lookup import (
     is_compacted,
     log_starts,
 )
-from linearizability.self_test.processing import GROUP as PROCESSORS
+from linearizability.self_test.model.processing import GROUP as PROCESSORS
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import ends_told, outcome_of
-from linearizability.self_test.world import Row
 
 
 def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -11,8 +11,8 @@ from linearizability.self_test.lookup import (
     neighbours_of_producers,
     sent_once,
 )
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import is_raw
-from linearizability.self_test.world import Row
 
 Epoch = tuple[int, int]
 """Producer id, epoch."""

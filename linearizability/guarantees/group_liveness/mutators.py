@@ -12,7 +12,7 @@ from linearizability.self_test.lookup import (
     nothing_of,
     where_nothing_is_compacted,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 LONG_NS = 45_000_000_000
 """Longer than the model's settings and the bound allow together."""

@@ -11,7 +11,7 @@ from linearizability.self_test.lookup import (
     only_committed,
     raw_records,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def commit_too_late(rows: list[Row], rng: Random) -> list[Row] | None:

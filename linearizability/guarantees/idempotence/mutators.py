@@ -10,7 +10,7 @@ from linearizability.self_test.lookup import (
     neighbours_of_producers,
     raw_records,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def refuse_in_order(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -4,7 +4,7 @@ from random import Random
 
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import changed_row, raw_records, sent_once
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def end_too_early(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -6,7 +6,7 @@ from random import Random
 from linearizability.history import F
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import changed_row
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:

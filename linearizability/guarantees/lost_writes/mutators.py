@@ -16,8 +16,8 @@ from linearizability.self_test.lookup import (
     where_nothing_is_compacted,
     without_reads_of,
 )
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import outcome_of
-from linearizability.self_test.world import Row
 
 
 @where_nothing_is_compacted

@@ -10,7 +10,7 @@ from linearizability.self_test.lookup import (
     raw_records,
     where_nothing_is_compacted,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 @where_nothing_is_compacted

@@ -5,7 +5,7 @@ from random import Random
 from linearizability.history import F
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import another_read, data_rows
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def read_its_own(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -11,7 +11,7 @@ from linearizability.self_test.lookup import (
     sent_once,
     with_contents,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def read_from_nowhere(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -13,8 +13,8 @@ from linearizability.self_test.lookup import (
     log_starts,
     where_nothing_is_compacted,
 )
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import outcome_of
-from linearizability.self_test.world import Row
 
 
 @where_nothing_is_compacted

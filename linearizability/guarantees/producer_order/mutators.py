@@ -5,7 +5,7 @@ from random import Random
 
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import is_acked, leader_knew, sent_once, with_places_changed
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:

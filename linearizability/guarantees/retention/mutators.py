@@ -15,8 +15,8 @@ from linearizability.self_test.lookup import (
     leaders_answer,
     log_starts,
 )
+from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import outcome_of
-from linearizability.self_test.world import Row
 
 
 def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:

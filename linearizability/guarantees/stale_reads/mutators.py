@@ -12,7 +12,7 @@ from linearizability.self_test.lookup import (
     nothing_of,
     where_nothing_is_compacted,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 @where_nothing_is_compacted

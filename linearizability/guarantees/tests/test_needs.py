@@ -11,7 +11,7 @@ from linearizability.engine.opinion import absent_from, anomalies_of
 from linearizability.hand_written.histories import INVALID
 from linearizability.history import REQUIRED, frame
 from linearizability.ingest import resolved
-from linearizability.self_test.model import joined
+from linearizability.self_test.model.histories import joined
 
 ALWAYS_THERE = frozenset({*REQUIRED, "topic", "offset"})
 

@@ -5,7 +5,7 @@ from random import Random
 
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import data_rows
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def stamp_as_the_sender_did(rows: list[Row], rng: Random) -> list[Row] | None:

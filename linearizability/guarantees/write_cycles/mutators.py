@@ -12,7 +12,7 @@ from linearizability.self_test.lookup import (
     is_acked,
     sent_once,
 )
-from linearizability.self_test.world import Row
+from linearizability.self_test.model.world import Row
 
 
 def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 from linearizability.history import F
-from linearizability.self_test.cleaner import Cleaner
-from linearizability.self_test.partition import Dress, Entry, Partition
+from linearizability.self_test.model.cleaner import Cleaner
+from linearizability.self_test.model.partition import Dress, Entry, Partition
 
 Actor = Iterator[None]
 Steps = Generator[None, None, Any]

@@ -12,21 +12,21 @@ from collections.abc import Iterable
 import polars as pl
 
 from linearizability.history import frame
-from linearizability.self_test import processing
-from linearizability.self_test.committers import Coordinator, ask_finally, committer
-from linearizability.self_test.consumers import (
+from linearizability.self_test.model import processing
+from linearizability.self_test.model.committers import Coordinator, ask_finally, committer
+from linearizability.self_test.model.consumers import (
     COMMITTED,
     UNCOMMITTED,
     consumer,
     read_everything,
     watcher,
 )
-from linearizability.self_test.deletions import delete_beginnings, tell_settings
-from linearizability.self_test.processing import Inputs
-from linearizability.self_test.producers import plain_producer, transactional_producer
+from linearizability.self_test.model.deletions import delete_beginnings, tell_settings
+from linearizability.self_test.model.processing import Inputs
+from linearizability.self_test.model.producers import plain_producer, transactional_producer
+from linearizability.self_test.model.watching import watch
+from linearizability.self_test.model.world import Row, World
 from linearizability.self_test.truth import stripped, with_outcomes, with_truth
-from linearizability.self_test.watching import watch
-from linearizability.self_test.world import Row, World
 
 TURNS = 1500
 NUMBERS_APART = 1_000_000

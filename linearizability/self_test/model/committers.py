@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from linearizability.history import F
-from linearizability.self_test.partition import Partition
-from linearizability.self_test.world import TOPIC, Actor, Steps, World
+from linearizability.self_test.model.partition import Partition
+from linearizability.self_test.model.world import TOPIC, Actor, Steps, World
 
 GROUP = "committers"
 

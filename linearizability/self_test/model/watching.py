@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linearizability.self_test.consumers import FAILURES, Consumer, assign, join, poll
-from linearizability.self_test.producers import plain_producer
-from linearizability.self_test.world import Actor, World
+from linearizability.self_test.model.consumers import FAILURES, Consumer, assign, join, poll
+from linearizability.self_test.model.producers import plain_producer
+from linearizability.self_test.model.world import Actor, World
 
 ROUNDS = 12
 ROUND_NS = 10_000_000_000

@@ -9,8 +9,8 @@ import json
 from random import Random
 
 from linearizability.history import F
-from linearizability.self_test.partition import Partition
-from linearizability.self_test.world import RAW, TOPIC, Actor, Row, Steps, World
+from linearizability.self_test.model.partition import Partition
+from linearizability.self_test.model.world import RAW, TOPIC, Actor, Row, Steps, World
 
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 FAILURES = 0.05

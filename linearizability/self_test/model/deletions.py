@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from linearizability.history import F
-from linearizability.self_test.partition import Partition
-from linearizability.self_test.world import TOPIC, Row, World
+from linearizability.self_test.model.partition import Partition
+from linearizability.self_test.model.world import TOPIC, Row, World
 
 EXPIRED_NS = 10 * 1_000_000
 """Longer than `retention.ms` of any topic of the model whose records expire."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from linearizability.self_test.partition import Dress, Partition
+from linearizability.self_test.model.partition import Dress, Partition
 
 DELETED_BY_TIME_OR_SIZE: Sequence[dict[str, str]] = (
     {"retention.ms": "5"},

@@ -11,10 +11,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from linearizability.history import F
-from linearizability.self_test.consumers import poll
-from linearizability.self_test.partition import Entry, Partition
-from linearizability.self_test.processing import Inputs, reader_in, send_offsets
-from linearizability.self_test.world import Actor, Row, Steps, World
+from linearizability.self_test.model.consumers import poll
+from linearizability.self_test.model.partition import Entry, Partition
+from linearizability.self_test.model.processing import Inputs, reader_in, send_offsets
+from linearizability.self_test.model.world import Actor, Row, Steps, World
 
 TIMEOUT = '{"transaction.timeout.ms": "60000"}'
 PATIENCE = 60

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from linearizability.history import F
-from linearizability.self_test.consumers import COMMITTED, Consumer
-from linearizability.self_test.world import TOPIC, Actor, Row, Steps, World
+from linearizability.self_test.model.consumers import COMMITTED, Consumer
+from linearizability.self_test.model.world import TOPIC, Actor, Row, Steps, World
 
 GROUP = "processors"
 
