@@ -57,6 +57,10 @@ class Bug:
         return self.node, self.rules()
 
 
+_CONTROLLERS = (
+    "the controller of a quorum of one node is never replaced;"
+    " core/tests/test_controllers.py replaces it, and shows what one without this rule tells"
+)
 _ELECTIONS = (
     "the reference is one node, which has no other to elect;"
     " core/controller/tests/test_elections.py plays three brokers, and shows what a controller"
@@ -82,6 +86,8 @@ class ClientBug:
 
 
 WITHOUT_BUG = {
+    "forgets_decisions": _CONTROLLERS,
+    "check_still_decides": _CONTROLLERS,
     "may_be_elected": _ELECTIONS,
     "may_lead": _ELECTIONS,
     "unclean_candidates": _ELECTIONS,

@@ -104,7 +104,7 @@ def watch_sessions(broker: Broker) -> Iterator[Effect]:
     """Fence the brokers that fall silent, while the controller of this node is the active one."""
     while True:
         timeout_ms = broker.config.number(SESSION_TIMEOUT)
-        if broker.controller_id == broker.node_id:
+        if broker.quorum.active_epoch is not None:
             try:
                 for silent in fence_silent(broker.controller):
                     yield Report(f"broker {silent} is fenced: nothing was heard of it for too long")

@@ -45,12 +45,16 @@ class Controller:
     ) -> None:
         self.node_id, self.rules = seat.started_with.node_id, rules
         self.access, self.apis, self.cluster_id = access, seat.apis, seat.cluster_id
-        self.started_with = self.config = seat.started_with
-        self.image = MetadataImage()
-        self.tokens = Tokens(self.image.delegation_tokens, moment, seat.started_with)
+        self.started_with = seat.started_with
         self.metadata, self._moment = metadata, moment
+        self._know_nothing()
         self.sessions = BrokerSessions(rules, lambda: moment.monotonic_ms)
         metadata.listen(self)
+
+    def _know_nothing(self) -> None:
+        self.config = self.started_with
+        self.image = MetadataImage()
+        self.tokens = Tokens(self.image.delegation_tokens, self._moment, self.started_with)
 
     @property
     def now_ms(self) -> int:
@@ -76,7 +80,14 @@ class Controller:
             self._apply(batch.records, batch.end_offset)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        """Do nothing yet: `Broker.leader_changed` lets the controller begin."""
+        """Forget what was decided here and may never be committed, once another controller may
+        decide (QuorumController.renounce). `Broker.leader_changed` lets this one begin."""
+        if leader_id != self.node_id:
+            end_offset, committed = self.image.end_offset, self.metadata.high_watermark
+            if self.rules.forgets_decisions(end_offset, committed):
+                self._know_nothing()
+                for batch in self.metadata.log.history():
+                    self._apply(batch.records, batch.end_offset)
 
     def _apply(self, records: Sequence[Struct], end_offset: int) -> None:
         delta = MetadataDelta(self.image)

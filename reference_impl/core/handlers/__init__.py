@@ -85,6 +85,7 @@ from reference_impl.core.handlers.offset_fetch import handle_offset_fetch
 from reference_impl.core.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from reference_impl.core.handlers.produce import handle_produce
 from reference_impl.core.handlers.push_telemetry import handle_push_telemetry
+from reference_impl.core.handlers.refused_changes import REFUSE_CHANGE
 from reference_impl.core.handlers.renew_delegation_token import (
     forward_renew_delegation_token,
     handle_renew_delegation_token,
@@ -96,7 +97,7 @@ from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_com
 from reference_impl.core.handlers.unregister_broker import handle_unregister_broker
 from reference_impl.core.handlers.vote import handle_vote
 from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
-from reference_impl.core.requests.api import Api, Served
+from reference_impl.core.requests.api import Api, Handler, Served
 from reference_impl.wire import ApiKey
 
 BROKER: dict[int, Api] = {
@@ -173,38 +174,38 @@ BROKER: dict[int, Api] = {
 }
 """The APIs that clients find on the listeners of brokers."""
 
+_CONTROLLER: dict[int, tuple[Handler, int, int]] = {
+    ApiKey.CREATE_TOPICS: (handle_create_topics, 2, 7),
+    ApiKey.DELETE_TOPICS: (handle_delete_topics, 1, 6),
+    ApiKey.CREATE_ACLS: (handle_create_acls, 1, 3),
+    ApiKey.DELETE_ACLS: (handle_delete_acls, 1, 3),
+    ApiKey.ALTER_CONFIGS: (handle_alter_configs, 0, 2),
+    ApiKey.CREATE_PARTITIONS: (handle_create_partitions, 0, 3),
+    ApiKey.CREATE_DELEGATION_TOKEN: (handle_create_delegation_token, 1, 3),
+    ApiKey.RENEW_DELEGATION_TOKEN: (handle_renew_delegation_token, 1, 2),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: (handle_expire_delegation_token, 1, 2),
+    ApiKey.ELECT_LEADERS: (handle_elect_leaders, 0, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (handle_incremental_alter_configs, 0, 1),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (handle_alter_partition_reassignments, 0, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (handle_list_partition_reassignments, 0, 0),
+    ApiKey.ALTER_CLIENT_QUOTAS: (handle_alter_client_quotas, 0, 1),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (handle_alter_user_scram_credentials, 0, 0),
+    ApiKey.DESCRIBE_QUORUM: (handle_describe_quorum, 0, 2),
+    ApiKey.ALTER_PARTITION: (handle_alter_partition, 2, 3),
+    ApiKey.BROKER_REGISTRATION: (handle_broker_registration, 0, 4),
+    ApiKey.BROKER_HEARTBEAT: (handle_broker_heartbeat, 0, 1),
+    ApiKey.UNREGISTER_BROKER: (handle_unregister_broker, 0, 0),
+    ApiKey.ALLOCATE_PRODUCER_IDS: (handle_allocate_producer_ids, 0, 0),
+}
 CONTROLLER: dict[int, Api] = {
-    ApiKey.CREATE_TOPICS: Api(handle_create_topics, 2, 7),
-    ApiKey.DELETE_TOPICS: Api(handle_delete_topics, 1, 6),
-    ApiKey.CREATE_ACLS: Api(handle_create_acls, 1, 3),
-    ApiKey.DELETE_ACLS: Api(handle_delete_acls, 1, 3),
-    ApiKey.ALTER_CONFIGS: Api(handle_alter_configs, 0, 2),
-    ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
-    ApiKey.CREATE_DELEGATION_TOKEN: Api(handle_create_delegation_token, 1, 3),
-    ApiKey.RENEW_DELEGATION_TOKEN: Api(handle_renew_delegation_token, 1, 2),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: Api(handle_expire_delegation_token, 1, 2),
-    ApiKey.ELECT_LEADERS: Api(handle_elect_leaders, 0, 2),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(handle_alter_partition_reassignments, 0, 1),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(handle_list_partition_reassignments, 0, 0),
-    ApiKey.ALTER_CLIENT_QUOTAS: Api(handle_alter_client_quotas, 0, 1),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(handle_alter_user_scram_credentials, 0, 0),
-    ApiKey.DESCRIBE_QUORUM: Api(handle_describe_quorum, 0, 2),
-    ApiKey.ALTER_PARTITION: Api(
-        handle_alter_partition, 2, 3, refuse=refusals.on_top("AlterPartitionResponse")
-    ),
-    ApiKey.BROKER_REGISTRATION: Api(
-        handle_broker_registration, 0, 4, refuse=refusals.on_top("BrokerRegistrationResponse")
-    ),
-    ApiKey.BROKER_HEARTBEAT: Api(
-        handle_broker_heartbeat, 0, 1, refuse=refusals.on_top("BrokerHeartbeatResponse")
-    ),
-    ApiKey.UNREGISTER_BROKER: Api(
-        handle_unregister_broker, 0, 0, refuse=refusals.on_top("UnregisterBrokerResponse")
-    ),
-    ApiKey.ALLOCATE_PRODUCER_IDS: Api(
-        handle_allocate_producer_ids, 0, 0, refuse=refusals.on_top("AllocateProducerIdsResponse")
-    ),
+    key: Api(
+        handle,
+        least,
+        most,
+        refuse=REFUSE_CHANGE[key],
+        tells_of_no_decision=key == ApiKey.DESCRIBE_QUORUM,
+    )
+    for key, (handle, least, most) in _CONTROLLER.items()
 }
 """The APIs that the active controller serves: those that brokers forward to it (ApiKeys.java,
 forwardable), and those by which brokers are in the cluster, which refuse with one error."""

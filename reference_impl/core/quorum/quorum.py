@@ -139,6 +139,13 @@ class Quorum:
         return self.state is State.LEADER
 
     @property
+    def active_epoch(self) -> int | None:
+        """The epoch in which the controller of this node decides: this node leads in it, and has
+        heard of all that was decided before. None if another controller may decide."""
+        is_active = self.leadership is not None and self.leadership.is_announced
+        return self.epoch if is_active else None
+
+    @property
     def is_voter(self) -> bool:
         """Whether this node votes; if not it is an observer."""
         return self.node_id in self.voters
@@ -335,7 +342,7 @@ class Quorum:
         """Append one batch as the leader, and return the offset after it. `commit`, which follows,
         tells the listeners if this node alone is a majority. Raise Refused(NOT_CONTROLLER),
         StorageError."""
-        if self.leadership is None or not self.leadership.is_announced:
+        if self.active_epoch is None:
             raise Refused(ErrorCode.NOT_CONTROLLER)
         end_offset = self.log.append(records, self.epoch, now_ms)
         self._changed()

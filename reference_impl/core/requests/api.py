@@ -26,9 +26,10 @@ class Api:
     advertised_min_version: int | None = None
     """Where Kafka advertises more than it serves (Produce, for librdkafka: KAFKA-18659)."""
     refuse: Refuse | None = None
-    """Set where answers are held until what they tell of is replicated (core/waiting/held.py)."""
+    """Set where answers are held until what they tell of is replicated (core/waiting/held.py), or
+    committed (core/handlers/forwarding.py)."""
     tells_of_no_decision: bool = False
-    """Set where a controller may answer before what it has decided is committed."""
+    """Set where any controller may answer, and at once: of the quorum, not of what it decides."""
 
     def serves(self, version: int) -> bool:
         """Return whether this version gets an answer."""

@@ -57,6 +57,18 @@ class Electing:
         written under the one before can be told from new ones (KIP-101)."""
         return leader != old.leader
 
+    def forgets_decisions(self, end_offset: int, high_watermark: int) -> bool:
+        """Return whether a controller that is no longer active goes back to what is committed:
+        what it decided beyond that may be lost (KIP-631; QuorumController.renounce)."""
+        return end_offset > high_watermark
+
+    def check_still_decides(self, decided_in: int, active_epoch: int | None) -> None:
+        """Raise Refused(NOT_CONTROLLER) for an answer about a decision of an epoch that is over:
+        its record may be gone, and another one be at its offset (KIP-631;
+        DeferredEventQueue.failAll)."""
+        if decided_in != active_epoch:
+            raise Refused(ErrorCode.NOT_CONTROLLER)
+
     def check_broker_epoch(self, broker: BrokerImage | None, broker_epoch: int) -> None:
         """Raise Refused(STALE_BROKER_EPOCH) unless the request comes from the incarnation that is
         registered (KIP-380; ClusterControlManager.checkBrokerEpoch)."""

@@ -297,6 +297,8 @@ def watched(wait: Wait) -> PartitionKey | None:
 def has_come(broker: Broker, wait: Wait) -> bool:
     """Return whether the awaited condition is met. Raise Refused if it never will be."""
     if isinstance(wait, Applied):
+        if wait.decided_in is not None:
+            broker.rules.check_still_decides(wait.decided_in, broker.quorum.active_epoch)
         return broker.applied_end_offset >= wait.metadata_offset
     if isinstance(wait, MetadataNews):
         return is_news(broker.quorum, wait)

@@ -37,6 +37,9 @@ class Applied(Wait):
 
     metadata_offset: int
     timeout_ms: int | None = None
+    decided_in: int | None = None
+    """Set where the controller of this node has decided what is waited for, in this epoch: the
+    outcome is NOT_CONTROLLER once the epoch is over, as another record may take the offset."""
 
 
 @dataclass(slots=True)
