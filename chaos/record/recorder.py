@@ -76,7 +76,7 @@ class HistoryRecorder(Gathering):
                 return
 
     def flush(self) -> None:
-        """Write what has gathered as one part, with the operations that are under way."""
+        """Write the gathered events as one part, with the operations in progress."""
         with self._writing:
             self._flush()
 

@@ -102,7 +102,8 @@ class Phases:
         record_topics(self._shared.recorder, topics, config, *began, world.monotonic_ns())
 
     async def attack(self, seconds: float) -> None:
-        """Let processes and nemesis work, for so long from the first acknowledgement on."""
+        """Let processes and nemesis work for this many seconds from the first acknowledgement
+        on."""
         self.has_attacked = True
         for process in range(self._workload.processes):
             work = act(self._shared, self._workload, process, self._means.clients)

@@ -39,9 +39,9 @@ class Agenda:
         return entry
 
     def after(self, seconds: float, action: Callable[[], None]) -> Entry:
-        """Schedule the action for so many seconds from now, and at least a microsecond if any time
-        is to pass: with none, a caller that waits for the rest of a period would repeat for ever
-        without the clock moving. Return its entry."""
+        """Schedule the action for this many seconds from now, and return its entry. Any time above
+        zero counts as at least a microsecond: otherwise a caller that waits for the rest of a
+        period might repeat for ever without the clock moving."""
         return self.at(self.now_us + max(int(seconds > 0), round(seconds * US)), action)
 
     def soon(self, action: Callable[[], None]) -> Entry:

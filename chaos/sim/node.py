@@ -204,7 +204,7 @@ class SimNode:
         self._work()
 
     def _work(self) -> None:
-        """Take the next step, unless one is under way."""
+        """Take the next step, unless one is in progress."""
         if self._is_at_work or self.is_paused or self._node is None or not self._inbox:
             return
         event = self._inbox.popleft()(*self._moment())
@@ -214,7 +214,7 @@ class SimNode:
         self._agenda.after(took_s, lambda: self._leave(effects) if life == self._life else None)
 
     def _leave(self, effects: tuple[Effect, ...]) -> None:
-        """Perform the effects of a step that is over, and go on."""
+        """Perform the effects of a step whose time is over, and take the next step."""
         self._is_at_work = False
         life = self._life
         for effect in effects:

@@ -143,8 +143,8 @@ class SendOldMarker(Operation):
 
 @dataclass(frozen=True)
 class RejoinAsFormer(Operation):
-    """Send InitProducerId with the id and epoch of the superseded producer, like one that wants to
-    go on after an error (KIP-360); it must be refused. If the successor has a transaction open,
+    """Send InitProducerId with the id and epoch of the superseded producer, as a producer does to
+    continue after an error (KIP-360); it must be refused. If the successor has a transaction open,
     Kafka aborts that first, and checks the epoch only on the next request."""
 
 

@@ -46,7 +46,7 @@ def workloads() -> tuple[Workload, ...]:
 
 
 def nemeses(workload: Workload) -> tuple[Nemesis, ...]:
-    """Return the nemeses that the simulator can perform, and that have somebody to strike."""
+    """Return the nemeses that the simulator can perform and whose target exists there."""
     target = Sim()
     return tuple(
         one

@@ -73,7 +73,7 @@ class Search:
     def _outcomes(
         self, pool: ProcessPoolExecutor, seeds: Iterator[int], scratch: Path
     ) -> Iterator[Outcome]:
-        """Yield outcomes as they come; hand over so many seeds that no process is idle."""
+        """Yield outcomes as they come; keep enough seeds handed over that no process is idle."""
         under_way = set[Future[Outcome]]()
         while True:
             for seed in islice(seeds, AHEAD * self.jobs - len(under_way)):

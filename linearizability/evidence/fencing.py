@@ -99,8 +99,8 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return rows (COLUMNS) of the epochs that InitProducerId accepted from producers that wanted
-    to go on."""
+    """Return rows (COLUMNS) of the epochs that InitProducerId accepted from producers that continue
+    after an error (KIP-360)."""
     names_epoch = (pl.col("asked") == "epoch") & (pl.col("asked_offset") >= 0)
     is_init = (pl.col("f") == F.INIT_PRODUCER.value) & IS_OK
     is_told = (pl.col("producer_id") >= 0) & pl.col("t_complete_ns").is_not_null()

@@ -26,8 +26,8 @@ RECOVERED_NS = 60 * 1_000_000_000
 
 
 class Excuse(NamedTuple):
-    """The time around an anomaly in which a fault excuses it. A fault counts that was under way at
-    most `before_ns` before the anomaly began, and still counts for `after_ns` after it ended; None
+    """The time around an anomaly in which a fault excuses it. A fault counts if it was in progress
+    at most `before_ns` before the anomaly began, and until `after_ns` after the fault ended; None
     means for ever."""
 
     before_ns: int = 0

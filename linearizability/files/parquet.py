@@ -40,7 +40,8 @@ def _identity(file: Path) -> Identity:
 
 
 def rows_are_new(file: Path) -> bool:
-    """Return whether nobody here has found the rows of the file sound, as it is now."""
+    """Return whether the rows of the file, as it is now, still have to be checked on this
+    machine."""
     return _identity(file) not in _sound
 
 

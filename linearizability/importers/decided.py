@@ -17,12 +17,11 @@ RECORD = ["place", "value"]
 
 
 class Decided(NamedTuple):
-    """commits: `transaction`, and of each that committed unanswered `asked_ns` and `done_ns`, by
-    when at the latest that was asked for and done, and `shown_by`, the poll that tells.
-    owed: `send` (its row), of the records of such transactions that somebody must have been given:
-    one was given the record itself, or one that stands behind it (at a higher offset, or sent when
-    this one's commit had been asked for).
-    """
+    """commits: the transactions that committed without an answer: `transaction`, `asked_ns` and
+    `done_ns` (the latest times at which the commit was asked for and done), and `shown_by`, the
+    poll that proves it. owed: `send` (its row) of each record of theirs that some reader must have
+    received: a reader received that record itself, or one behind it (at a higher offset, or sent
+    after this one's commit had been asked for)."""
 
     commits: pl.DataFrame
     owed: pl.DataFrame

@@ -46,7 +46,7 @@ PROVEN_POLL = HAS_RECORD & BELOW_HIGH_WATERMARK
 
 
 def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return one row per distinct (partition, offset, value, control) that somebody proved."""
+    """Return one row per distinct (partition, offset, value, control) that an operation proves."""
     is_poll = PROVEN_POLL
     outcome = pl.col("outcome")
     return (

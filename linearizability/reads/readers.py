@@ -55,9 +55,9 @@ def first_steps(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def steps(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each record read with the one that the same reader received before it: before,
-    before_op. What a failed operation was given is compared too, but its reader must be rewound:
-    the next one goes on from where the last operation that did not fail had come. The rows of a
-    history stand in the order of operations (`checkers.base`)."""
+    before_op. Records of failed operations are compared too, but their reader must be rewound: the
+    next operation continues after the last one that did not fail. The rows of a history stand in
+    the order of operations (`checkers.base`)."""
     is_next = pl.col("op_id") == pl.col("op_id").shift(1)
 
     def before(column: str) -> pl.Expr:

@@ -200,9 +200,9 @@ def _sends(rows: pl.DataFrame) -> dict[Any, Row]:
 def _sights(
     ours: pl.DataFrame, read_whole: pl.DataFrame
 ) -> tuple[dict[Any, Row], dict[Any, tuple[int, ...]]]:
-    """Return for each value the last poll before the final phase that saw it, and the offsets at
-    which it still stands in the end. In the partitions of `read_whole`, which the final phase read
-    whole, a value that it did not find is gone."""
+    """Return, for each value, the last poll before the final phase that returned it, and the
+    offsets at which it is in the end. A value is gone if the final phase read its whole partition
+    (`read_whole`) and did not find it."""
     polls = ours.filter(pl.col("f") == F.POLL.value)
     final = IS_FINAL
     running = polls.filter(~final).unique(VALUE, keep="last", maintain_order=True)

@@ -122,7 +122,8 @@ def _verb(row: Row) -> str:
 
 
 def _most_telling(records: Sequence[Record]) -> Record:
-    """Return the record of which most is known; a record whose send is known comes first."""
+    """Return the record about which the history tells most; a record whose send is known comes
+    first."""
     return max(records, key=lambda record: (record.send is not None, record.offset is not None))
 
 

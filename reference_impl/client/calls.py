@@ -34,7 +34,7 @@ class Send(Call):
 
 @dataclass(frozen=True, slots=True)
 class Flush(Call):
-    """Send without lingering; answered when all that was sent before is settled."""
+    """Send without lingering. The answer comes when all records sent before are settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,13 @@ class SendOffsetsToTransaction(Call):
 
 @dataclass(frozen=True, slots=True)
 class CommitTransaction(Call):
-    """Send what waits, then commit. After a TimedOut, ask again: it goes on where it was."""
+    """Send the waiting records, then commit. After a TimedOut, call it again: it continues the same
+    commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortTransaction(Call):
-    """Drop what waits, then abort."""
+    """Drop the waiting records, then abort."""
 
 
 # --- consumer -----------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ MEMBERSHIPS: dict[str, type[ClassicMembership] | type[ConsumerMembership]] = {
 
 @dataclass(slots=True)
 class PollCall:
-    """The poll which is under way."""
+    """The poll that is waiting for its answer."""
 
     call_id: int
     max_records: int

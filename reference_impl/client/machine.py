@@ -80,4 +80,4 @@ class Machine(ABC):
 
     @abstractmethod
     def _run(self) -> None:
-        """Look at everything that may go on now."""
+        """Continue every step that is possible now."""

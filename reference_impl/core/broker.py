@@ -243,8 +243,8 @@ class Broker:
         )
 
     def apis_for(self, connection: int) -> Mapping[int, Api]:
-        """Return the APIs that are served to a connection, which its listener decides. What this
-        node asks itself comes over none, and has a negative number."""
+        """Return the APIs that are served on a connection, which depend on its listener. This
+        node's requests to itself have no connection, but a negative number in its place."""
         if connection < 0:
             return self._own_apis
         is_for_controllers = self.connection_listeners.is_for_controllers(connection)

@@ -40,7 +40,8 @@ class Release(Effect):
 
 @dataclass(slots=True)
 class Wait(Effect):
-    """Base of what a handler yields in order to wait (`core/waiting`); it goes on later."""
+    """Base of the effects by which a handler waits (`core/waiting`); the handler is resumed
+    later."""
 
 
 @dataclass(slots=True, eq=False)

@@ -164,7 +164,7 @@ class Node:
                 raise ValueError(f"a node cannot handle {event}")
 
     def answer_waiting(self) -> list[Effect]:
-        """Resume everything that can go on now, and return the effects."""
+        """Resume every handler that need not wait any longer, and return the effects."""
         effects: list[Effect] = []
         self._waiting.settle(effects)
         return effects
@@ -204,7 +204,7 @@ def connection_of(event: Event) -> int | None:
 
 
 def never() -> bool:
-    """Return False: the node serves nobody else meanwhile, so no request gives way."""
+    """Return False: no other request is waiting, so none gives way."""
     return False
 
 

@@ -46,8 +46,8 @@ def coordinator_error(code: ErrorCode) -> ErrorCode:
 
 @contextmanager
 def disk_errors_refused() -> Iterator[None]:
-    """Turn a StorageError into KAFKA_STORAGE_ERROR for this one partition, so that the broker goes
-    on."""
+    """Turn a StorageError into KAFKA_STORAGE_ERROR for this one partition, so that the broker
+    continues."""
     try:
         yield
     except StorageError as error:

@@ -155,7 +155,7 @@ class Connections:
             loop.call_soon(self.answered, effect.request_id, None)
 
     def hang_up(self, effect: HangUp) -> None:
-        """Close a connection without a word to whoever asked."""
+        """Close a connection without telling the part of the node that uses it."""
         connection = self._open.pop(effect.destination, None)
         if connection is not None:
             connection.abandon()

@@ -124,7 +124,7 @@ class Link:
                 self._open()
 
     def withdraw(self, query: Query) -> None:
-        """Do not send a request that nobody waits for any more, unless that has been done."""
+        """Drop a request that nobody waits for any more, unless it has been sent."""
         if query in self._waiting:
             self._waiting.remove(query)
 

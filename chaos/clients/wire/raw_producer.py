@@ -256,9 +256,9 @@ class RawProducer:
         identity.batches.setdefault(place, deque(maxlen=RETAINED_BATCHES)).append(batch)
 
     async def _send_again(self, identity: Identity, place: Place, again: tuple[int, ...]) -> None:
-        """Send again the batches that lie so many back, which the leader must know: it keeps five.
-        The answers prove nothing about the new record; the log shows whether one was written twice.
-        """
+        """Resend the batches sent this many sends ago, each of which the leader must still know: it
+        keeps the last five. The answers prove nothing about the new record; the log shows whether
+        one was written twice."""
         known = list(identity.batches[place])
         for back in again:
             if back < len(known):

@@ -38,7 +38,7 @@ class Delays:
             raise LinkError(f"packets cannot be held back: {error}") from error
 
     def number_of(self, latency_ms: int, jitter_ms: int) -> int:
-        """Return the queue whose packets are delayed so much from now on. Raise LinkError."""
+        """Return the queue for packets with this delay. Raise LinkError."""
         latency = latency_ms, jitter_ms
         if latency not in self._latencies:
             if len(self._latencies) == delayer.QUEUES:

@@ -81,7 +81,8 @@ class Namespaces:
 
     @property
     def harness(self) -> str:
-        """The address from which everything outside of the namespaces comes, clients too."""
+        """The address from which all traffic from outside the namespaces comes, that of clients
+        too."""
         return f"198.18.{self.network}.{HARNESS_HOST}"
 
     def path(self, node: int) -> Path:

@@ -78,7 +78,7 @@ class Shim:
         self._write()
 
     def skew(self, ppm: int) -> None:
-        """Let the node's clock run faster, or slower, by so many parts in a million."""
+        """Let the node's clock run faster or slower by this many parts per million."""
         now_ns = time.time_ns()
         self._offset_ns += self._skewed_ns(now_ns)  # what it has gained so far, it keeps
         self._skew_ppm, self._skew_since_ns = ppm, now_ns
@@ -95,7 +95,7 @@ class Shim:
     # --- syncs ------------------------------------------------------------------------------------
 
     def slow_down(self, delay_ms: int) -> None:
-        """Make every sync take so much longer."""
+        """Make every sync take this much longer."""
         self._sync_delay_us = delay_ms * 1000
         self._write()
 

@@ -18,8 +18,8 @@ from linearizability.self_test.model.world import Row
 
 
 def append_below_what_was_read(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a record is sent only after a poll had received a later one, which nobody
-    had been told to be there."""
+    """Plant an anomaly: a record is acknowledged below an offset that a poll had received before
+    the record was sent; the record at that offset was never acknowledged."""
     sends = [row for row in sent_once(rows).values() if is_acked(row) and row["txn"] is None]
     reads = data_rows(rows)
     if not sends or not reads:

@@ -40,8 +40,8 @@ def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: the transaction that consumed an input aborted, and the group goes on after
-    the input."""
+    """Plant an anomaly: the transaction that consumed an input aborted, and the group continues
+    after that input."""
     if is_compacted(rows) or any(map(_may_have_been_given_anything, rows)):
         return None
     starts = log_starts(rows)

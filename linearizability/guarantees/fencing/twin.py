@@ -85,7 +85,8 @@ def _epochs_answered(rows: list[Row]) -> list[Any]:
 
 
 def _epochs_accepted(rows: list[Row]) -> list[Any]:
-    """Return rows of the same form for epochs with which producers wanted to go on."""
+    """Return rows of the same form for epochs with which producers continued after an error
+    (KIP-360)."""
     return [
         (
             "zombie-rejoins",

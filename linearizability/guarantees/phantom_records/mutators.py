@@ -15,8 +15,8 @@ from linearizability.self_test.model.world import Row
 
 
 def read_from_nowhere(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a record is read which nobody sent, or that nobody can read, or where it
-    was not sent to."""
+    """Plant an anomaly: a record is read that was never sent, or that is unreadable, or in a
+    partition that it was not sent to."""
     reads = data_rows(rows)
     if not reads:
         return None

@@ -20,8 +20,8 @@ from linearizability.self_test.truth import outcome_of
 
 @where_nothing_is_compacted
 def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader goes over one record of a transaction of which another was
-    delivered, and nobody under read_committed is given it."""
+    """Plant an anomaly: one record of a transaction was delivered, but a reader goes past another
+    one, and no read_committed reader receives that."""
     starts = log_starts(rows)
     records = _records_of_transactions(rows)
     delivered = {row["value"] for row in data_rows(rows) if row["isolation"] == COMMITTED}

@@ -138,9 +138,10 @@ def _produce(world: World, producer: Producer, partition: Partition, values: lis
 
 
 def _overtake(producer: Producer, partition: Partition, values: list[int]) -> Steps:
-    """Send batches in flight together to a leader that does not know the producer; return (outcome,
-    offsets): the first is refused, those behind it are taken, whatever their sequence; so the first
-    is sent again in a new epoch, and comes last (ProducerAppendInfo.checkSequence; KIP-360)."""
+    """Send several batches in flight to a leader that does not know the producer. The first is
+    refused, but the later ones are accepted, whatever their sequence; so the first is sent again in
+    a new epoch and comes last (ProducerAppendInfo.checkSequence; KIP-360). Return (outcome,
+    offsets)."""
     _, *others = producer.entries(partition, values)
     placed = [(partition.append([entry]), entry) for entry in others]
     yield

@@ -54,7 +54,7 @@ def take_all(world: World, reader: Consumer) -> None:
 
 
 def _poll_at_once(world: World, reader: Consumer, failures: float) -> bool:
-    """Poll once while nobody else acts; return whether it succeeded."""
+    """Poll once while no other actor runs. Return whether it succeeded."""
     steps = poll(world, reader, failures)
     while True:
         try:

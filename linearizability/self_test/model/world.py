@@ -23,7 +23,8 @@ RAW = "raw"
 
 
 class World:
-    """Everything random comes from one seed, so a seed is a history."""
+    """The state of one generated history. All randomness comes from one seed, so a seed determines
+    the history."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"{seed}:model")

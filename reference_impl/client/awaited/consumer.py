@@ -112,7 +112,7 @@ class Consumer:
         return records
 
     async def pause(self, partitions: Collection[TopicPartition]) -> None:
-        """Fetch nothing from these until they are resumed."""
+        """Fetch nothing from these partitions until they are resumed."""
         await self._driver.call(calls.Pause(frozenset(partitions)))
 
     async def resume(self, partitions: Collection[TopicPartition]) -> None:
@@ -120,15 +120,16 @@ class Consumer:
         await self._driver.call(calls.Resume(frozenset(partitions)))
 
     async def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on from this offset."""
+        """Continue reading the partition at this offset."""
         await self._driver.call(calls.Seek(partition, offset))
 
     async def seek_to_beginning(self, partitions: Collection[TopicPartition] = ()) -> None:
-        """Read from the start of these (of all)."""
+        """Read from the start of these partitions, or of all if none is given."""
         await self._driver.call(calls.SeekToBeginning(frozenset(partitions)))
 
     async def seek_to_end(self, partitions: Collection[TopicPartition] = ()) -> None:
-        """Read what comes after the end of these (of all)."""
+        """Read the records that come after the end of these partitions, or of all if none is
+        given."""
         await self._driver.call(calls.SeekToEnd(frozenset(partitions)))
 
     # --- offsets ------------------------------------------------------------------------------
@@ -142,8 +143,8 @@ class Consumer:
     def commit_soon(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
     ) -> Awaitable[dict[TopicPartition, OffsetAndMetadata]]:
-        """Commit without waiting. What is returned is done when the offsets are committed or have
-        failed."""
+        """Commit without waiting. The returned future is done when the offsets are committed or
+        have failed."""
         return self._driver.call(calls.Commit(offsets))
 
     async def committed(

@@ -42,7 +42,7 @@ class Producer:
         timestamp_ms: int | None = None,
         headers: Sequence[Header] = (),
     ) -> Awaitable[RecordMetadata]:
-        """Hand a record over. What is returned is done when the record is acknowledged or has
+        """Hand a record over. The returned future is done when the record is acknowledged or has
         failed."""
         record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
         return self._driver.call(calls.Send(record))
@@ -92,11 +92,11 @@ class Producer:
         await self._driver.call(calls.SendOffsetsToTransaction(offsets, group))
 
     async def commit_transaction(self) -> None:
-        """Send what waits, and commit."""
+        """Send the waiting records, and commit."""
         await self._driver.call(calls.CommitTransaction())
 
     async def abort_transaction(self) -> None:
-        """Drop what waits, and abort."""
+        """Drop the waiting records, and abort."""
         await self._driver.call(calls.AbortTransaction())
 
     async def close(self, timeout_ms: int = 30_000) -> None:

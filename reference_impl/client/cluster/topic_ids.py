@@ -41,7 +41,7 @@ class TopicIds:
         return known
 
     def learn(self, topic_ids: Collection[UUID]) -> None:
-        """Ask for these names, unless somebody was asked a moment ago."""
+        """Ask a broker for these names, unless that was done a moment ago."""
         if self._is_asking:
             return
         self._is_asking = True

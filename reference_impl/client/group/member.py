@@ -106,7 +106,8 @@ class GroupMember(ABC):
 
     @abstractmethod
     def run(self, is_polling: bool) -> None:
-        """Go on with whatever can go on. Changes that the application may notice need a poll."""
+        """Continue every step that is possible now. Changes that the application may notice need a
+        poll."""
 
     @abstractmethod
     def leave(self, then: Then) -> None:

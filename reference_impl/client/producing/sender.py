@@ -277,7 +277,7 @@ class Sender:
             self._settle_as_failed(batch, error)
 
     def fail_all(self, error: ClientError) -> None:
-        """Fail everything: nobody will wait for answers."""
+        """Fail every batch, because the client ends without waiting for answers."""
         for batch in list(self._accumulator.incomplete):
             self._settle_as_failed(batch, error)
 

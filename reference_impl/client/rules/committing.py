@@ -25,6 +25,6 @@ class Committing:
         return next((code for code in codes if code), 0)
 
     def committed_at(self, row: Struct) -> int:
-        """Return the offset at which the group goes on, from a row of OffsetFetch; below 0 without
-        a commit."""
+        """Return the offset at which the group continues, from a row of OffsetFetch; it is below 0
+        without a commit."""
         return int(row.committed_offset)

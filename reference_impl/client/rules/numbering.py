@@ -17,7 +17,7 @@ class Numbering:
         return not has_sequence
 
     def sequence_after(self, sequence: int, records: int) -> int:
-        """Return the sequence number after so many records; numbers wrap to 0
+        """Return the sequence number after this many records; numbers wrap to 0
         (DefaultRecordBatch.incrementSequence)."""
         return (sequence + records) % SEQUENCES
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """Decide what read_committed leaves out, and where a poll goes on."""
+    """Decisions on the records that read_committed leaves out, and on the position after a poll."""
 
     def is_left_out(self, header: BatchHeader, aborting: Collection[int]) -> bool:
         """Return whether read_committed drops a batch: its producer's transaction was aborted, and

@@ -11,8 +11,9 @@ class Sending:
     """Decide what is acknowledged, and what an application hears of it."""
 
     def is_acknowledged(self, code: int) -> bool:
-        """Return whether the answer means that the batch is in the log. A duplicate is, so long ago
-        that its offset is forgotten (Sender.completeBatch)."""
+        """Return whether the answer means that the batch is in the log. That includes
+        DUPLICATE_SEQUENCE_NUMBER: the batch was written so long ago that its offset is forgotten
+        (Sender.completeBatch)."""
         return code in ACKNOWLEDGED
 
     def offset_of(self, base_offset: int, index: int) -> int:

@@ -56,7 +56,7 @@ def move_expiry(controller: Controller, token: DelegationToken, period_ms: int) 
 
 
 def remove_tokens(controller: Controller, tokens: Sequence[DelegationToken]) -> None:
-    """Remove these tokens now. Sessions that began by one go on to their end."""
+    """Remove these tokens now. Sessions that began with one last until their own end."""
     controller.write([removal_record(token.token_id) for token in tokens])
 
 

@@ -262,7 +262,7 @@ def _check_assignment(controller: Controller, replicas: Sequence[int], factor: i
 
 
 def refused_number(partitions: int) -> Refused | None:
-    """Return the error of a request for so many partitions, all topics together, if any
+    """Return the error if the topics of a request have too many partitions altogether, else None
     (ReplicationControlManager.validateTotalNumberOfPartitions)."""
     if partitions <= PARTITIONS_MAX:
         return None

@@ -17,7 +17,8 @@ from reference_impl.wire import ErrorCode
 
 
 def among_nodes(response: str, handle: Callable[[Broker, Request], Iterator[Effect]]) -> Handler:
-    """Return a handler that refuses whoever may not act as a node, by an answer with one error."""
+    """Return a handler that answers with an error unless the sender may act as a node of the
+    cluster."""
     refuse = refusals.on_top(response)
 
     def handle_of_node(broker: Broker, request: Request) -> Iterator[Effect]:

@@ -19,7 +19,7 @@ RESPONSE = definition("OffsetDeleteResponse")
 
 
 def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Forget committed offsets of partitions that nobody in the group reads."""
+    """Delete committed offsets of partitions that no member of the group reads."""
     body = RESPONSE.new()
     try:
         # VALIDATE

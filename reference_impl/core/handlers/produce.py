@@ -251,7 +251,7 @@ class Appended:
 
 
 class PendingProduce:
-    """The answer under way, and the records that the ISR must have before it may be given."""
+    """The response in preparation, and the records that the ISR must have before it is sent."""
 
     def __init__(self, broker: Broker, request: Request) -> None:
         self.request = request

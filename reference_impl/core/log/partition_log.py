@@ -122,9 +122,9 @@ class PartitionLog(ReadableLog):
     def append(
         self, data: bytearray | memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> AppendResult:
-        """Append one batch as leader: it gets the next offsets and the leader's epoch, where it
-        lies. Both fields that change are outside the CRC, so what goes to disk is otherwise what
-        the client sent."""
+        """Append one batch as leader: write its offsets and the leader's epoch into its header, in
+        place. Both fields are outside the CRC; the other bytes go to disk as the client sent
+        them."""
         self._flush_state.check()
         self._now_ms = now_ms
         base_offset = self._log_end_offset

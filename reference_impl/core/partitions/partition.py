@@ -118,8 +118,8 @@ class Partition:
         self.state = replace(self.state, leader=NO_LEADER)
 
     def advance_high_watermark(self) -> None:
-        """Move the high watermark as far as the records are committed, and tell whoever waits for
-        that. Nothing else moves it while this broker leads."""
+        """Move the high watermark up to the end of the committed records, and wake the requests
+        that wait for it. Nothing else moves it while this broker leads."""
         if not self.leads:
             return
         before = self.log.high_watermark

@@ -44,7 +44,7 @@ ENDS_EARLY = "the records end too early"
 
 
 class Window:
-    """The part of a payload that is in view; the payload comes in pieces."""
+    """The bytes of a payload that are in memory now; the payload arrives in pieces."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)

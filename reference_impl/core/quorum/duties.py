@@ -162,5 +162,5 @@ def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
 
 
 def known(node_id: int) -> int | None:
-    """Return a node's id, or None for the id that stands for nobody."""
+    """Return a node's id, or None for the id that means "no node"."""
     return None if node_id < 0 else node_id

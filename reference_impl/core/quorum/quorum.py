@@ -30,11 +30,11 @@ class Listener(Protocol):
     """A part of the node that acts upon the metadata log."""
 
     def committed(self, batch: Committed) -> None:
-        """Take committed records into account; each batch comes once, in the log's order."""
+        """Apply committed records; each batch comes once, in the log's order."""
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        """Learn who leads. The leader itself learns it once all records of earlier epochs are
-        committed, and told: then it knows what it leads."""
+        """Note the new leader. The leader itself is told once all records of earlier epochs are
+        committed and were passed to `committed`, so that it knows the state that it leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Quorum:
                 self._move(Move.TIMED_OUT, ElectionState(self.epoch + 1), self._election_ms())
 
     def _election_ms(self) -> int:
-        """Return the time for an election: different for each, so that one comes first."""
+        """Return the time-out of an election; it is random, so that one voter is first."""
         return self.settings.election_timeout_ms + self._chance(self.settings.election_timeout_ms)
 
     def _chance(self, below: int) -> int:
@@ -250,7 +250,7 @@ class Quorum:
         self.deadline_ms = None if wait_ms is None else self.moment.monotonic_ms + wait_ms
 
     def hear(self, epoch: int, leader_id: int | None) -> None:
-        """Take into account that somebody is in this epoch, and whom they take for its leader."""
+        """Take into account an epoch that another node has named, and the leader that it names."""
         leader = leader_id if leader_id in self.voters and leader_id != self.node_id else None
         is_newer = self.rules.follows_newer_epoch(epoch, self.epoch)
         if leader is not None and (is_newer or (epoch == self.epoch and self.leader_id is None)):

@@ -34,17 +34,18 @@ class Agreeing:
         return candidate >= own
 
     def grants_pre_vote(self, *, hears_leader: bool, is_up_to_date: bool) -> bool:
-        """Return whether this voter would vote for the sender: not while it hears a leader, so that
-        a node whose network was bad unseats nobody when it comes back (KIP-996)."""
+        """Return whether this voter would vote for the sender. It would not while it hears from a
+        leader, so that a node that returns after a network failure does not depose the leader
+        (KIP-996)."""
         return is_up_to_date and not hears_leader
 
     def follows_newer_epoch(self, epoch: int, own_epoch: int) -> bool:
-        """Return whether somebody else's epoch ends this node's: a leader steps down, a candidate
+        """Return whether another node's epoch ends this node's: a leader steps down, a candidate
         gives up (Raft, 5.1; KafkaRaftClient.maybeTransition)."""
         return epoch > own_epoch
 
     def has_majority(self, count: int, voters: int) -> bool:
-        """Return whether so many voters are more than half, so that any two such sets share one
+        """Return whether this many voters are more than half, so that any two such sets share one
         (Raft, 5.2; EpochElection.isVoteGranted)."""
         return count > voters // 2
 

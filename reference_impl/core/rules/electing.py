@@ -39,8 +39,9 @@ class Electing:
         unclean_shutdown: Collection[int],
     ) -> Iterable[int]:
         """Yield the replicas that have every committed record although they are out of the ISR.
-        Nothing was committed since they left, as the ISR is below the minimum; but whoever lost
-        power may have lost records (KIP-966; PartitionChangeBuilder.maybePopulateTargetElr)."""
+        Nothing was committed since they left, as the ISR is below the minimum. A replica that lost
+        power is left out, since it may have lost records (KIP-966;
+        PartitionChangeBuilder.maybePopulateTargetElr)."""
         if len(isr) >= min_isr:
             return
         for replica in dict.fromkeys((*old.elr, *old.isr)):

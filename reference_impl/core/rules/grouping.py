@@ -30,7 +30,7 @@ Target = Mapping[str, frozenset[TopicIdPartition]]
 
 
 class Grouping:
-    """Decisions on who owns a partition, who may commit, and where a group goes on."""
+    """Decisions on who owns a partition, who may commit, and where a group continues."""
 
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
         """Return the part that the leader gave a member, so that no two read the same partition.

@@ -47,8 +47,8 @@ class Transacting:
     def check_returning_id(
         self, transaction: Transaction, expected: tuple[int, int] | None
     ) -> None:
-        """Raise Refused for a producer that wants to go on after an error, but whose transactional
-        id belongs to another producer id by now (KIP-360).
+        """Raise Refused for a producer that continues after an error, but whose transactional id
+        belongs to another producer id by now (KIP-360).
 
         Source: TransactionCoordinator.scala, prepareInitProducerIdTransit (isValidProducerId).
         """
@@ -64,8 +64,8 @@ class Transacting:
     def check_returning_epoch(
         self, transaction: Transaction, expected: tuple[int, int] | None
     ) -> None:
-        """Raise Refused for a producer that wants to go on, but whose epoch is neither the current
-        one nor, in a retry, the one before (KIP-360).
+        """Raise Refused for a producer that continues after an error, but whose epoch is neither
+        the current one nor, in a retry, the one before (KIP-360).
 
         Source: TransactionMetadata.java, prepareIncrementProducerEpoch.
         """

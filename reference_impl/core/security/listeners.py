@@ -211,7 +211,8 @@ def _tls(name: str, settings: _Settings) -> Tls:
 
 
 def _check_own_keys(given: Mapping[str, str], names: list[str]) -> None:
-    """Raise BadConfig for a key of a listener which is not there, or that nobody knows."""
+    """Raise BadConfig for a key of a listener that does not exist, or an unknown key of one that
+    does."""
     prefixes = {name: f"{PREFIX}{name.lower()}." for name in names}
     for key, text in given.items():
         if not key.startswith(PREFIX):

@@ -85,7 +85,7 @@ class Shard(ABC):
 
     @abstractmethod
     def unloaded(self) -> Iterator[Effect]:
-        """Refuse whoever waits for an answer, as this broker leads no more."""
+        """Refuse the requests that wait for an answer, as this broker leads no more."""
 
     # --- timers -------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class TransactionCoordinator(Shard):
         return iter(())
 
     def unloaded(self) -> Iterator[Effect]:
-        """Do nothing: whoever waits for a record of the log is refused by the wait."""
+        """Do nothing: a handler that waits for a record of the log is refused by that wait."""
         return iter(())
 
     def markers_are_due(self) -> None:
@@ -141,7 +141,8 @@ class TransactionCoordinator(Shard):
             self.carry_out(name)
 
     def expire(self) -> None:
-        """Forget ids that nobody has used for long (KIP-98; transactional.id.expiration.ms)."""
+        """Forget transactional ids that were not used for transactional.id.expiration.ms
+        (KIP-98)."""
         oldest_ms = self._moment.now_ms - self._config().number("transactional.id.expiration.ms")
         at_rest = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
         for name, transaction in self.transactions.items():
@@ -365,8 +366,8 @@ class TransactionCoordinator(Shard):
 
     def _save(self, name: str, transaction: Transaction | None) -> Iterator[Effect]:
         """Append the state of a transactional id to the log, or (None) its end, and apply it once
-        it is replicated. Raise Refused if the append fails, or if that takes too long: then the
-        outcome is open, and whoever comes meanwhile gets CONCURRENT_TRANSACTIONS."""
+        it is replicated. Raise Refused if the append fails, or if replication takes too long: then
+        the outcome is open, and requests meanwhile get CONCURRENT_TRANSACTIONS."""
         partition = self.log.append(name, transaction)
         saving = self.pending[name] = Saving(
             name, transaction, partition, partition.leader_epoch, partition.log.log_end_offset

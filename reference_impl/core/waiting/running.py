@@ -225,7 +225,7 @@ class Waiting:
         return len(self._own) < came
 
     def _tell(self, number: int, outcome: Outcome) -> None:
-        """End a wait, unless nobody waits any more."""
+        """End a wait, unless its handler is gone."""
         if number in self._suspended:
             self._ready.setdefault(number, outcome)
 

@@ -19,7 +19,7 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 @dataclass(slots=True)
 class Later(Wait):
-    """Go on after so long. The outcome is None."""
+    """Continue after this many milliseconds. The outcome is None."""
 
     ms: int
 

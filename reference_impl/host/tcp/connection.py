@@ -141,9 +141,9 @@ class Connection(asyncio.Protocol):
         self._pump()
 
     def eof_received(self) -> bool:
-        """Return whether an answer is under way that the client, which sends no more, may still
-        read: then the connection is closed after it. A fetch that waits for records ends at
-        once."""
+        """Return whether to keep the connection open: the client sends no more, but may still read
+        a response that is in progress. The connection is closed after that. A fetch that waits for
+        records ends at once."""
         if self._sending is None and not self.is_at_long_work:
             return False
         self._broken = self._broken or "the client sends no more"

@@ -15,6 +15,6 @@ class BeginPastCommit(ClientRules):
     """
 
     def committed_at(self, row: Struct) -> int:
-        """Return the offset behind the committed one."""
+        """Return the committed offset plus one."""
         offset = super().committed_at(row)
         return offset + 1 if offset >= 0 else offset

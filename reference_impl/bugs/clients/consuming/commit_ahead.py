@@ -15,5 +15,5 @@ class CommitAhead(ClientRules):
     """
 
     def to_commit(self, position: int, leader_epoch: int) -> OffsetAndMetadata:
-        """Return the offset behind the next record."""
+        """Return the offset after the next record."""
         return super().to_commit(position + 1, leader_epoch)

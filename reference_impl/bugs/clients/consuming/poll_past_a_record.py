@@ -14,5 +14,5 @@ class PollPastARecord(ClientRules):
     """
 
     def position_after(self, offset: int) -> int:
-        """Return the position behind the next record behind every fifth."""
+        """Return, for every fifth record, a position one too high."""
         return offset + (2 if offset % 5 == 4 else 1)

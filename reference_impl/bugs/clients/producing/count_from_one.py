@@ -14,5 +14,5 @@ class CountFromOne(ClientRules):
     """
 
     def offset_of(self, base_offset: int, index: int) -> int:
-        """Return the offset of the record behind."""
+        """Return the offset of the following record."""
         return super().offset_of(base_offset, index + 1)

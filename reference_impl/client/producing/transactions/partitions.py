@@ -13,7 +13,7 @@ from reference_impl.client.values import TopicPartition
 
 
 class TransactionPartitions:
-    """The partitions of the transaction under way."""
+    """The partitions of the current transaction."""
 
     def __init__(self) -> None:
         self._wanted: dict[TopicPartition, None] = {}

@@ -28,7 +28,7 @@ UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replic
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A broker that goes, comes, or has come back without its newest records."""
+    """A broker that leaves, arrives, or returns without its newest records."""
 
     gone: int = NOBODY
     come: int = NOBODY

@@ -47,7 +47,8 @@ def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effe
 def initial_delay_is_over(
     coordinator: GroupCoordinator, group: ClassicGroup, delay_ms: int, remaining_ms: int
 ) -> Iterator[Effect]:
-    """Begin the first generation, unless somebody came meanwhile: then wait once more (KIP-134)."""
+    """Begin the first generation. If a member has joined during the delay, wait once more instead
+    (KIP-134)."""
     if group.state is not State.PREPARING_REBALANCE or not group.is_initial_rebalance:
         return
     if group.new_member_added and remaining_ms > 0:

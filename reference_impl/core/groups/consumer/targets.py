@@ -31,9 +31,9 @@ def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> 
 
 
 def update_target(coordinator: GroupCoordinator, draft: Draft) -> None:
-    """Compute the target assignment if it belongs to an older epoch. Do it not more often than
-    group.consumer.assignment.interval.ms, so that a hundred members which come one after the other
-    are not moved around a hundred times; the heartbeats after that do it."""
+    """Compute the target assignment if it belongs to an older epoch, but not more often than
+    group.consumer.assignment.interval.ms, so that a hundred members that join one after another are
+    not moved a hundred times. If it is too early, a later heartbeat computes it."""
     group = draft.group
     interval_ms = coordinator.settings.of_group(group.group_id, "assignment.interval.ms")
     is_due = coordinator.now_ms >= group.assignment_timestamp_ms + interval_ms

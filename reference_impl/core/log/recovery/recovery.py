@@ -59,7 +59,7 @@ class RecoverySteps(Protocol):
         """Sync a log that a clean shutdown closes."""
 
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
-        """Note that nobody knows any more what the files of a log hold."""
+        """Note that the content of a log's files is unknown from now on."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,8 @@ class Balance:
         return kept
 
     def fill(self, kept: set[TopicPartition]) -> None:
-        """Step 2. Those which few members want come first, while there is a choice."""
+        """Do step 2: hand out the partitions that nobody has yet, first those that the fewest
+        members want."""
         readers = {partition.topic: self.readers(partition.topic) for partition in self.all}
         missing = [p for p in self.all if p not in kept and readers[p.topic]]
         for partition in sorted(missing, key=lambda p: (len(readers[p.topic]), p)):
@@ -81,7 +82,8 @@ class Balance:
             self.assigned[member][partition] = None
 
     def level(self, kept: set[TopicPartition]) -> None:
-        """Step 3. It ends, since each move makes the sum of the squares of the sizes smaller."""
+        """Do step 3: move partitions between members. It ends, since each move makes the sum of the
+        squares of the sizes smaller."""
         while (move := self._move(kept)) is not None:
             partition, giver, taker = move
             del self.assigned[giver][partition]
@@ -99,7 +101,8 @@ class Balance:
 
 
 class StickyAssignor(Assignor):
-    """Eager: everybody gives up everything, so what was owned travels in the user data."""
+    """The eager sticky assignor. Members give everything up before they join, so the partitions
+    that they owned travel in the user data."""
 
     name = "sticky"
 

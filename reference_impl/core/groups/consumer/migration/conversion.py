@@ -128,8 +128,8 @@ def may_downgrade(
     going: Mapping[str, ConsumerMember],
     coming: int = 0,
 ) -> bool:
-    """Return whether only classic members remain once these have left and so many classic ones
-    joined."""
+    """Return whether only classic members remain after the members in `going` have left and
+    `coming` classic ones have joined."""
     staying = [member for name, member in group.members.items() if name not in going]
     size = len(staying) + coming
     return (

@@ -273,7 +273,7 @@ class _Parser:
         return True
 
     def flags(self) -> bool:
-        """Parse the flags of a group, and return whether the group goes on after them."""
+        """Parse the flags of a group. Return whether more of the group follows them."""
         begin, on = self.position, True
         while (sign := self.next("closing )")) not in ":)":
             if sign not in "ims-":
