@@ -16,7 +16,7 @@ from typing import Protocol
 from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
 from chaos.run.first_phase import record_topics, replicated
 from chaos.run.tasks import Tasks
-from chaos.run.workers import Shared, Storm, act
+from chaos.run.workers import FaultPerformer, Shared, act
 from chaos.values.faults import Heal
 from chaos.values.protocols import ClientFactory, Cluster, Nemesis, TopicSpec, Workload
 
@@ -82,7 +82,7 @@ class Phases:
         self._onlooker = onlooker
         self._cluster = cluster
         self._tasks = Tasks(shared)
-        self.storm = Storm(shared, nemesis, cluster)
+        self.fault_performer = FaultPerformer(shared, nemesis, cluster)
         self.has_attacked = False
         self.recovered = False
 
@@ -109,7 +109,7 @@ class Phases:
             work = act(self._shared, self._workload, process, self._means.clients)
             self._tasks.start(f"process {process}", work)
         await self._warm_up()
-        self._tasks.start("nemesis", self.storm.run())
+        self._tasks.start("nemesis", self.fault_performer.run())
         began, elapsed = self._world.monotonic(), 0.0
         while elapsed < seconds and not self._shared.stop.is_set():
             self._onlooker.watch(elapsed)
@@ -129,7 +129,7 @@ class Phases:
         self._shared.stop.set()
         if not await self._tasks.join_last(JOIN_TIMEOUT_S):  # the nemesis
             self._shared.problem("the nemesis did not stop; see the node logs")
-        await self.storm.perform(Heal())
+        await self.fault_performer.perform(Heal())
         self._shared.healed.set()
 
     async def recover(self) -> None:
@@ -156,7 +156,7 @@ class Phases:
         shared.stop.set()
         try:
             if self.has_attacked and not shared.healed.is_set():
-                await self.storm.perform(Heal())
+                await self.fault_performer.perform(Heal())
         except Exception as error:
             shared.note(f"could not heal: {error}")
         finally:

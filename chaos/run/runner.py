@@ -1,7 +1,7 @@
 """One run: start a target, let a workload and a nemesis at it, heal, read everything, stop.
 
     start    the cluster with every link proxied, then the topics
-    storm    processes and nemesis, for the given seconds
+    attack   processes and nemesis, for the given seconds
     heal     everything undone; processes end what they had open; the cluster gets well, in a bound
     read     the final operations
     finish   always, also after Ctrl-C: heal, stop what was started, keep what was recorded
@@ -42,7 +42,7 @@ from chaos.run.interrupts import Interrupts
 from chaos.run.phases import Administrator, Means, Phases
 from chaos.run.progress import Progress
 from chaos.run.variety import drawn
-from chaos.run.workers import Shared, Storm, Throttle
+from chaos.run.workers import FaultPerformer, Shared, Throttle
 from chaos.targets.clusters.equipment import equipped
 from chaos.values.protocols import Cluster, SizedTarget, TargetError
 from chaos.world import BringsWorld, World
@@ -115,7 +115,7 @@ def run(
             except TargetError as error:
                 # Refused before the attack: there is nothing to look at but the sentence. A
                 # cluster that does not do what it was asked has logs.
-                if one.storm is None and not isinstance(error.__cause__, WireError):
+                if one.fault_performer is None and not isinstance(error.__cause__, WireError):
                     shutil.rmtree(directory, ignore_errors=True)
                 raise
     except (RecorderError, RunDirectoryError, TargetError) as error:
@@ -183,10 +183,10 @@ class _Run:
             self.shared.variety = drawn(scenario.seed, self.workload, scenario.config)
 
     @property
-    def storm(self) -> Storm | None:
+    def fault_performer(self) -> FaultPerformer | None:
         """The nemesis at work, once the attack has begun."""
         attack = self.under_way
-        return attack.storm if attack is not None and attack.has_attacked else None
+        return attack.fault_performer if attack is not None and attack.has_attacked else None
 
     @property
     def recovered(self) -> bool:
@@ -343,7 +343,12 @@ class _Run:
         counts = self.recorder.counts.as_dict()
         if not counts["records_acknowledged"] and not self.interrupted:
             self._tell_why_nowhere()
-        if self.nemesis.faults and self.storm and not self.storm.struck and not self.interrupted:
+        if (
+            self.nemesis.faults
+            and self.fault_performer
+            and not self.fault_performer.struck
+            and not self.interrupted
+        ):
             self.shared.problem("no fault struck anything: the run shows nothing of the nemesis")
         self._note_what_is_shown()
         self.facts |= {
@@ -395,7 +400,7 @@ class _Run:
 
     def _line(self, elapsed: float) -> str:
         counts = self.recorder.counts
-        current = self.storm.current if self.storm else "-"
+        current = self.fault_performer.current if self.fault_performer else "-"
         outcomes = "  ".join(f"{outcome} {n}" for outcome, n in counts.by_outcome.items())
         return (
             f"{elapsed:5.1f} of {self.scenario.seconds:g} s  {outcomes}"

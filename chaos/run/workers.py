@@ -311,8 +311,8 @@ async def act(shared: Shared, workload: Workload, process: int, factory: ClientF
         await actor.close()
 
 
-class Storm:
-    """The nemesis at work: it performs the schedule and records the result of each fault."""
+class FaultPerformer:
+    """Performs the schedule of a nemesis during a run, and records the result of each fault."""
 
     def __init__(self, shared: Shared, nemesis: Nemesis, cluster: Cluster) -> None:
         self._shared = shared

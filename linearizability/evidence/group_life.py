@@ -145,14 +145,14 @@ def lives(rows: pl.LazyFrame) -> Life:
         .drop_nulls(),
     ]
     owned, polls, faults, topics, made = collect_all(asked)
-    loud = disturbed(faults)
+    disturbances = disturbed(faults)
     groups = [
         _group(
             name,
             members.filter(group=name),
             owned.filter(group=name),
             polls.filter(group=name),
-            loud,
+            disturbances,
         )
         for name in sorted(set(members["group"]))
     ]
@@ -165,7 +165,11 @@ def lives(rows: pl.LazyFrame) -> Life:
 
 
 def _group(
-    name: str, members: pl.DataFrame, owned: pl.DataFrame, polls: pl.DataFrame, loud: list[Span]
+    name: str,
+    members: pl.DataFrame,
+    owned: pl.DataFrame,
+    polls: pl.DataFrame,
+    disturbances: list[Span],
 ) -> Group:
     return Group(
         name,
@@ -174,7 +178,7 @@ def _group(
         list(_members(members)),
         list(_reports(owned)),
         polls,
-        _watched(polls["at_ns"], loud),
+        _watched(polls["at_ns"], disturbances),
         [],
     )
 
@@ -349,13 +353,13 @@ def _reports(rows: pl.DataFrame) -> Iterator[Report]:
         yield report
 
 
-def _watched(polls: pl.Series, loud: list[Span]) -> list[Span]:
+def _watched(polls: pl.Series, disturbances: list[Span]) -> list[Span]:
     """Return the spans in which some member polled without a long break and no fault was in
     progress."""
     begins = (polls.diff() > WATCHED_GAP_NS).fill_null(True)
     starts, ends = polls.filter(begins), polls.filter(begins.shift(-1, fill_value=True))
     spans = list(zip(starts, ends, strict=True))
-    for begun_ns, ended_ns in loud:
+    for begun_ns, ended_ns in disturbances:
         spans = [
             part
             for start, end in spans

@@ -126,8 +126,8 @@ def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def quiet(faults: pl.DataFrame) -> pl.DataFrame:
-    """Return the times in which no fault was in progress, each from quiet_ns until loud_ns."""
+def undisturbed(faults: pl.DataFrame) -> pl.DataFrame:
+    """Return the times without a fault in progress, each from undisturbed_ns to disturbed_ns."""
     parts: list[tuple[int, int]] = []
     since = -NEVER
     for begun_ns, ended_ns in disturbed(faults):
@@ -135,4 +135,6 @@ def quiet(faults: pl.DataFrame) -> pl.DataFrame:
         since = ended_ns
     if since < NEVER:
         parts.append((since, NEVER))
-    return pl.DataFrame(parts, schema={"quiet_ns": pl.Int64, "loud_ns": pl.Int64}, orient="row")
+    return pl.DataFrame(
+        parts, schema={"undisturbed_ns": pl.Int64, "disturbed_ns": pl.Int64}, orient="row"
+    )

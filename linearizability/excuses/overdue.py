@@ -74,8 +74,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
         return found
     faults = collect(faults_of(history))
     striking = pl.Series(_strike_brokers(faults["detail"]), dtype=pl.Boolean)
-    loud = disturbed(faults.filter(striking))
-    return [_without(one, history, loud) for one in found]
+    disturbances = disturbed(faults.filter(striking))
+    return [_without(one, history, disturbances) for one in found]
 
 
 def _strike_brokers(details: Iterable[str | None]) -> Iterator[bool]:
@@ -97,12 +97,12 @@ def _overdue_in(opinion: CheckerVerdict) -> list[Anomaly]:
 
 
 def _without(
-    opinion: CheckerVerdict, history: pl.LazyFrame, loud: list[tuple[int, int]]
+    opinion: CheckerVerdict, history: pl.LazyFrame, disturbances: list[tuple[int, int]]
 ) -> CheckerVerdict:
     met = [
         each
         for each in _overdue_in(opinion)
-        if _meets(each, history, loud, OVERDUE[opinion.name, each.kind])
+        if _meets(each, history, disturbances, OVERDUE[opinion.name, each.kind])
     ]
     return left_out(opinion, met, REASON) if met else opinion
 
@@ -121,7 +121,7 @@ def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> Ch
 
 
 def _meets(
-    anomaly: Anomaly, history: pl.LazyFrame, loud: list[tuple[int, int]], excuse: Excuse
+    anomaly: Anomaly, history: pl.LazyFrame, disturbances: list[tuple[int, int]], excuse: Excuse
 ) -> bool:
     """Return whether a fault was under way between the anomaly's first operation (less `before_ns`)
     and its last one, and still excuses the anomaly at the time of the last."""
@@ -132,7 +132,7 @@ def _meets(
     )
     begun_ns, asked_ns = span.row(0)
     since_ns = begun_ns - excuse.before_ns
-    met = [end for start, end in loud if start < asked_ns and since_ns < end]
+    met = [end for start, end in disturbances if start < asked_ns and since_ns < end]
     if not met:
         return False
     after_ns = excuse.after_ns(history)

@@ -74,7 +74,7 @@ class _Elections:
 
     def __init__(self, history: pl.LazyFrame, topics: set[str]) -> None:
         self._history, self._topics = history, topics
-        self._loud = disturbed(collect(faults_of(history)))
+        self._disturbances = disturbed(collect(faults_of(history)))
         self._epochs = _epochs(history.filter(pl.col("topic").is_in(sorted(topics))))
 
     def may_explain(self, anomalies: Collection[Anomaly]) -> list[Anomaly]:
@@ -105,7 +105,9 @@ class _Elections:
             return True
         begun_ns = min(begun for begun, _ in spans)
         over_ns = max(over for _, over in spans)
-        if any(start < over_ns and begun_ns < end + ELECTED_NS for start, end in self._loud):
+        if any(
+            start < over_ns and begun_ns < end + ELECTED_NS for start, end in self._disturbances
+        ):
             return True
         topic, number = anomaly.scope["topic"], anomaly.scope.get("partition")
         return any(

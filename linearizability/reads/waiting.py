@@ -18,7 +18,7 @@ import polars as pl
 
 from linearizability.bounds import NEVER
 from linearizability.evidence.lost_polls import UNSEEN_NS
-from linearizability.excuses.faults import faults_of, quiet
+from linearizability.excuses.faults import faults_of, undisturbed
 from linearizability.history import F
 from linearizability.ingest import IS_OK, IS_POLL
 from linearizability.plans import collect, collect_all
@@ -129,7 +129,7 @@ def _undisturbed(
 ) -> pl.DataFrame:
     """Return the parts of pauses between faults that are long enough and end before the reader's
     positions are set again."""
-    parts = paused.with_row_index("pause").join(quiet(faults), how="cross")
+    parts = paused.with_row_index("pause").join(undisturbed(faults), how="cross")
     found = []
     for own in WHOSE:
         mine = parts.filter(pl.col(own).is_not_null())
@@ -150,8 +150,8 @@ def _undisturbed(
     return (
         pl.concat(found)
         .with_columns(
-            since_ns=pl.max_horizontal("since_ns", "quiet_ns"),
-            until_ns=pl.min_horizontal("until_ns", "t_invoke_ns", "loud_ns"),
+            since_ns=pl.max_horizontal("since_ns", "undisturbed_ns"),
+            until_ns=pl.min_horizontal("until_ns", "t_invoke_ns", "disturbed_ns"),
         )
         .filter(pl.col("until_ns") - pl.col("since_ns") >= shortest_ns)
     )
@@ -190,7 +190,7 @@ def _stale(paused: pl.DataFrame, asked: pl.DataFrame, shortest_ns: int) -> pl.Da
     late = pl.col("asked_ns") >= pl.col("since_ns") + shortest_ns
     early = pl.col("asked_ns") <= pl.col("since_ns") + shortest_ns // 2
     polls = asked.select(*WHOSE, "nothing", asked_ns="t_invoke_ns", poll_op="op_id")
-    row = ["pause", "quiet_ns"]
+    row = ["pause", "undisturbed_ns"]
     return (
         paused.join(polls, on=WHOSE, nulls_equal=True)
         .filter(

@@ -116,7 +116,7 @@ def over_at(row: Row) -> int:
     return row["t_invoke_ns"] if done is None else done
 
 
-def quiet_times(rows: list[Row]) -> list[tuple[int, int]]:
+def undisturbed_times(rows: list[Row]) -> list[tuple[int, int]]:
     """Return the times in which no fault was in progress. A heal counts only after a fault."""
     spans: list[tuple[int, int]] = []
     begun: list[int] = []

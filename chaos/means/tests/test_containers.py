@@ -19,7 +19,7 @@ from chaos.means.pidfd import HeldProcess
 from chaos.means.real_world import REAL_WORLD
 from chaos.nemeses.calm import NoFaults
 from chaos.record.recorder import HistoryRecorder
-from chaos.run.workers import Shared, Storm, Throttle
+from chaos.run.workers import FaultPerformer, Shared, Throttle
 from chaos.targets.clusters.node import LocalNode
 from chaos.targets.dockerized.cluster import ContainerCluster
 from chaos.tests.fake_docker import FakeDocker, FakeImage
@@ -227,10 +227,10 @@ def test_a_daemon_that_died_is_no_note_but_the_end_of_a_run(
     cluster.engine = engine
     throttle = Throttle(REAL_WORLD, 1.0)
     shared = Shared("run", "", HistoryRecorder(tmp_path, "run"), 1, REAL_WORLD, throttle)
-    storm = Storm(shared, NoFaults(), cluster)
+    performer = FaultPerformer(shared, NoFaults(), cluster)
     client.dead = True
     with pytest.raises(DaemonLost, match="Docker does not answer"):
-        REAL_WORLD.run(storm.perform(Heal()))
+        REAL_WORLD.run(performer.perform(Heal()))
     assert shared.stop.is_set()
 
 

@@ -24,7 +24,7 @@ JOIN_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Storm:
+class ShownBy:
     """The run that shows a bug, and how long it takes."""
 
     bug: str
@@ -33,46 +33,50 @@ class Storm:
     seconds: float
 
 
-POWER_LOSS = Storm("acknowledge-before-flush", "lost_writes", seed=1, seconds=9.0)
+POWER_LOSS = ShownBy("acknowledge-before-flush", "lost_writes", seed=1, seconds=9.0)
 """The first loss of power comes after six seconds at the latest."""
-TORN = Storm("keep-torn-tail", "phantom_records", seed=28, seconds=7.0)
+TORN = ShownBy("keep-torn-tail", "phantom_records", seed=28, seconds=7.0)
 """This seed begins with two torn writes, after little more than a second each."""
-REORDERED = Storm("trust-index-after-crash", "inconsistent_offsets", seed=1, seconds=9.0)
+REORDERED = ShownBy("trust-index-after-crash", "inconsistent_offsets", seed=1, seconds=9.0)
 CASES = [
     pytest.param(
-        storm,
+        shown_by,
         planted,
-        id=storm.bug if planted else f"clean, {storm.bug}",
+        id=shown_by.bug if planted else f"clean, {shown_by.bug}",
         marks=pytest.mark.needs(*means, "toxiproxy"),
     )
-    for storm, means in ((POWER_LOSS, ("root", "loop")), (TORN, ("shim",)), (REORDERED, ("shim",)))
+    for shown_by, means in (
+        (POWER_LOSS, ("root", "loop")),
+        (TORN, ("shim",)),
+        (REORDERED, ("shim",)),
+    )
     for planted in (True, False)
 ]
 
 
-@pytest.mark.parametrize(("storm", "planted"), CASES)
+@pytest.mark.parametrize(("shown_by", "planted"), CASES)
 def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
-    storm: Storm, planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shown_by: ShownBy, planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for reader in (whole_partitions, raw):
         monkeypatch.setattr(reader, "READ_TIMEOUT_S", READ_TIMEOUT_S)
     if planted:
         monkeypatch.setattr(phases, "JOIN_TIMEOUT_S", JOIN_TIMEOUT_S)
-    bug = BUGS[storm.bug]
+    bug = BUGS[shown_by.bug]
     scenario = Scenario(
         "reference",
         bug.workload,
         bug.nemesis,
         1,
-        storm.seconds,
-        storm.seed,
+        shown_by.seconds,
+        shown_by.seed,
         bug.config,
-        storm.bug if planted else None,
+        shown_by.bug if planted else None,
         client=bug.client,
     )
     result = run(scenario, tmp_path, progress=False)
-    verdict = check(result.directory, engine="local", named_by_workload=(storm.judge,))
+    verdict = check(result.directory, engine="local", named_by_workload=(shown_by.judge,))
     expected = Validity.INVALID if planted else Validity.VALID
     assert planted or not result.problems
-    assert verdict.checkers[storm.judge].validity is expected
+    assert verdict.checkers[shown_by.judge].validity is expected
     assert verdict.validity is expected

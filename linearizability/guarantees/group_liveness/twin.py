@@ -6,7 +6,7 @@ from typing import Any
 
 from linearizability.bounds import NEVER
 from linearizability.twins.facts import Row, is_acked
-from linearizability.twins.readings import quiet_times
+from linearizability.twins.readings import undisturbed_times
 
 SECOND = 1_000_000_000
 
@@ -169,7 +169,7 @@ def _watched(rows: list[Row], group: str) -> list[Span]:
     begins = [b for a, b in pairwise([-NEVER, *asked]) if b - a > 12 * SECOND]
     ends = [a for a, b in pairwise([*asked, NEVER]) if b - a > 12 * SECOND]
     runs = list(zip(begins, ends, strict=True))
-    return [span for run in runs for span in _common(run, quiet_times(rows))]
+    return [span for run in runs for span in _common(run, undisturbed_times(rows))]
 
 
 def _common(span: Span, others: list[Span]) -> list[Span]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from linearizability.bounds import NEVER, NOTHING_STATED
 from linearizability.twins.facts import Found, Row, is_acked, may_be_gone
-from linearizability.twins.readings import UNSEEN_NS, is_given, over_at, quiet_times
+from linearizability.twins.readings import UNSEEN_NS, is_given, over_at, undisturbed_times
 
 TURNS = ("assign", "subscribe", "leave", "crash")
 
@@ -36,8 +36,10 @@ def stale_reads(rows: list[Row]) -> Found:
             start = max(since, min(known_ns for known_ns, _ in lacking.values()))
             proofs = [
                 poll
-                for quiet, loud in quiet_times(rows)
-                for poll in _proofs(rows, who, max(start, quiet), min(until, loud), bound)
+                for undisturbed, disturbed in undisturbed_times(rows)
+                for poll in _proofs(
+                    rows, who, max(start, undisturbed), min(until, disturbed), bound
+                )
             ]
             if proofs:
                 numbers = {lacking[min(lacking)][1], row["op_id"], min(proofs)[1]}
