@@ -88,6 +88,7 @@ class ClientBug:
 WITHOUT_BUG = {
     "forgets_decisions": _CONTROLLERS,
     "check_still_decides": _CONTROLLERS,
+    "forwarded_principal": _CONTROLLERS,
     "may_be_elected": _ELECTIONS,
     "may_lead": _ELECTIONS,
     "unclean_candidates": _ELECTIONS,

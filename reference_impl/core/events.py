@@ -31,6 +31,9 @@ class Request:
     body: Struct
     size_bytes: int = 0
     """The size of the frame that it came in, for quotas."""
+    principal: str | None = None
+    """The principal for whom another node forwards it (KIP-590), None for that of the
+    connection."""
 
 
 @dataclass(slots=True)

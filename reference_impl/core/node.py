@@ -29,7 +29,7 @@ from reference_impl.core.events import (
 )
 from reference_impl.core.groups.classic import timers
 from reference_impl.core.handlers import SERVED
-from reference_impl.core.handlers.forwarding import forward
+from reference_impl.core.handlers.forwarding import decide
 from reference_impl.core.partitions import purgatory
 from reference_impl.core.quorum import duties
 from reference_impl.core.requests.api import Served
@@ -186,7 +186,7 @@ class Node:
             reason = f"{name} version {request.api_version} is not served"
             return iter((CloseConnection(request.connection, reason),))
         if self.apis.controller.get(request.api_key) is api:
-            return forward(broker, request)
+            return decide(broker, request)
         handler = api.handle(broker, request)
         return handler if api.refuse is None else held(broker, handler)
 

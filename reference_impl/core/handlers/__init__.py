@@ -55,6 +55,7 @@ from reference_impl.core.handlers.describe_user_scram_credentials import (
 from reference_impl.core.handlers.elect_leaders import handle_elect_leaders
 from reference_impl.core.handlers.end_quorum_epoch import handle_end_quorum_epoch
 from reference_impl.core.handlers.end_txn import handle_end_txn
+from reference_impl.core.handlers.envelope import handle_envelope
 from reference_impl.core.handlers.expire_delegation_token import (
     forward_expire_delegation_token,
     handle_expire_delegation_token,
@@ -211,6 +212,7 @@ CONTROLLER: dict[int, Api] = {
 forwardable), and those by which brokers are in the cluster, which refuse with one error."""
 
 QUORUM: dict[int, Api] = {
+    ApiKey.ENVELOPE: Api(among_nodes("EnvelopeResponse", handle_envelope), 0, 0),
     ApiKey.FETCH: Api(among_nodes("FetchResponse", handle_fetch_metadata), 12, 18),
     ApiKey.VOTE: Api(among_nodes("VoteResponse", handle_vote), 0, 2),
     ApiKey.BEGIN_QUORUM_EPOCH: Api(
@@ -220,6 +222,7 @@ QUORUM: dict[int, Api] = {
         among_nodes("EndQuorumEpochResponse", handle_end_quorum_epoch), 0, 1
     ),
 }
-"""The APIs by which nodes form the quorum, on the listener of a controller."""
+"""The APIs by which nodes form the quorum and forward requests, on the listener of a
+controller."""
 
 SERVED = Served(BROKER, CONTROLLER, QUORUM)

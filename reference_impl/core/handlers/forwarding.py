@@ -1,9 +1,9 @@
-"""Forwarding: a broker lets the controller answer what changes the cluster.
+"""Forwarding: a broker lets the active controller answer what changes the cluster.
 
 Source: ForwardingManager.scala, KafkaApis.scala (forwardToController); KIP-590;
-QuorumController.java (DeferredEventQueue). The controller
-answers when its decision is committed; what it means for this broker's partitions is done before
-the client hears of it, one partition after the other.
+QuorumController.java (DeferredEventQueue). The controller answers when its decision is committed.
+Where it is on this node, the broker opens and removes its own partitions before the client hears of
+it, one partition after the other.
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.asking_controller import ask_controller
+from reference_impl.core.requests.envelopes import answer_in, put_in_envelope
 from reference_impl.core.requests.giving_way import for_each
-from reference_impl.core.waiting.waits import Applied
-from reference_impl.wire import ErrorCode
+from reference_impl.core.waiting.waits import Applied, Unanswered
+from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct
+
+RETRY_TIMEOUT_MS = 60_000
+"""How long a broker looks for a controller that answers (ForwardingManager's channel)."""
 
 
 def forward(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller of this node handle the request."""
+    """Let the active controller handle the request."""
     yield (yield from outcome(broker, request))
 
 
 def forward_change_of_topics(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller handle the request, then open and remove partitions."""
+    """Let the active controller handle the request, then open and remove partitions."""
     end = yield from outcome(broker, request)
     yield from for_each(request, broker.replicas.unopened(), broker.replicas.open)
     yield from for_each(request, broker.replicas.leaving(), broker.replicas.remove)
@@ -34,15 +39,52 @@ def forward_change_of_topics(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def outcome(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]:
-    """Let the controller of this node handle the request, and return how that ends: Respond or
-    CloseConnection. Refuse it if the controller is not the active one, or ceases to be before the
-    answer is sure."""
+    """Let the active controller handle the request, wherever it is, and return how that ends:
+    Respond or CloseConnection. Where it is this node's, no envelope is needed."""
+    if broker.quorum.active_epoch is not None:
+        try:
+            return (yield from decision(broker, request))
+        except Refused as refused:
+            if refused.code is not ErrorCode.NOT_CONTROLLER:
+                return refusal(broker, request, refused.code)
+    body = put_in_envelope(broker, request)
     try:
-        return (yield from decision(broker, request))
+        answer = yield from ask_controller(broker, ApiKey.ENVELOPE, body, RETRY_TIMEOUT_MS)
+    except Unanswered:
+        return refusal(broker, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     except Refused as refused:
-        refuse = broker.controller.apis[request.api_key].refuse
-        assert refuse is not None
-        return Respond(request, refuse(request, refused.code))
+        return refusal(broker, request, refused.code)
+    return in_envelope(broker, request, answer)
+
+
+def in_envelope(broker: Broker, request: Request, answer: Struct) -> Effect:
+    """Return how a request ends whose envelope was answered so (ForwardingManager.onComplete)."""
+    if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        # The client must ask again which versions there are: this controller is an older one.
+        return CloseConnection(request.connection, "the controller cannot read the request")
+    if answer.error_code != ErrorCode.NONE or answer.response_data is None:
+        # The client can do nothing about an envelope that is refused.
+        return refusal(broker, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    try:
+        return Respond(request, answer_in(request, bytes(answer.response_data)))
+    except Malformed:
+        return refusal(broker, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def refusal(broker: Broker, request: Request, code: ErrorCode) -> Respond:
+    """Return the answer that refuses the whole request."""
+    refuse = broker.controller.apis[request.api_key].refuse
+    assert refuse is not None
+    return Respond(request, refuse(request, code))
+
+
+def decide(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Handle a request that was sent to this node's controller. Refuse it if that is not the active
+    one, or ceases to be before the answer is sure."""
+    try:
+        yield (yield from decision(broker, request))
+    except Refused as refused:
+        yield refusal(broker, request, refused.code)
 
 
 def decision(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]:

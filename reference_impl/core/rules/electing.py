@@ -70,6 +70,11 @@ class Electing:
         if decided_in != active_epoch:
             raise Refused(ErrorCode.NOT_CONTROLLER)
 
+    def forwarded_principal(self, named: str, sender: str) -> str:
+        """Return the principal that the controller's authorizer is asked about: the client whose
+        request a broker forwards, and not that broker, which may do more (KIP-590)."""
+        return named or sender
+
     def check_broker_epoch(self, broker: BrokerImage | None, broker_epoch: int) -> None:
         """Raise Refused(STALE_BROKER_EPOCH) unless the request comes from the incarnation that is
         registered (KIP-380; ClusterControlManager.checkBrokerEpoch)."""

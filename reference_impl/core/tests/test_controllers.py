@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
+from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.rules import Rules
-from reference_impl.core.tests.cluster import Cluster
-from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
+from reference_impl.core.tests.cluster import CLIENT, Cluster
+from reference_impl.wire import ApiKey, ErrorCode, Struct, definition, encode_request
 
-CREATE = definition("CreateTopicsRequest")
+CREATE, BEAT = definition("CreateTopicsRequest"), definition("BrokerHeartbeatRequest")
 
 
 def create(cluster: Cluster, node: int, topic: str) -> None:
@@ -69,7 +73,6 @@ def test_what_a_controller_decided_alone_is_forgotten_and_told_to_nobody(
     cluster.run(900)
     assert codes(cluster, old) == []
     cluster.run(6_000)
-    told_alone = codes(cluster, old)
     new = next(n for n, node in cluster.nodes.items() if n != old and node.broker.quorum.is_leader)
     for index in range(3):
         create(cluster, new, f"kept-{index}")
@@ -77,8 +80,122 @@ def test_what_a_controller_decided_alone_is_forgotten_and_told_to_nobody(
     cluster.silent.clear()
     cluster.run(30_000)
     assert codes(cluster, new) == [ErrorCode.NONE] * 3
-    topics = {n: set(node.broker.controller.image.topics) for n, node in cluster.nodes.items()}
-    forgets = all(known == {"kept-0", "kept-1", "kept-2"} for known in topics.values())
-    tells_truth = told_alone == codes(cluster, old) == [ErrorCode.NOT_CONTROLLER]
-    assert (forgets, tells_truth) == (rules is not KeepDecisions, rules is not TellOfLostDecisions)
-    assert not any("lost" in node.broker.image.topics for node in cluster.nodes.values())
+    # The old controller's broker has forwarded the request to the new one.
+    assert codes(cluster, old) == [ErrorCode.NONE]
+    committed = names(cluster.nodes[new].broker.image)
+    agrees = names(cluster.nodes[old].broker.controller.image) == committed
+    assert (agrees, "lost" in committed.values()) == (
+        rules is not KeepDecisions,
+        rules is not TellOfLostDecisions,
+    )
+
+
+def names(image: MetadataImage) -> dict[UUID, str]:
+    """Return the names of the topics by their ids."""
+    return {topic_id: topic.name for topic_id, topic in image.topics_by_id.items()}
+
+
+class AskAboutTheForwarder(Rules):
+    def forwarded_principal(self, named: str, sender: str) -> str:
+        return sender
+
+
+AUTHORIZED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+"""Nodes, which do not authenticate themselves to each other here, may do everything."""
+
+
+def test_any_broker_forwards_what_changes_the_cluster() -> None:
+    cluster, leader = cluster_of_three()
+    for node in cluster.nodes:
+        create(cluster, node, f"t{node}")
+    cluster.run(1_000)
+    for node, each in cluster.nodes.items():
+        assert codes(cluster, node) == [ErrorCode.NONE]
+        assert set(each.broker.image.topics) == {"t1", "t2", "t3"}
+    create(cluster, leader % 3 + 1, f"t{leader}")
+    cluster.run(1_000)
+    assert codes(cluster, leader % 3 + 1) == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
+
+
+@pytest.mark.parametrize("rules", [Rules, AskAboutTheForwarder])
+def test_the_authorizer_is_asked_about_the_client_and_not_about_the_broker(
+    rules: type[Rules],
+) -> None:
+    cluster = Cluster(seed=1, voters=3, rules=rules, configs=AUTHORIZED)
+    cluster.run(5_000)
+    follower = active(cluster) % 3 + 1
+    cluster.nodes[follower].broker.principals.authenticated(CLIENT, "User:alice")
+    create(cluster, follower, "t")
+    cluster.run(1_000)
+    is_refused = codes(cluster, follower) == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert is_refused is (rules is Rules)
+
+
+def test_a_request_waits_for_the_next_controller_and_ends_in_time_without_one() -> None:
+    cluster, leader = cluster_of_three()
+    follower, other = leader % 3 + 1, (leader + 1) % 3 + 1
+    cluster.kill(leader)
+    create(cluster, follower, "next")
+    cluster.run(10_000)
+    assert codes(cluster, follower) == [ErrorCode.NONE]
+    cluster.kill(other)
+    cluster.run(5_000)
+    create(cluster, follower, "never")
+    cluster.run(59_000)
+    assert codes(cluster, follower) == [ErrorCode.NONE]
+    cluster.run(1_500)
+    assert codes(cluster, follower) == [ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT]
+
+
+ENVELOPE = definition("EnvelopeRequest")
+WELL_FORMED = {
+    "request_data": encode_request(ApiKey.CREATE_TOPICS, 7, 1, "c", CREATE.new())[4:],
+    "request_principal": b"\0\0\5User\6alice\0\0",
+    "client_host_address": b"\1\2\3\4",
+}
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [
+        ({}, ErrorCode.NONE),
+        ({"request_principal": b""}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        ({"request_principal": b"\0\1\5User"}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        ({"request_principal": b"\0\0\5User"}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        ({"client_host_address": b"\1\2\3"}, ErrorCode.INVALID_REQUEST),
+        ({"request_data": b"\0"}, ErrorCode.INVALID_REQUEST),
+        ({"request_data": WELL_FORMED["request_data"][:-3]}, ErrorCode.UNSUPPORTED_VERSION),
+        ({"request_data": b"\0\x13\0\x63\0\0\0\1\0\1c\0"}, ErrorCode.UNSUPPORTED_VERSION),
+        (
+            {"request_data": encode_request(ApiKey.BROKER_HEARTBEAT, 1, 1, "c", BEAT.new())[4:]},
+            ErrorCode.INVALID_REQUEST,
+        ),
+    ],
+)
+def test_a_damaged_envelope_is_refused_as_apache_does(
+    damage: dict[str, bytes], code: ErrorCode
+) -> None:
+    cluster, leader = cluster_of_three()
+    assert envelope_answered(cluster, leader, damage).error_code == code
+
+
+def test_only_nodes_may_send_envelopes_and_only_to_the_active_controller() -> None:
+    cluster = Cluster(seed=1, voters=3, configs=AUTHORIZED)
+    cluster.run(5_000)
+    leader = active(cluster)
+    answer = envelope_answered(cluster, leader % 3 + 1, {})
+    assert answer.error_code == ErrorCode.NOT_CONTROLLER
+    cluster.nodes[leader].broker.principals.authenticated(CLIENT, "User:alice")
+    answer = envelope_answered(cluster, leader, {})
+    assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def envelope_answered(cluster: Cluster, node: int, damage: dict[str, bytes]) -> Struct:
+    """Return a node's answer to an envelope."""
+    cluster.step(node, ConnectionOpened(*cluster.moment(), CLIENT, "CONTROLLER", 0))
+    cluster.send(node, ApiKey.ENVELOPE, 0, ENVELOPE.new(**{**WELL_FORMED, **damage}))
+    cluster.run(100)
+    return cluster.answers[node].pop()

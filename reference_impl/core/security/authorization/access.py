@@ -66,12 +66,12 @@ class Access:
 
     def principal_of(self, request: Request) -> str:
         """Return the principal that sent the request: `User:NAME`."""
-        return self._principals.of(request.connection)
+        return request.principal or self._principals.of(request.connection)
 
     def may(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> bool:
         """Return whether the request's principal may do this to the resource of this name. A node
         may do everything to itself: such a request comes over no connection (`Waiting`)."""
-        if self.authorizer is None or request.connection < 0:
+        if self.authorizer is None or (request.connection < 0 and request.principal is None):
             return True
         return self.authorizer.allows(
             *self._client(request), permission.operation, permission.resource_type, name
@@ -105,7 +105,7 @@ class Access:
 
     def _client(self, request: Request) -> tuple[str, str]:
         # Java writes an address as name/address; ACLs have the address alone.
-        return self._principals.of(request.connection), request.client_host.rpartition("/")[2]
+        return self.principal_of(request), request.client_host.rpartition("/")[2]
 
 
 def bits(operations: Iterable[AclOperation]) -> int:

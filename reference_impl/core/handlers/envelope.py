@@ -1,0 +1,37 @@
+"""Envelope (API key 58). Spec: KIP-590.
+
+Source: ControllerApis.scala (handleEnvelopeRequest), RequestChannel.scala (buildResponse): an
+answer that says NOT_CONTROLLER becomes the error of the envelope, so that the broker forwards the
+request to the next controller, and its client hears nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.handlers.forwarding import decision
+from reference_impl.core.refused import Refused
+from reference_impl.core.requests.envelopes import answer_to_envelope, take_from_envelope
+from reference_impl.wire import ErrorCode, definition
+
+RESPONSE = definition("EnvelopeResponse")
+
+
+def handle_envelope(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let the controller handle the request in the envelope as if its client had sent it here."""
+    try:
+        # VALIDATE
+        forwarded = take_from_envelope(broker, request)
+        # DEDUPLICATE, APPLY: as the handler of the forwarded API does.
+        end = yield from decision(broker, forwarded)
+    except Refused as refused:
+        yield Respond(request, RESPONSE.new(error_code=refused.code))
+        return
+    # RESPOND
+    if isinstance(end, Respond):
+        yield Respond(request, answer_to_envelope(forwarded, end.body))
+    else:  # the broker closes its connection to the client, not that to the controller
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION))
