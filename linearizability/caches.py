@@ -1,4 +1,5 @@
-"""Find the folder that holds what set-up builds or brings: jars, executables, a Java runtime.
+"""Find the folder that holds the files which set-up has built or downloaded: jars, executables, a
+Java runtime.
 
 A checkout keeps it in its own `.cache`; an installed Touchstone keeps it in the user's cache, since
 its own folder belongs to the package manager and may be read-only.

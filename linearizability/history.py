@@ -1,4 +1,5 @@
-"""The history: what clients asked, what they were told, and when. One documented Parquet file.
+"""The history: the operations of clients, their results, and their times, in one documented Parquet
+file.
 
 One row per (operation, record): a send of three records is three rows with one `op_id`; a poll
 that returned nothing is one row without an offset. Completion `type`: **ok** happened, **fail**

@@ -1,5 +1,5 @@
-"""Resolve what every checker needs first: how each transaction ended, and which one wrote each
-record.
+"""Resolve the facts that every checker needs: the outcome of each transaction, and the transaction
+that wrote each record.
 
 Resolved once, before any checker runs, in three steps (each one definition, run by polars here and
 by `engine/stages.py` on shuffled pieces):

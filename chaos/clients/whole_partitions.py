@@ -1,4 +1,5 @@
-"""Reading whole partitions by an ordinary consumer, whichever: what is asked and what is said.
+"""Read whole partitions with an ordinary consumer of any library: the common part of the final
+reads.
 
 Where a partition ends is asked over the wire, without isolation: a read_committed consumer that
 stops at a last stable offset below the high watermark has not read the partition, it waits for a

@@ -1,4 +1,4 @@
-"""Kill a leader that has records which no follower has; nobody writes until it is back."""
+"""Kill a leader that has records which no follower has; no client writes until it is back."""
 
 from __future__ import annotations
 

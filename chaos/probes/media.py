@@ -1,4 +1,4 @@
-"""Probes of failing media, and of what a crash makes of writes in progress."""
+"""Probes of failing media, and of writes that a crash interrupts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count what a run has recorded so far."""
+"""Count the operations that a run has recorded so far."""
 
 from __future__ import annotations
 

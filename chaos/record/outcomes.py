@@ -1,4 +1,5 @@
-"""Decide what an error proves: one table, by error code, with the reason.
+"""Decide, by error code, whether an error proves that the operation had no effect: one table, with
+reasons.
 
 `FAIL` asserts that the operation certainly had no effect, and a checker calls the broker a liar
 on the strength of it, so the rule is: **when in doubt, INFO**. A code which is not in the table is

@@ -1,4 +1,5 @@
-"""Run directories: `runs/<utc>-<target>-<workload>-<nemesis>-<seed>/`, and what run.json says.
+"""Run directories, `runs/<utc>-<target>-<workload>-<nemesis>-<seed>/`, and the content of their
+run.json.
 
 run.json          which run this was, how to have it again, how it went
 history.parquet   linearizability.history

@@ -1,1 +1,1 @@
-"""One run from start to finish: its phases, its processes, and who may run with whom."""
+"""One run from start to finish: its phases, its processes, and the combinations that can run."""

@@ -1,4 +1,4 @@
-"""The beginning of a run: how its topics are made, and what the history says of them."""
+"""The beginning of a run: create its topics, and record their settings in the history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find workloads and nemeses by name, and refuse what cannot be performed together."""
+"""Find workloads and nemeses by name, and refuse combinations that cannot be performed."""
 
 from __future__ import annotations
 

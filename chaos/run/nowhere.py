@@ -1,5 +1,5 @@
-"""Say why a run got nowhere: the most frequent errors and log lines of its clients, and what a
-record sent past them is answered."""
+"""Explain why no record of a run was acknowledged: the most frequent errors and log lines of its
+clients, and the answer to a Produce that is sent without them."""
 
 from __future__ import annotations
 

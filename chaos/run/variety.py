@@ -1,5 +1,5 @@
-"""Vary by a run's seed, besides the workload's own choices, settings that make rare things
-frequent, of topics, brokers and clients.
+"""Vary some settings of topics, brokers and clients by a run's seed, so that rare events become
+frequent.
 
 Each is drawn for some runs only, so that the usual settings are run, too. The settings of the
 workload or the scenario override those drawn; run.json keeps what was drawn, under `drawn`. Targets

@@ -1,4 +1,5 @@
-"""The documents' guarantee tables as scenarios: each cell says what must never, or may, happen.
+"""The documents' guarantee tables as scenarios: each cell says that records must never, or may, be
+lost, doubled or reordered.
 
 "Never" must hold in one run. "May" must be *shown* by the run of some seed: if it were never shown,
 the harness might be unable to see it. Claims: DUR-1 to DUR-4, ELE-3, IDM-1, ORD-2, SEM-1 and SEM-2

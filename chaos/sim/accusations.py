@@ -1,4 +1,5 @@
-"""Compare a history with what its witness heard: what a client claims and no broker said."""
+"""Compare a history with the messages on the wire, and name each claim of a client that no broker's
+answer supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network between clients and nodes: what TCP can do, and nothing else.
+"""The network between clients and nodes, which does what TCP can do and nothing else.
 
 Bytes of one connection arrive in order, late or not at all: then the connection ends, sooner or
 later, and maybe for one side only. Nobody is told whether what was under way arrived.

@@ -1,5 +1,5 @@
-"""See both ends of every connection of a run, and say where a client told its application something
-else than the brokers told it.
+"""Record both ends of every connection of a run, so that a client that reports other results than
+the brokers sent can be told from a broker that is wrong.
 
 A history alone rarely tells a broker's fault from a client's: both end in a lost or a doubled
 record. The simulator has the bytes in between. They are decoded here a second time, without any

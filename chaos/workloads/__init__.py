@@ -1,5 +1,5 @@
-"""The workloads, in one literal table: which process performs which operations, and what is read at
-the end."""
+"""The workloads, in one literal table. Each says which operations its processes perform, and what
+is read at the end."""
 
 from chaos.values.protocols import Workload
 from chaos.workloads.appends import Appends

@@ -1,5 +1,5 @@
-"""The common base of transactional workloads: which processes write, which read, and how a
-transaction goes."""
+"""The common base of transactional workloads: some processes write in transactions, the others
+read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build stand-ins for published images, under the same names, from what this machine has.
+"""Build stand-ins for published images, under the same names, from software on this machine.
 
 The base is a small Debian (made by debootstrap from the distribution's packages) with Java, Python
 and iptables; the layers above hold the jars, libraries and programs that the set-up has put into

@@ -1,4 +1,4 @@
-"""`touchstone chaos`: attack a target, and know that faults really strike here."""
+"""`touchstone chaos`: attack a target, and prove that faults take effect here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The claims that findings are about: when a run concerns one, and what either outcome means.
+"""The claims that findings are about: the runs that concern each, and the meaning of either
+outcome.
 
 Sources: KIP-966 (eligible leader replicas), KIP-497 (AlterPartition), KIP-112 (disks that fail),
 the documentation's sections on replication, and on flushing (design#replication, flush.messages).

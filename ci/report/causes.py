@@ -1,5 +1,5 @@
-"""Collect what may explain an anomaly: its fault, the log of its partition on each replica, and
-what each node logged at that time."""
+"""Collect the facts that may explain an anomaly: its fault, its partition's log on each replica,
+and the log lines of each node at that time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Perform and judge one schedule, in whichever process; keep its files only if they are of use."""
+"""Perform and judge one schedule in any process; keep its files only if it is not valid."""
 
 from __future__ import annotations
 
@@ -202,7 +202,8 @@ def _failed(scenario: Scenario, error: Exception) -> Outcome:
 
 
 def _kept(outcome: Outcome, scratch: Path, runs: Path, failure: str | None) -> Outcome:
-    """Move the run directory to the others, with the traceback of what ended it."""
+    """Move the run directory to the other runs, and add the traceback of the exception that ended
+    it."""
     runs.mkdir(parents=True, exist_ok=True)
     found = sorted(scratch.iterdir())
     name = found[0].name if found else f"sim-{outcome.seed}"

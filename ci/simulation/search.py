@@ -1,4 +1,4 @@
-"""Perform many schedules over several processes, and gather what they show."""
+"""Perform many schedules in several processes, and collect their outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Cycles of transactions: what each partition tells of who read whom, and the search in the whole.
+"""Cycles of transactions: find, partition by partition, which transaction read from which, and
+search the whole graph.
 
 `evidence`: rows, partition by partition, and how the transactions ended. `graph`: components and
 shortest cycles. The property itself is `checkers/write_cycles.py`.

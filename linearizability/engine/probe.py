@@ -1,4 +1,5 @@
-"""Check what a Spark executor must have, on the executor, before anything is sent to it.
+"""Check on a Spark executor, before work is sent to it, that it has the packages that the kernels
+need.
 
 This file imports nothing but the standard library, or it could not say what is missing.
 """

@@ -1,1 +1,2 @@
-"""Collect what a history shows of transactions, epochs, groups and offsets, for the checkers."""
+"""Collect evidence about transactions, epochs, groups and offsets from a history, for the
+checkers."""

@@ -1,4 +1,4 @@
-"""Find what a log shows against the acknowledged end of a transaction, besides its markers.
+"""Find evidence in a log, besides markers, that contradicts the acknowledged end of a transaction.
 
 Part of `transaction_evidence`, which names the kinds: records without a marker although readers of
 committed records went on behind them, and records that came after the end.

@@ -1,4 +1,5 @@
-"""The life of consumer groups: their members, what each owned, and what the group received.
+"""The life of consumer groups: their members, the partitions that each owned, and the records that
+the group received.
 
 The evidence of `Scope.GROUP`, gathered from a whole history at once, since members meet in no
 partition. Only a few columns are read, and of records only those of groups and of plain sends.

@@ -1,5 +1,5 @@
-"""Find what groups failed to do for their members in time: the rows that `group_liveness`
-judges."""
+"""Find the duties that groups did not perform in time for their members: the rows that
+`group_liveness` judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find polls of unknown result, and for how long each may explain a missing record.
+"""Find polls of unknown result, and the time during which each may explain a missing record.
 
 A member's poll ended without telling what it delivered, nor from where; or a process read in the
 group's name without being a member. Whatever lies between what the group was given before and what

@@ -1,4 +1,5 @@
-"""Find what compaction and retention may remove from a log, so that its absence proves no loss.
+"""Find the records that compaction and retention may remove from a log, so that their absence
+proves no loss.
 
 Which topics may be compacted is known from their topic rows, or from records whose keys the history
 names (`history.COLUMNS`, `key`).

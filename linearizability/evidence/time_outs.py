@@ -1,5 +1,5 @@
-"""Find how long a transaction of a run may last: the largest transaction.timeout.ms of its
-producers.
+"""Find the longest time that a transaction of a run may last: the largest transaction.timeout.ms of
+its producers.
 
 It is known if every process that began a transaction has recorded it (`init_producer` rows); else
 null. The column `longest_ns` says so of each row.

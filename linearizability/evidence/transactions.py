@@ -1,4 +1,4 @@
-"""Collect what each partition shows of each transaction, which only all of them together decide.
+"""Collect each partition's evidence about each transaction; only all of it together decides.
 
 Computed partition by partition (`transaction_evidence`), then judged transaction by transaction
 (`Scope.TRANSACTION`). One row per record and kind of evidence:

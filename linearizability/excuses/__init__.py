@@ -1,1 +1,1 @@
-"""Withdraw verdicts that a fault may explain, and say how long each fault may explain anything."""
+"""Withdraw verdicts that a fault may explain. Each excuse has a bound in time."""

@@ -1,4 +1,4 @@
-"""Excuse what is overdue where faults kept a broker from looking.
+"""Excuse late deletions and late aborts during faults that kept a broker from performing them.
 
 A broker deletes old segments, and aborts old transactions, when it looks for them. A node that was
 killed looks again some time after it is back, and one that was paused looks later. So what is

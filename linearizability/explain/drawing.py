@@ -1,5 +1,5 @@
-"""An anomaly as a drawing: its operations on an axis of time, a lane each, with the faults that
-were under way, and what partitions hold by them."""
+"""Draw an anomaly: its operations on an axis of time, one lane each, the faults in progress, and
+the content of partitions according to the operations."""
 
 from __future__ import annotations
 

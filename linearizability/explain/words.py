@@ -1,4 +1,4 @@
-"""Operations in words, and what a log view shows of a record."""
+"""Describe operations in words, and records as a drawing of a log shows them."""
 
 from __future__ import annotations
 

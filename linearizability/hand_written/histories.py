@@ -1,4 +1,5 @@
-"""All histories written by hand: checker -> title -> rows, and of invalid ones what is found."""
+"""All histories written by hand: checker -> title -> rows, and for invalid ones the anomalies to
+find."""
 
 from __future__ import annotations
 

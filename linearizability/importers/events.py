@@ -1,4 +1,4 @@
-"""The events of a Jepsen history, read and paired: what was invoked, and how it ended.
+"""Read the events of a Jepsen history, and pair each invocation with its completion.
 
 One event: index, time (ns), process, type (invoke, ok, fail, info), f, value; other keys are
 ignored. Each client's invocation is followed by its completion, or by none: then its outcome is

@@ -149,7 +149,8 @@ def _require_same(
 
 
 def has_untold_polls(operation: Operation) -> bool:
-    """Return whether the operation was to poll more often than it reports received records."""
+    """Return whether the operation includes more polls than those for which it reports received
+    records."""
     told = sum(1 for m in _listed(operation.last) or () if m[0] == "poll" and len(m) > 1 and m[1])
     return told < _polls_asked(operation)
 
@@ -160,7 +161,7 @@ def _polls_asked(operation: Operation) -> int:
 
 
 def polls(operation: Operation) -> bool:
-    """Return whether the operation was to poll."""
+    """Return whether the operation includes a poll."""
     return _polls_asked(operation) > 0
 
 

@@ -1,4 +1,4 @@
-"""Read a text file line by line, and refuse what is no text.
+"""Read a text file line by line. Refuse a file that is not UTF-8 text.
 
 A history may be larger than memory, so only one line is held at a time.
 """

@@ -89,9 +89,9 @@ class Served:
 
 @dataclass(frozen=True)
 class Availability:
-    """The service that the clients of a run got. seconds: from the first request to the last before
-    the final phase. roles: producers, readers, and each group by its name; a gap of readers begins
-    when a record of their topic is acknowledged after the last they were given."""
+    """The availability that the clients of a run saw. seconds: from the first request to the last
+    before the final phase. roles: producers, readers, and each group by its name; a gap of readers
+    begins when a record of their topic is acknowledged after the last one that they received."""
 
     operations: int
     failed: int
@@ -287,10 +287,9 @@ def _recoveries(
 
 
 def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
-    """Return the verdict on a run with this availability. Only bounds that the run states
-    are counted (a heal after which something succeeded proves nothing of the records, so it must
-    not make an unjudged run valid). Without a bound it is not applicable, and its reason tells what
-    was measured."""
+    """Return the verdict on the run's availability. Count only the bounds that the run states: that
+    something succeeded after a heal proves nothing about records, so it must not make an unjudged
+    run valid. Without a bound the verdict is NOT_APPLICABLE, and its reason gives the measures."""
     stated = sum(
         bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
     )

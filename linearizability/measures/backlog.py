@@ -1,5 +1,4 @@
-"""Measure how far readers were behind over time: records not yet delivered, and the lag of each
-reader.
+"""Measure the backlog of readers over time: records not yet delivered, and the lag of each reader.
 
     found = backlog(Path("runs/…"))
     found.unseen   # t_s, topic, partition, records

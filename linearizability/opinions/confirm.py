@@ -1,4 +1,5 @@
-"""The second opinion on append_order: porcupine searches, and draws what is broken."""
+"""The second opinion on append_order: porcupine searches for a legal order, and draws broken
+partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge by another tool's rules: what it calls an error, allows, or does not look for.
+"""Judge by another tool's rules: the anomalies that it calls errors, allows, or does not look for.
 
 `jepsen`: the rules of jepsen/src/jepsen/tests/kafka.clj (`allowed-error-types`, and the definitions
 of `analysis`). What Jepsen allows, or has no check for, is still reported, but makes nothing

@@ -1,1 +1,2 @@
-"""Collect what was read: whole partitions, raw logs, the way of each reader, and its pauses."""
+"""Collect what readers received: whole partitions, raw logs, the path of each reader, and its
+pauses."""

@@ -1,4 +1,5 @@
-"""Whole reads of partitions: what they covered, and which records they should have found."""
+"""Whole reads of partitions: the offsets that they covered, and the records that they should have
+found."""
 
 from __future__ import annotations
 

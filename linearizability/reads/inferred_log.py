@@ -1,4 +1,4 @@
-"""The log of each partition, inferred from what clients saw.
+"""The log of each partition, inferred from the operations of clients.
 
 Kafka shows no log to a client; it is put together as Jepsen does (jepsen/tests/kafka.clj,
 `version-orders`): every offset that a poll delivered, whatever became of the polling operation, and

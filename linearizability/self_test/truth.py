@@ -1,4 +1,4 @@
-"""Record what really happened in a history of the model, besides what its rows show.
+"""Record what really happened in a history of the model, besides the facts that its rows show.
 
 The model writes it on its own rows, under keys that no history has: they begin with "_", and
 `stripped` takes them away before anything is judged. Mutators take from here, and from the rows

@@ -1,4 +1,4 @@
-"""Each anomaly with what the history says of it: its records, when it happened, during which fault.
+"""Each anomaly with its facts from the history: its records, its time, and the fault at that time.
 
 A lost record was there when it was acknowledged, and when somebody was last given it, so what
 struck after that is to blame. Anything else happened between the sending of its records and their

@@ -1,4 +1,4 @@
-"""Rank each kind of anomaly by the harm it does, and say in a few words what it means."""
+"""Rank each kind of anomaly by the harm it does, and give its meaning in a few words."""
 
 from __future__ import annotations
 

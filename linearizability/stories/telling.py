@@ -1,5 +1,5 @@
-"""A group of anomalies in plain English: who wrote what when, where, which fault was on, what
-stands there now."""
+"""Describe a group of anomalies in plain English: the writer, record, time, place and fault, and
+the present content of the offset."""
 
 from __future__ import annotations
 

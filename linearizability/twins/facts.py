@@ -1,7 +1,7 @@
-"""Conclude from rows, in plain loops over plain rows: the base of the dumb twins.
+"""Conclude facts from rows in plain loops: the base of the twins.
 
-`resolve` does for them what `ingest` does for the kernels; the rest says of a row, or of a place,
-what may be concluded from it.
+`resolve` does for them what `ingest` does for the kernels. The other functions state a fact that
+follows from a row or about an offset.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The consumer: `step(event)` returns what its host must do, in order.
+"""The consumer: `step(event)` returns the effects for its host, in order.
 
 Source: KafkaConsumer.java. As in the producer, each step ends with `_run`, a
 look at everything that may go on now.

@@ -1,4 +1,4 @@
-"""The producer: `step(event)` returns what its host must do, in order.
+"""The producer: `step(event)` returns the effects for its host, in order.
 
 Source: KafkaProducer.java and the main loop of Sender.java. Each step ends with a look at
 everything that may go on now, `_run`; so no part needs to know which others wait for it.

@@ -64,7 +64,8 @@ class RequestArrived(Event):
 
 @dataclass(slots=True)
 class GoOn(Event):
-    """Others have had their turn: go on with the request of this connection (see GiveWay)."""
+    """Continue with the request of this connection: other requests have had their turn (see
+    GiveWay)."""
 
     connection: int
 
@@ -103,8 +104,8 @@ class Answered(Event):
 
 @dataclass(slots=True)
 class ConnectionLost(Event):
-    """A connection to another node could not be made, or broke: what was asked on it will not be
-    answered, and nobody knows whether the node has acted on it."""
+    """A connection to another node could not be made, or broke. Requests on it will not be
+    answered, and the other node may or may not have acted on them."""
 
     destination: Destination
     reason: str

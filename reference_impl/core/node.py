@@ -1,4 +1,4 @@
-"""The door of the core: `step(event)` returns what the host must do, in order.
+"""The entrance of the core: `step(event)` returns the effects for the host, in order.
 
 A host (the TCP server, the simulator) makes one Node over a Storage, steps it through Started, then
 through whatever happens. A crash is simply: no more steps, and a new Node over the same disk.

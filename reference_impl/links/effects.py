@@ -1,4 +1,4 @@
-"""The actions that links ask of their host, and what names a connection."""
+"""The effects that links ask of their host, and the names of connections."""
 
 from __future__ import annotations
 

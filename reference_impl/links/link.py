@@ -1,4 +1,5 @@
-"""Connections: which versions the other side speaks, what is in flight, when to come back to it.
+"""Connections to brokers: the versions that the other side speaks, the requests in flight, and the
+back-off before a reconnect.
 
 Source: KIP-35 and KIP-511 (ApiVersions opens every connection), KIP-144 (reconnect back-off),
 NetworkClient.java, ClusterConnectionStates.java. A request which cannot be sent yet waits in its

@@ -1,4 +1,4 @@
-"""Error codes: what each is called, whether to retry, and whether the write can have happened.
+"""Error codes: the name of each, whether to retry, and whether a write may have happened.
 
 Source: Kafka protocol guide, Error Codes; Java class org.apache.kafka.common.protocol.Errors of
 4.3.1 (`retriable` is "the exception is a RetriableException"; a test compares). The messages are

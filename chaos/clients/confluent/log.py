@@ -1,4 +1,5 @@
-"""Keep what librdkafka logs, counted by message: a run that got nowhere tells the most frequent."""
+"""Keep the log messages of librdkafka, counted by message; a run without success reports the most
+frequent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading whole partitions by confluent-kafka: what an ordinary consumer is given in the end.
+"""Read whole partitions by confluent-kafka, as an ordinary consumer does, at the end of a run.
 
 librdkafka's end-of-partition event carries the position behind control records and aborted ones,
 which no message would show.

@@ -1,4 +1,5 @@
-"""The process that runs Apache Kafka's own clients for us, and how it is spoken to.
+"""The Java process that runs Apache Kafka's own clients for us, and the lines by which we talk to
+it.
 
 One Java process serves all clients of a run (java/KafkaClients.java: a request is a line of JSON,
 and so is its answer), since each would cost a second to start and a hundred megabytes. It is

@@ -1,4 +1,5 @@
-"""Mark what a run makes on somebody else's cluster, and remove it: also after a crash.
+"""Mark the topics and groups that a run makes on somebody else's cluster, and remove them, even
+after a crash.
 
 Before its topics a run makes `touchstone-NONCE-marker`, whose one record says whose it is and until
 when. What its topics and groups are called begins with the same words. They are removed when the

@@ -1,4 +1,4 @@
-"""A producer over our own codec, which does what client libraries refuse to do.
+"""A producer over our own codec that sends requests which client libraries refuse to send.
 
 It sends acknowledged batches again, begins its sequences near their end, and goes on writing and
 committing as the producer that its own successor has fenced. It speaks as clients before KIP-890

@@ -1,1 +1,1 @@
-"""Containers, and what the docker command line says of them."""
+"""Containers of this machine's Docker daemon."""

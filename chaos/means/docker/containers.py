@@ -1,4 +1,5 @@
-"""Docker, as far as targets need it: who makes containers, and what dead owners have left.
+"""The part of Docker that targets need: make containers and networks, and remove those that dead
+owners left.
 
 Everything made here carries its owner's name (guard.py) in a label, and a note in the directory
 for temporary files says which daemon was asked: the next command of any kind, or one that asks the

@@ -1,4 +1,5 @@
-"""Compute what of a node's data would be on the medium if the power failed now, by the ledger.
+"""Compute, from the shim's ledger, which of a node's bytes would be on the medium if the power
+failed now.
 
 The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system
 with a journal: names, renames and cuts are on the medium at once and in order, the bytes of a file

@@ -1,4 +1,4 @@
-"""The network of a cluster in containers: its addresses, and how links are cut.
+"""The network of a cluster in containers: its addresses, and the rules that cut its links.
 
 A node consists of two containers. Its *sidecar* owns the network: an address, published ports where
 they are needed, and the right to set rules (NET_ADMIN), which the broker beside it does not have.

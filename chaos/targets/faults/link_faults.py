@@ -1,4 +1,4 @@
-"""Perform faults of links: choose the links that a fault concerns, and what to do with each.
+"""Perform faults of links: find the links that a fault concerns, and apply it to each.
 
 clusters/layout.py gives every directed link of a cluster a name. A link that a cluster does not
 have (between nodes, if there is only one) is ignored.

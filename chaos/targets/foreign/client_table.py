@@ -1,4 +1,5 @@
-"""The [client] table of a cluster's file: how its owner lets clients in, under librdkafka's names.
+"""The [client] table of a cluster's file: the settings by which clients connect, under librdkafka's
+names.
 
     [client]
     security.protocol = "SASL_SSL"              # PLAINTEXT, SSL, SASL_PLAINTEXT

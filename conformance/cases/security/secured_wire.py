@@ -106,7 +106,7 @@ def expect_not_served(
 
 
 def wait_ms(milliseconds: int) -> None:
-    """Let a time pass that is itself the requirement: of a session that ends, of a throttle."""
+    """Wait for a time that the requirement names, such as the end of a session or a throttle."""
     end = time.monotonic() + milliseconds / 1000
     while (left := end - time.monotonic()) > 0:
         time.sleep(left)

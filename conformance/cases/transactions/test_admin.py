@@ -116,7 +116,7 @@ def test_an_unknown_state_is_named(wire: Wire, version: int) -> None:
 
 @case("TXN-52", "ListTransactions", versions=(1, 2), spec="KIP-994", priority="P1")
 def test_transactions_are_listed_by_duration(wire: Wire, version: int) -> None:
-    """From v1 on a duration filter leaves the transactions that run longer than so many
+    """From v1 on a duration filter leaves the transactions that run longer than that many
     milliseconds; -1 leaves all."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add(topic, 0)

@@ -1,4 +1,4 @@
-"""The log grows in real time: what is sent later stands later."""
+"""A record sent after another was acknowledged gets a higher offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A group passes over no record: what its members commit past, one of them was given."""
+"""A group skips no record: each record below a committed position was delivered to one of its
+members."""
 
 from __future__ import annotations
 

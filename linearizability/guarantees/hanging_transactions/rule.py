@@ -1,4 +1,4 @@
-"""A transaction that has ended, or should have, holds nobody up."""
+"""A transaction that has ended, or should have, does not hold the last stable offset back."""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ def hanging_transactions(rows: list[Row]) -> Found:
 
 
 def _committed_late(rows: list[Row]) -> Found:
-    """Return the first record of a transaction in each partition whose commit came too late."""
+    """Return a `committed-too-late` anomaly for each partition of each transaction whose commit
+    came too late."""
     longest_ns = _longest_ns(rows)
     first: dict[tuple[Any, int], Row] = {}
     for row in filter(is_acked, rows):

@@ -8,7 +8,7 @@ from linearizability.self_test.model.world import Row
 
 
 def show_two_faces(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: another reader is given another record at the same offset."""
+    """Plant an anomaly: another reader receives a different record at the same offset."""
     reads = data_rows(rows)
     pairs = [
         (a, b)

@@ -1,4 +1,4 @@
-"""An acknowledged record is read by somebody, once somebody read past it."""
+"""An acknowledged record is delivered to some reader, once a reader has read past it."""
 
 from __future__ import annotations
 

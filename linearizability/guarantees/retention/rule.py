@@ -1,4 +1,4 @@
-"""Only what may be deleted is deleted."""
+"""Retention and DeleteRecords remove only the records that they may remove."""
 
 from __future__ import annotations
 

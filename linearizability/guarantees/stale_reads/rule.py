@@ -1,4 +1,4 @@
-"""A reader is given what is there before long."""
+"""A polling reader receives each readable record within a bounded time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Partitions that come and go: commit, tell the application, let go, in this order.
+"""Partitions that a member gains or loses: commit, tell the application, stop reading, in this
+order.
 
 Source: ConsumerCoordinator.java (onJoinPrepare, onJoinComplete); ConsumerRebalanceListener.java;
 KIP-429 (partitions that are lost are not committed for).

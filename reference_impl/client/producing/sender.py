@@ -1,4 +1,4 @@
-"""Takes batches out of the accumulator, sends them to the leaders, and settles what was answered.
+"""Take batches out of the accumulator, send them to the leaders, and settle the answered ones.
 
 Source: Sender.java, ProduceRequest.json, ProduceResponse.json; KIP-91 (delivery.timeout.ms bounds
 everything that happens to a record), KIP-98 (order of retries).

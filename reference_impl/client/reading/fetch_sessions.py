@@ -1,4 +1,4 @@
-"""Fetch sessions: after a first full request, only what has changed is asked (KIP-227).
+"""Fetch sessions: after a first full request, later ones name only the changes (KIP-227).
 
 Source: KIP-227, KIP-516 (topic ids); FetchSessionHandler.java.
 """

@@ -1,5 +1,5 @@
-"""Find where to begin: the committed offset, or what `auto.offset.reset` says; and look up offsets
-by time.
+"""Find the position at which to begin: the committed offset, or that of `auto.offset.reset`. Also
+look up offsets by time.
 
 Source: OffsetFetcher.java, OffsetsRequestManager.java; ListOffsetsRequest.json; KIP-79 (offsets by
 time), KIP-207 (OFFSET_NOT_AVAILABLE).

@@ -1,4 +1,4 @@
-"""Check that each new leader still has what we have read, before anything is read from it.
+"""Check that each new leader still has the records that we have read, before reading on from it.
 
 Source: KIP-320; OffsetForLeaderEpochRequest.json; SubscriptionState.java (AWAIT_VALIDATION),
 OffsetForLeaderEpochClient.java. A leader that was elected without all records, or has lost some

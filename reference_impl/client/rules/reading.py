@@ -1,4 +1,4 @@
-"""A consumer's decisions about what it hands out of what it has fetched."""
+"""A consumer's decisions about which fetched records it hands out."""
 
 from __future__ import annotations
 

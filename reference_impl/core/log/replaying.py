@@ -1,4 +1,4 @@
-"""Reading back what the broker itself keeps in logs: metadata, groups, transactions."""
+"""Read the logs in which the broker keeps its own state: metadata, groups, transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch sessions: a client names its partitions once, then only what changed (KIP-227).
+"""Fetch sessions: a client names its partitions once, and then only changes (KIP-227).
 
 Source: FetchManager.java, FetchSession.java, FetchContext.java, FetchMetadata.java; KIP-516 (topic
 ids in sessions). A request is one of three things, by its session id and epoch:
@@ -106,7 +106,7 @@ class Session:
         self.wanted[wanted.key] = self.pending[wanted.key] = wanted
 
     def forget(self, key: WantedKey) -> None:
-        """Fetch a partition no longer. It is watched until it changes."""
+        """Fetch a partition no longer. Its watch stays until the partition changes."""
         self.wanted.pop(key, None)
         self.pending.pop(key, None)
 

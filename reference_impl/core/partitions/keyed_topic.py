@@ -1,4 +1,4 @@
-"""A coordinator's topic: one partition keeps everything of a key, whose newest record counts.
+"""A coordinator's topic: all records of a key are in one partition, and the newest one counts.
 
 Source: GroupCoordinatorService.java and TransactionStateManager.java (partitionFor);
 CoordinatorPartitionWriter.java.

@@ -1,4 +1,5 @@
-"""One partition as its leader sees it: a log, who leads, who follows, and what is committed.
+"""One partition as its leader sees it: the log, the leader, the followers, and the committed
+offset.
 
 Source: Partition.java (appendRecordsToLeader, maybeIncrementLeaderHW, updateFollowerFetchState).
 Everything that this broker writes as a leader goes through `Partition.append`: what producers send,

@@ -51,8 +51,8 @@ class MetadataTransactions:
         """Begin or end a transaction, and return the records that count from here on."""
         held = self._held
         if (held is None) != (bound == _BEGIN):
-            open_or_not = "none" if held is None else "one"
-            raise Malformed(f"of transactions {open_or_not} is open here", message=bound)
+            state = "no transaction is open" if held is None else "a transaction is already open"
+            raise Malformed(f"{state} at this record", message=bound)
         self._held = [] if bound == _BEGIN else None
         return held if held is not None and bound == _END else []
 

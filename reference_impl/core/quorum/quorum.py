@@ -174,7 +174,7 @@ class Quorum:
         return self.log.is_in_transaction
 
     def listen(self, listener: Listener) -> None:
-        """Tell a listener of everything that is committed from now on, and who leads."""
+        """Tell a listener of all records that are committed from now on, and of each new leader."""
         self._listeners.append(listener)
         self.log.listen(listener.committed)
 

@@ -1,4 +1,4 @@
-"""Answer what one request asks again and again a few times only.
+"""Limit how often one request gets the same question answered.
 
 Kafka answers as often as it is asked. A small request that names one group with many offsets, or
 one topic with many producers, fifty thousand times would so ask for gigabytes.
@@ -13,7 +13,7 @@ REPETITIONS_MAX = 10
 
 
 class Repetitions:
-    """The questions of one request."""
+    """The questions of one request, counted."""
 
     def __init__(self) -> None:
         self._asked: Counter[Hashable] = Counter()

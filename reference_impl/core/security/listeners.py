@@ -1,4 +1,4 @@
-"""The listeners of a broker: where each is, what it demands of clients, what it calls itself.
+"""The listeners of a broker: the address, security settings and advertised address of each.
 
 Source: KIP-103 (several listeners), KIP-86 and KIP-226 (listener.name.NAME.…), KIP-85 (JAAS in a
 key), KIP-651 (keys in PEM); SocketServerConfigs, SslConfigs, SaslConfigs, BrokerSecurityConfigs.

@@ -1,2 +1,2 @@
-"""Shards of the coordinators: what one partition of `__consumer_offsets` or `__transaction_state`
-says, in one leadership of this broker."""
+"""Shards of the coordinators: the state that one partition of `__consumer_offsets` or
+`__transaction_state` holds, during one leadership of this broker."""

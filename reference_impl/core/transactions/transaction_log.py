@@ -32,7 +32,8 @@ _STATUS = {state: number for number, state in STATE_IDS.items()}
 
 
 class TransactionLog:
-    """Appends to the partition of a shard, and reads what is in its batches."""
+    """The log of one shard of `__transaction_state`: it appends states, and reads them from
+    batches."""
 
     def __init__(self, topic: KeyedTopic, partition: Callable[[], Partition]) -> None:
         """Create it. partition: returns the partition, or raises Refused when it is not led any

@@ -1,4 +1,5 @@
-"""Membership in a classic group: join, sync, heartbeat, and give up what others are to get.
+"""Membership in a classic group: join, sync, send heartbeats, and give up partitions that others
+are to get.
 
 Source: AbstractCoordinator.java, ConsumerCoordinator.java; KIP-62 (poll interval), KIP-345 (static
 members), KIP-394 (a member id first), KIP-429 (cooperative), KIP-814 (skip_assignment).

@@ -1,4 +1,4 @@
-"""The cluster as the metadata log describes it: replay the records, and this is what they say.
+"""The image of the cluster: the state that the records of the metadata log add up to.
 
 Source: KIP-631; the record definitions TopicRecord, PartitionRecord, PartitionChangeRecord,
 ConfigRecord, RemoveTopicRecord, ProducerIdsRecord, AccessControlEntryRecord; Java classes

@@ -1,4 +1,4 @@
-"""The life of one rebalance: who is waited for, when the generation begins, who is dropped.
+"""The life of one rebalance: wait for members, begin the generation, drop the absent ones.
 
 Source: GroupMetadataManager.java (prepareRebalance, maybeCompleteJoinElseSchedule,
 completeClassicGroupJoin, tryCompleteInitialRebalanceElseSchedule, expirePendingSync,

@@ -1,4 +1,4 @@
-"""The timers of groups: which member is expected, and for how long.
+"""The timers of groups: each expects something of a member within a time.
 
 Source: GroupCoordinator's timers (GroupMetadataManager.java: heartbeat, join, sync keys). A key is
 (TIMER, what, group, member); setting it again restarts it, which is what a heartbeat does.

@@ -1,4 +1,4 @@
-"""Choose what the cleaner keeps of one batch.
+"""Choose the records of a batch that the cleaner keeps.
 
 Source: Cleaner.java (shouldRetainRecord, checkBatchRetention), MemoryRecords.java (filterTo,
 filterBatch); KIP-534 (delete horizon). A batch that loses records keeps its base offset, its last

@@ -1,4 +1,4 @@
-"""The directory of one partition: whose it is, and what it is called once it is to go.
+"""The directory of one partition: its owner, and its name once the partition is deleted.
 
 Source: LocalLog.java (logDeleteDirName), PartitionMetadataFile.java (KIP-516).
 """

@@ -1,4 +1,5 @@
-"""The producer state of a log that was opened or cut: the newest snapshot, then what follows it.
+"""Restore the producer state of a log that was opened or cut: from the newest snapshot and the
+batches after it.
 
 Source: UnifiedLog.rebuildProducerState, ProducerStateManager.truncateAndReload.
 """

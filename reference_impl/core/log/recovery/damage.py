@@ -1,4 +1,4 @@
-"""Tell damage from a torn tail: both leave a batch that is not what was written.
+"""Tell damage from a torn tail: in both cases a batch differs from the one that was written.
 
 A crash tears what was not synced: the end of a file is missing, or sectors of it never came. It
 does not turn a single bit of a batch that whole batches follow. Where that has happened nothing may

@@ -1,4 +1,4 @@
-"""Segments that have left the log, and whose files go a moment later.
+"""Segments that were removed from the log, and whose files are deleted after a delay.
 
 Source: LocalLog.deleteSegmentFiles; topic config file.delete.delay.ms. The files are renamed to
 `.deleted` at once and stay open, so that readers in progress get their bytes. A start deletes what

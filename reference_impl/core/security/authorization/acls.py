@@ -27,7 +27,8 @@ Code = TypeVar("Code", bound=IntEnum)
 
 
 def named(kind: type[Code], code: int) -> Code:
-    """Return the member with this code, or UNKNOWN for one that a newer client may know."""
+    """Return the enum's member with this code, or UNKNOWN for a code that only newer clients
+    know."""
     return kind(code) if code in kind._value2member_map_ else kind(0)
 
 
