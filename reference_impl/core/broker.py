@@ -57,7 +57,7 @@ from reference_impl.core.storage import Storage
 from reference_impl.core.telemetry import Telemetry
 from reference_impl.core.transactions.coordinator import Shared as TransactionsShared
 from reference_impl.core.transactions.markers import MarkerWriter
-from reference_impl.core.transactions.producer_ids import ProducerIds
+from reference_impl.core.transactions.producer_ids import ProducerIds, Reserved
 from reference_impl.core.transactions.service import TransactionCoordinators
 from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
 from reference_impl.core.waiting.waits import Outbox
@@ -126,10 +126,7 @@ class Broker:
         )
         self.groups = self._group_coordinators()
         self.markers = MarkerWriter(rules, self.moment, self.replicas, self.groups, self.image)
-        self.producer_ids = ProducerIds(
-            lambda: allocate_block(self.controller, self.node_id, self.broker_epoch),
-            lambda offset: self.image.end_offset >= offset,
-        )
+        self.producer_ids = ProducerIds(self._reserve_producer_ids, self._is_reserved)
         self.transactions = self._transaction_coordinators()
         self._is_built = True
         self._apply_what_came()
@@ -198,6 +195,17 @@ class Broker:
             self.producer_ids,
         )
         return TransactionCoordinators(self._keyed_topic(TRANSACTIONS_TOPIC), shared)
+
+    def _reserve_producer_ids(self) -> Reserved | None:
+        epoch = self.quorum.active_epoch
+        if epoch is None:
+            return None
+        block = allocate_block(self.controller, self.node_id, self.broker_epoch)
+        return Reserved(block, self.controller.image.end_offset, epoch)
+
+    def _is_reserved(self, block: Reserved) -> bool:
+        self.rules.check_still_decides(block.decided_in, self.quorum.active_epoch)
+        return self.image.end_offset >= block.end_offset
 
     def _keyed_topic(self, name: str) -> KeyedTopic:
         return KeyedTopic(name, self.image, self.replicas, self.moment)

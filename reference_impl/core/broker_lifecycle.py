@@ -15,6 +15,7 @@ from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOU
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.asking_controller import ask_controller
+from reference_impl.core.requests.producer_id_blocks import ask_for_blocks
 from reference_impl.core.storage import StorageError
 from reference_impl.core.waiting.waits import Applied, Later
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
@@ -27,6 +28,7 @@ LEAST_INTERVAL_MS = 10
 
 def begin(broker: Broker) -> None:
     """Start the broker's life cycle, and have this node's controller watch all sessions."""
+    ask_for_blocks(broker)
     broker.outbox.post("lifecycle", live(broker))
     broker.outbox.post("sessions", watch_sessions(broker))
 

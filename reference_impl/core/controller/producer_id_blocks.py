@@ -10,13 +10,12 @@ BLOCK_SIZE = 1000
 """ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE: one metadata record per thousand producers."""
 
 
-def allocate_block(controller: Controller, broker_id: int, broker_epoch: int) -> tuple[range, int]:
-    """Return ids that no broker has had, write down that this one has them now, and return the
-    offset at which that is committed, too."""
+def allocate_block(controller: Controller, broker_id: int, broker_epoch: int) -> range:
+    """Return ids that no broker has had, and write down that this one has them now."""
     first = controller.image.next_producer_id
     block = range(first, first + BLOCK_SIZE)
     record = definition("ProducerIdsRecord").new(
         broker_id=broker_id, broker_epoch=broker_epoch, next_producer_id=block.stop
     )
     controller.rules.reserve_producer_ids(controller.write, record)
-    return block, controller.image.end_offset
+    return block

@@ -25,7 +25,7 @@ def handle_allocate_producer_ids(controller: Controller, request: Request) -> It
         controller.rules.check_broker_epoch(broker, body.broker_epoch)
         # DEDUPLICATE: a broker that asks twice gets two blocks; ids are not scarce.
         # APPLY
-        block, _ = allocate_block(controller, body.broker_id, body.broker_epoch)
+        block = allocate_block(controller, body.broker_id, body.broker_epoch)
         answer.producer_id_start, answer.producer_id_len = block.start, len(block)
     except Refused as refused:
         answer.error_code = refused.code

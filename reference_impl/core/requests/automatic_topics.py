@@ -5,12 +5,19 @@ Source: AutoTopicCreationManager.scala; GroupCoordinatorConfig.java, Transaction
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.topic_changes import BY_DEFAULT, plan_topic, publish_topic
+from reference_impl.core.effects import Effect, Report
 from reference_impl.core.groups import group_log
+from reference_impl.core.refused import Refused
+from reference_impl.core.requests.asking_controller import ask_controller
 from reference_impl.core.transactions import transaction_log
+from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
+
+REQUEST = definition("CreateTopicsRequest")
+TIMEOUT_MS = 30_000
 
 
 def ensure_groups_topic(broker: Broker) -> None:
@@ -66,7 +73,20 @@ def create_topic(
     configs: Mapping[str, str | None] | None = None,
 ) -> None:
     """Have the controller create a topic, which exists once its records are committed. Raise
-    Refused if it may not be created."""
+    Refused if it may not be created, as far as this node can tell."""
+    if broker.quorum.active_epoch is None:
+        wanted = REQUEST.struct(
+            "CreatableTopic",
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replication_factor,
+            configs=[
+                REQUEST.struct("CreatableTopicConfig", name=key, value=value)
+                for key, value in (configs or {}).items()
+            ],
+        )
+        broker.outbox.post(f"create {name}", ask_for_topic(broker, wanted))
+        return
     controller = broker.controller
     if name in controller.image.topics:
         return  # somebody's request has created it, and that is not committed yet
@@ -75,3 +95,16 @@ def create_topic(
     if (topic := broker.image.topics.get(name)) is not None:
         for index in sorted(topic.partitions):
             broker.replicas.open((name, index))
+
+
+def ask_for_topic(broker: Broker, wanted: Struct) -> Iterator[Effect]:
+    """Ask the active controller for a topic, in this broker's own name. Whoever needs the topic
+    asks again, and so again for it if it could not be created."""
+    body = REQUEST.new(topics=[wanted], timeout_ms=TIMEOUT_MS)
+    try:
+        answer = yield from ask_controller(broker, ApiKey.CREATE_TOPICS, body, TIMEOUT_MS)
+        (row,) = answer.topics
+        if row.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise Refused(ErrorCode(row.error_code), row.error_message)
+    except Refused as refused:
+        yield Report(f"topic {wanted.name} is not created: {refused}")

@@ -10,8 +10,16 @@ from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.cluster import CLIENT, Cluster
-from reference_impl.wire import ApiKey, ErrorCode, Struct, definition, encode_request
+from reference_impl.wire import (
+    ApiKey,
+    ErrorCode,
+    Struct,
+    definition,
+    encode_request,
+    request_definition,
+)
 
+INIT = definition("InitProducerIdRequest")
 CREATE, BEAT = definition("CreateTopicsRequest"), definition("BrokerHeartbeatRequest")
 
 
@@ -199,3 +207,74 @@ def envelope_answered(cluster: Cluster, node: int, damage: dict[str, bytes]) -> 
     cluster.send(node, ApiKey.ENVELOPE, 0, ENVELOPE.new(**{**WELL_FORMED, **damage}))
     cluster.run(100)
     return cluster.answers[node].pop()
+
+
+def take(cluster: Cluster, node: int, count: int = 1) -> list[int]:
+    """Ask a node for producer ids, again and again while it has none."""
+    taken: list[int] = []
+    for _ in range(50):
+        while len(taken) < count:
+            cluster.send(
+                node,
+                ApiKey.INIT_PRODUCER_ID,
+                5,
+                INIT.new(transactional_id=None, producer_id=-1, producer_epoch=-1),
+            )
+            answer = cluster.answers[node].pop()
+            if answer.error_code != ErrorCode.NONE:
+                assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                break
+            taken.append(answer.producer_id)
+        cluster.run(100)
+    return taken
+
+
+def test_each_broker_gets_blocks_of_producer_ids_of_its_own() -> None:
+    cluster, leader = cluster_of_three()
+    taken = {node: take(cluster, node, 1_500) for node in cluster.nodes}
+    assert all(len(ids) == 1_500 for ids in taken.values())
+    together = [each for ids in taken.values() for each in ids]
+    assert len(set(together)) == len(together)
+    cluster.kill(leader)
+    cluster.run(5_000)
+    for node in cluster.nodes:
+        more = take(cluster, node, 1_500)
+        assert len(more) == 1_500
+        assert not set(more) & set(together)
+        together += more
+
+
+@pytest.mark.parametrize("rules", [Rules, TellOfLostDecisions])
+def test_producer_ids_of_a_lost_decision_are_given_to_nobody(rules: type[Rules]) -> None:
+    cluster, old = cluster_of_three(rules)
+    isolate(cluster, old)
+    cluster.send(
+        old,
+        ApiKey.INIT_PRODUCER_ID,
+        5,
+        INIT.new(transactional_id=None, producer_id=-1, producer_epoch=-1),
+    )
+    assert cluster.answers[old].pop().error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    cluster.run(6_000)
+    new = next(n for n, node in cluster.nodes.items() if n != old and node.broker.quorum.is_leader)
+    given = take(cluster, new, 10)
+    cluster.silent.clear()
+    cluster.run(30_000)
+    assert (not set(given) & set(take(cluster, old, 10))) is (rules is Rules)
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_topics_are_created_when_they_are_needed_first_at_any_broker(is_active: bool) -> None:
+    cluster, leader = cluster_of_three()
+    node = leader if is_active else leader % 3 + 1
+    of = request_definition(ApiKey.METADATA)
+    body = of.new(topics=[of.struct("MetadataRequestTopic", name="needed")])
+    cluster.send(node, ApiKey.METADATA, 12, body)
+    of = request_definition(ApiKey.FIND_COORDINATOR)
+    cluster.send(node, ApiKey.FIND_COORDINATOR, 4, of.new(key_type=0, coordinator_keys=["g"]))
+    cluster.run(1_000)
+    for each in cluster.nodes.values():
+        topics = each.broker.image.topics
+        assert set(topics) == {"needed", "__consumer_offsets"}
+        assert topics["__consumer_offsets"].configs["cleanup.policy"] == "compact"
+        assert len(topics["__consumer_offsets"].partitions) == 50

@@ -1,32 +1,78 @@
-"""Producer ids: unique for ever, handed out of a block that the controller allocated. Source:
-KIP-730, ProducerIdManager.java."""
+"""Producer ids: unique for ever, handed out of a block that the controller has allocated to this
+broker. Source: KIP-730, RPCProducerIdManager.java."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
+ASK_WHEN_LEFT = 100
+"""The next block is asked for when nine tenths of this one are gone (PID_PREFETCH_THRESHOLD)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A block that the controller of this node has decided to allocate to this broker."""
+
+    ids: range
+    end_offset: int
+    """The end of the metadata log with this decision."""
+    decided_in: int
+    """The epoch of the decision."""
+
 
 class ProducerIds:
-    """The rest of the current block. A restart abandons it, so no id is given twice."""
+    """The rest of the current block, and the next one. A restart abandons both, so that no id is
+    given twice."""
 
     def __init__(
-        self, allocate: Callable[[], tuple[range, int]], is_applied: Callable[[int], bool]
+        self, reserve: Callable[[], Reserved | None], is_committed: Callable[[Reserved], bool]
     ) -> None:
-        """Create it without a block. allocate: gets the next block from the controller, and the
-        offset at which it is committed; is_applied: tells whether this broker has applied the
-        metadata up to that offset."""
-        self._allocate, self._is_applied = allocate, is_applied
-        self._left, self._committed_at = range(0), 0
+        """Create it without a block. reserve: returns the next block if the active controller is
+        here, None if not. is_committed: returns whether that decision is committed, or raises
+        Refused if it may have been lost."""
+        self._reserve, self._is_committed = reserve, is_committed
+        self._left, self._next = range(0), range(0)
+        self._unsure: Reserved | None = None
+        self.ask: Callable[[], None] = lambda: None
+        """Asks the active controller, wherever it is, for a block to `add` (`broker_lifecycle`)."""
+
+    def add(self, block: range) -> None:
+        """Keep a committed block for when the current one is used up."""
+        self._next = block
 
     def take(self) -> int:
-        """Return the next free producer id. Raise Refused while its block is not committed, so that
+        """Return the next free producer id. Raise Refused while no committed block has any, so that
         the client asks again."""
         if not self._left:
-            self._left, self._committed_at = self._allocate()
-        if not self._is_applied(self._committed_at):
-            raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            self._begin_block()
+        if self._unsure is not None:
+            self._make_sure(self._unsure)
         taken, self._left = self._left[0], self._left[1:]
+        if len(self._left) <= ASK_WHEN_LEFT and not self._next:
+            self.ask()
         return taken
+
+    def _begin_block(self) -> None:
+        self._left, self._next = self._next, range(0)
+        if self._left:
+            return
+        reserved = self._reserve()
+        if reserved is None:
+            self.ask()
+            raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        self._left, self._unsure = reserved.ids, reserved
+
+    def _make_sure(self, reserved: Reserved) -> None:
+        try:
+            is_committed = self._is_committed(reserved)
+        except Refused:
+            # The next controller may give these ids to another broker.
+            self._left, self._unsure = range(0), None
+            is_committed = False
+        if not is_committed:
+            raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        self._unsure = None
