@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.sim.target import in_virtual_time
 from chaos.targets.apache import of_version
 from chaos.targets.bootstrap import BootstrapTarget
 from chaos.targets.dockerized import in_containers
@@ -17,6 +16,15 @@ from chaos.targets.reference import with_bug_or_not
 from chaos.values.protocols import Target, TargetError
 
 __all__ = ["FOREIGN", "TARGETS", "parse_target"]
+
+
+def in_virtual_time(version: str, bug: str | None) -> Target:
+    """Return the simulated target (chaos.sim.target.in_virtual_time)."""
+    # The simulator imports the whole broker, for which every other command would wait, too.
+    from chaos.sim import target
+
+    return target.in_virtual_time(version, bug)
+
 
 TARGETS: dict[str, Callable[[str, str | None], Target]] = {
     "apache": of_version,

@@ -34,6 +34,16 @@ def run_pytest(folder: Path, tests: str, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+def test_each_file_that_shall_begin_first_is_there() -> None:
+    """A file that has moved would begin last, and the others would wait for it at the end."""
+    text = (
+        (places.ROOT / "conftest.py").read_text().partition("LONG_FILES = (")[2].partition(")")[0]
+    )
+    files = re.findall(r'"(\S+)"', text)
+    assert len(files) > 20
+    assert [file for file in files if not (places.ROOT / file).is_file()] == []
+
+
 def test_a_test_whose_component_is_missing_is_listed_with_the_mending_command(
     tmp_path: Path,
 ) -> None:
