@@ -90,6 +90,7 @@ WITHOUT_BUG = {
     "check_still_decides": _CONTROLLERS,
     "forwarded_principal": _CONTROLLERS,
     "may_be_elected": _ELECTIONS,
+    "needs_election": _ELECTIONS,
     "may_lead": _ELECTIONS,
     "unclean_candidates": _ELECTIONS,
     "eligible_replicas": _ELECTIONS,

@@ -12,6 +12,7 @@ from typing import Any
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.features import SUPPORTED
 from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
+from reference_impl.core.controller.leaders.elections import prefer_first_replicas
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.asking_controller import ask_controller
@@ -31,6 +32,7 @@ def begin(broker: Broker) -> None:
     ask_for_blocks(broker)
     broker.outbox.post("lifecycle", live(broker))
     broker.outbox.post("sessions", watch_sessions(broker))
+    broker.outbox.post("preferred leaders", balance_leaders(broker))
 
 
 def live(broker: Broker) -> Iterator[Effect]:
@@ -113,3 +115,19 @@ def watch_sessions(broker: Broker) -> Iterator[Effect]:
             except StorageError as error:
                 yield Report(f"silent brokers are not fenced yet: {error}")
         yield Later(max(LEAST_INTERVAL_MS, timeout_ms // 8))
+
+
+def balance_leaders(broker: Broker) -> Iterator[Effect]:
+    """Let first replicas lead again from time to time, while the controller of this node is the
+    active one (QuorumController.maybeBalancePartitionLeaders)."""
+    while True:
+        yield Later(broker.config.number("leader.imbalance.check.interval.seconds") * 1_000)
+        is_enabled = broker.config.flag("auto.leader.rebalance.enable")
+        if is_enabled and broker.quorum.active_epoch is not None:
+            try:
+                count = prefer_first_replicas(broker.controller)
+            except StorageError as error:
+                yield Report(f"leaders are not balanced yet: {error}")
+                continue
+            if count:
+                yield Report(f"{count} partitions are led by their first replicas again")

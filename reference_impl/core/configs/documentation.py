@@ -65,6 +65,8 @@ _BROKERS = {
     "authorizer.class.name": "The class that decides what a principal may do; empty: "
     "everyone may do everything.",
     "auto.create.topics.enable": "Whether a topic that is asked for is created.",
+    "auto.leader.rebalance.enable": "Whether first replicas are made leaders again, from time to"
+    " time.",
     "background.threads": "Threads for background work; this broker has one thread for everything.",
     "broker.heartbeat.interval.ms": "How often a broker tells the controller that it is alive.",
     "broker.rack": "The rack of this broker, shown in Metadata.",
@@ -115,6 +117,7 @@ _BROKERS = {
     "inter.broker.listener.name": "The listener over which brokers talk to each other.",
     "listener.security.protocol.map": "Which protocol each listener speaks.",
     "listeners": "Where the broker listens, as NAME://host:port.",
+    "leader.imbalance.check.interval.seconds": "How often first replicas are made leaders again.",
     "log.cleaner.backoff.ms": "How long the cleaner rests when there is nothing to compact.",
     "log.cleaner.dedupe.buffer.size": "Memory for the keys seen in one cleaning.",
     "log.cleaner.enable": "Whether logs are compacted at all.",

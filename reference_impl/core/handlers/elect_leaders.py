@@ -1,7 +1,7 @@
 """ElectLeaders (API key 43). Spec: KIP-183 (preferred leader), KIP-460 (unclean election, v1).
 
-The preferred leader is the first replica. With one node each partition is led by its only replica,
-so that no election is needed, of neither kind.
+The preferred leader is the first replica. An unclean election gives a partition that has no leader
+one that may lack records.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.leaders.elections import elect
+from reference_impl.core.controller.leaders.partition_changes import Election
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import TIMED_OUT, Refused
@@ -18,7 +20,7 @@ from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("ElectLeadersResponse")
-PREFERRED, UNCLEAN = 0, 1
+ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
 def handle_elect_leaders(controller: Controller, request: Request) -> Iterator[Effect]:
@@ -39,14 +41,21 @@ def handle_elect_leaders(controller: Controller, request: Request) -> Iterator[E
     if body.topic_partitions is None:
         # All topics are asked for: named, and only partitions with an election are told.
         topics = sorted(controller.image.topics) if answer.error_code == ErrorCode.NONE else []
-        answer.replica_election_results = [of_topic(name, []) for name in topics]
+        for name in topics:
+            yield GiveWay(request)
+            topic = controller.image.topics.get(name)
+            indexes = [] if topic is None else sorted(topic.partitions)
+            try_one = partial(result, controller, request, name)
+            rows = yield from for_each(request, indexes, try_one)
+            told = [row for row in rows if row.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+            answer.replica_election_results.append(of_topic(name, told))
         yield Respond(request, answer)
         return
-    # DEDUPLICATE, APPLY: no election is ever needed.
+    # DEDUPLICATE, APPLY: where the wanted replica leads already, no election is needed.
     for wanted in body.topic_partitions:
         yield GiveWay(request)
-        elect = partial(result, controller, request, wanted.topic)
-        results = yield from for_each(request, wanted.partitions, elect)
+        try_one = partial(result, controller, request, wanted.topic)
+        results = yield from for_each(request, wanted.partitions, try_one)
         answer.replica_election_results.append(of_topic(wanted.topic, results))
     # RESPOND
     yield Respond(request, answer)
@@ -79,28 +88,16 @@ def result(controller: Controller, request: Request, topic: str, index: int) -> 
     try:
         controller.access.require(request, ALTER_CLUSTER)
         check_type(request.body.election_type)
-        check_exists(controller, topic, index)
-        refused = Refused(
-            ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
-        )
-    except Refused as error:
-        refused = error
-    return refused_result(index, refused)
+        elect(controller, topic, index, ELECTIONS[request.body.election_type])
+    except Refused as refused:
+        return refused_result(index, refused)
+    return RESPONSE.struct("PartitionResult", partition_id=index, error_message=None)
 
 
 def check_type(election_type: int) -> None:
     """Raise Refused unless there is such an election."""
-    if election_type not in (PREFERRED, UNCLEAN):
+    if election_type not in ELECTIONS:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown election type {election_type}")
-
-
-def check_exists(controller: Controller, name: str, index: int) -> None:
-    """Raise Refused unless there is such a partition."""
-    topic = controller.image.topics.get(name)
-    if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
-    if index not in topic.partitions:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
 
 
 def of_topic(name: str, results: list[Struct]) -> Struct:

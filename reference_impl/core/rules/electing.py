@@ -53,6 +53,12 @@ class Electing:
         epoch down when it stopped (KIP-966; ClusterControlManager.registerBroker)."""
         return known.broker_epoch != previous_broker_epoch
 
+    def needs_election(self, state: PartitionImage, *, is_preferred: bool) -> bool:
+        """Return whether an election that is asked for may change anything: the first replica does
+        not lead, or, where an unclean one is asked for, none does (KIP-183, KIP-460;
+        ReplicationControlManager.electLeader)."""
+        return state.leader != state.replicas[0] if is_preferred else state.leader < 0
+
     def raises_leader_epoch(self, old: PartitionImage, leader: int) -> bool:
         """Return whether another leadership begins: each has an epoch of its own, so that records
         written under the one before can be told from new ones (KIP-101)."""

@@ -6,9 +6,10 @@ The values are what Apache Kafka 4.3.1 answers on three nodes whose voters are c
 from __future__ import annotations
 
 from reference_impl.core.controller.records import config_record
+from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.quorum.leadership import OBSERVER_SESSION_MS
 from reference_impl.core.quorum.metadata_log import TOPIC
-from reference_impl.core.tests.cluster import START_MS, Cluster
+from reference_impl.core.tests.cluster import CLIENT, START_MS, Cluster
 from reference_impl.wire import ZERO_UUID, ApiKey, ErrorCode, Struct, request_definition
 
 OBSERVER = 4
@@ -84,9 +85,17 @@ def test_an_observer_that_is_gone_is_forgotten_after_five_minutes() -> None:
     assert row.observers == []
 
 
+def test_a_broker_lets_the_leader_answer() -> None:
+    cluster, leader = quorum_of(3)
+    (row,) = described(cluster, leader % 3 + 1).topics[0].partitions
+    assert row.leader_id == leader
+
+
 def test_a_controller_that_does_not_lead_knows_nothing() -> None:
     cluster, leader = quorum_of(3)
-    answer = described(cluster, leader % 3 + 1)
+    node = leader % 3 + 1
+    cluster.step(node, ConnectionOpened(*cluster.moment(), CLIENT, "CONTROLLER", 0))
+    answer = described(cluster, node)
     (row,) = answer.topics[0].partitions
     assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert (row.current_voters, row.observers, answer.nodes) == ([], [], [])

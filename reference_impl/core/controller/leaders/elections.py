@@ -20,9 +20,12 @@ from reference_impl.core.controller.leaders.partition_changes import (
     change_of,
     change_record,
 )
-from reference_impl.wire import Struct
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ERRORS, ErrorCode, Struct
 
 NOBODY = -1
+BALANCED_AT_ONCE = 1_000
+"""QuorumController.MAX_ELECTIONS_PER_IMBALANCE."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 
 
@@ -114,6 +117,53 @@ def after_unclean_shutdown(controller: Controller, broker: int) -> Iterator[Stru
 def with_broker(controller: Controller, broker: int) -> Iterator[Struct]:
     """Yield the records of the partitions without a leader which this broker may lead."""
     yield from after(controller, Event(come=broker), lambda state: state.leader == NO_LEADER)
+
+
+def elect(controller: Controller, name: str, index: int, election: Election) -> None:
+    """Let a partition have the leader that an administrator asks for, or raise Refused."""
+    topic = controller.image.topics.get(name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    state = topic.partitions.get(index)
+    if state is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    is_preferred = election is Election.PREFERRED
+    if not controller.rules.needs_election(state, is_preferred=is_preferred):
+        raise refused(ErrorCode.ELECTION_NOT_NEEDED)
+    circumstances = circumstances_of(controller, topic, election=election)
+    records = list(changed(controller, topic.topic_id, index, state, state, circumstances))
+    if not records:
+        raise refused(
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+            if is_preferred
+            else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        )
+    controller.write(records)
+
+
+def refused(code: ErrorCode) -> Refused:
+    """Return the refusal of an election, in Kafka's words."""
+    return Refused(code, ERRORS[code].message)
+
+
+def prefer_first_replicas(controller: Controller) -> int:
+    """Let the first replica of each partition lead again where it can, and return how many do now
+    that did not. The rest of a large number has its turn next time (maybeBalancePartitionLeaders).
+    """
+    records: list[Struct] = []
+    for topic in controller.image.topics.values():
+        circumstances: Circumstances | None = None
+        for index, state in topic.partitions.items():
+            if len(records) >= BALANCED_AT_ONCE:
+                break
+            if controller.rules.needs_election(state, is_preferred=True):
+                circumstances = circumstances or circumstances_of(
+                    controller, topic, election=Election.PREFERRED
+                )
+                records += changed(controller, topic.topic_id, index, state, state, circumstances)
+    if records:
+        controller.write(records)
+    return len(records)
 
 
 def leads_any(controller: Controller, broker: int) -> bool:

@@ -19,6 +19,8 @@ from reference_impl.core.controller.leaders.broker_changes import (
     register_broker,
     unregister_broker,
 )
+from reference_impl.core.controller.leaders.elections import elect, prefer_first_replicas
+from reference_impl.core.controller.leaders.partition_changes import NO_LEADER, Election
 from reference_impl.core.controller.records import new_partition, new_topic
 from reference_impl.core.controller.tests.scene import SESSION_MS, TOPIC, Scene
 from reference_impl.core.refused import Refused
@@ -453,3 +455,74 @@ def test_a_partition_whose_eligible_are_forgotten_stays_without_leader() -> None
         scene.fence(1)
         scene.beat(2)
         assert scene.state.leader == leader
+
+
+# --- elections that are asked for -----------------------------------------------------------------
+
+
+def elected(scene: Scene, election: Election) -> ErrorCode | None:
+    """Ask for an election, and return the error."""
+    try:
+        elect(scene.controller, "t", 0, election)
+    except Refused as refused:
+        return refused.code
+    return None
+
+
+class ElectAgain(Rules):
+    def needs_election(self, state: PartitionImage, *, is_preferred: bool) -> bool:
+        return True
+
+
+class NeverElect(Rules):
+    def needs_election(self, state: PartitionImage, *, is_preferred: bool) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("rules", [Rules, ElectAgain, NeverElect])
+def test_the_first_replica_leads_again_when_an_administrator_asks(rules: type[Rules]) -> None:
+    scene = scene_of(1, 2, 3, rules=rules)
+    first = elected(scene, Election.PREFERRED)
+    scene.fence(1)
+    scene.beat(1)
+    scene.alter(2, [2, 3, 1])
+    asked = elected(scene, Election.PREFERRED)
+    outcome = first, asked, scene.led()
+    needed = ErrorCode.ELECTION_NOT_NEEDED, None, (1, 2, (2, 3, 1), ())
+    assert (outcome == needed) is (rules is Rules)
+
+
+def test_a_first_replica_that_is_not_in_sync_does_not_lead_again() -> None:
+    scene = scene_of(1, 2, 3)
+    scene.fence(1)
+    scene.beat(1)
+    before = scene.led()
+    assert elected(scene, Election.PREFERRED) is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    assert prefer_first_replicas(scene.controller) == 0
+    assert scene.led() == before
+
+
+def test_an_unclean_election_needs_a_partition_without_leader_and_a_broker_that_lives() -> None:
+    scene = scene_of(1, 2)
+    assert elected(scene, Election.UNCLEAN) is ErrorCode.ELECTION_NOT_NEEDED
+    scene.fence(2)
+    scene.alter(1, [1])
+    scene.fence(1)
+    assert elected(scene, Election.UNCLEAN) is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    scene.beat(2)
+    assert scene.led()[0] == NO_LEADER
+    assert elected(scene, Election.UNCLEAN) is None
+    assert (scene.led()[0], scene.state.is_recovering) == (2, True)
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_first_replicas_lead_again_after_some_time(is_enabled: bool) -> None:
+    enabled = {"auto.leader.rebalance.enable": str(is_enabled).lower()}
+    scene = scene_of(1, 2, 3, config={"leader.imbalance.check.interval.seconds": "5", **enabled})
+    scene.fence(1)
+    scene.beat(1)
+    scene.alter(2, [2, 3, 1])
+    scene.world.wait(4_900)
+    assert scene.led()[0] == 2
+    scene.world.wait(200)
+    assert scene.led()[0] == (1 if is_enabled else 2)
