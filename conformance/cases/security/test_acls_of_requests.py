@@ -10,15 +10,13 @@ import pytest
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import commit
+from conformance.cases.security.bodies import GROUP, TRANSACTIONAL_ID, Names
 from conformance.cases.security.requests import (
-    GROUP,
     OF,
     OF_GROUPS,
     OF_THE_CLUSTER,
     OF_TOPICS,
     OF_TRANSACTIONAL_IDS,
-    TRANSACTIONAL_ID,
-    Names,
     Row,
 )
 from conformance.clients.transactions import Producer
