@@ -91,6 +91,8 @@ WITHOUT_BUG = {
     "forwarded_principal": _CONTROLLERS,
     "may_be_elected": _ELECTIONS,
     "needs_election": _ELECTIONS,
+    "completes_reassignment": _ELECTIONS,
+    "check_revert": _ELECTIONS,
     "may_lead": _ELECTIONS,
     "unclean_candidates": _ELECTIONS,
     "eligible_replicas": _ELECTIONS,

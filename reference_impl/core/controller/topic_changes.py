@@ -140,7 +140,7 @@ def plan_growth(
             f" {len(assignments)} assignment(s) were specified.",
         )
     for replicas in assignments:
-        _check_assignment(controller, replicas, factor)
+        check_assignment(controller, replicas, factor)
     return [(has + index, tuple(replicas)) for index, replicas in enumerate(assignments)]
 
 
@@ -167,23 +167,6 @@ def _new_partitions(
             )
         found.append(records.new_partition(topic_id, index, replicas, isr, directories))
     return found
-
-
-def check_reassignment(
-    controller: Controller, name: str, index: int, replicas: Sequence[int] | None
-) -> None:
-    """Raise Refused unless the partition may be moved to these replicas (None: stays where it
-    is)."""
-    topic = controller.image.topics.get(name)
-    if topic is None or index not in topic.partitions:
-        raise Refused(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}."
-        )
-    if replicas is None:
-        raise Refused(
-            ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
-        )
-    _check_assignment(controller, replicas, len(replicas))
 
 
 def _automatic(
@@ -235,11 +218,11 @@ def _manual(
         )
     factor = len(assignments[0])
     for replicas in assignments.values():
-        _check_assignment(controller, replicas, factor)
+        check_assignment(controller, replicas, factor)
     return tuple(tuple(assignments[index]) for index in range(len(assignments)))
 
 
-def _check_assignment(controller: Controller, replicas: Sequence[int], factor: int) -> None:
+def check_assignment(controller: Controller, replicas: Sequence[int], factor: int) -> None:
     """Raise Refused for an invalid manual assignment
     (ReplicationControlManager.validateManualPartitionAssignment)."""
     problem = None

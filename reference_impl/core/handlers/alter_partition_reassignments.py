@@ -1,7 +1,4 @@
-"""AlterPartitionReassignments (API key 45). Spec: KIP-455; KIP-860 (replication factor, v1).
-
-With one node a partition can only be where it is: that is accepted and moves nothing.
-"""
+"""AlterPartitionReassignments (API key 45). Spec: KIP-455; KIP-860 (replication factor, v1)."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.topic_changes import check_reassignment
+from reference_impl.core.controller.leaders.reassignments import reassign
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -28,13 +25,12 @@ def handle_alter_partition_reassignments(
     if not controller.access.may(request, ALTER_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
         return
-    # DEDUPLICATE, APPLY: what is accepted is there already.
-    answer = RESPONSE.new(
-        allow_replication_factor_change=request.body.allow_replication_factor_change
-    )
+    # DEDUPLICATE, APPLY: a partition that is where it shall be does not move.
+    may_change_factor = request.body.allow_replication_factor_change
+    answer = RESPONSE.new(allow_replication_factor_change=may_change_factor)
     for topic in request.body.topics:
         yield GiveWay(request)
-        move = partial(result, controller, topic.name)
+        move = partial(result, controller, topic.name, may_change_factor)
         rows = yield from for_each(request, topic.partitions, move)
         answer.responses.append(
             RESPONSE.struct("ReassignableTopicResponse", name=topic.name, partitions=rows)
@@ -43,13 +39,19 @@ def handle_alter_partition_reassignments(
     yield Respond(request, answer)
 
 
-def result(controller: Controller, topic: str, wanted: Struct) -> Struct:
-    """Return one partition's row: moved, or the reason why not."""
+def result(controller: Controller, topic: str, may_change_factor: bool, wanted: Struct) -> Struct:
+    """Return one partition's row: its move has begun, or the reason why not."""
     row = RESPONSE.struct(
         "ReassignablePartitionResponse", partition_index=wanted.partition_index, error_message=None
     )
     try:
-        check_reassignment(controller, topic, wanted.partition_index, wanted.replicas)
+        reassign(
+            controller,
+            topic,
+            wanted.partition_index,
+            wanted.replicas,
+            may_change_factor=may_change_factor,
+        )
     except Refused as refused:
         row.error_code, row.error_message = refused.code, refused.message
     return row

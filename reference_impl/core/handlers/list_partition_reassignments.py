@@ -1,17 +1,16 @@
-"""ListPartitionReassignments (API key 46). Spec: KIP-455.
-
-With one node nothing ever moves, so that nothing is listed.
-"""
+"""ListPartitionReassignments (API key 46). Spec: KIP-455."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.controller.image.metadata_image import TopicImage
+from reference_impl.core.controller.leaders.reassignments import is_moving
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
-from reference_impl.wire import ErrorCode, definition
+from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("ListPartitionReassignmentsResponse")
 
@@ -22,7 +21,39 @@ def handle_list_partition_reassignments(
     """Answer with the partitions that are being moved."""
     # VALIDATE
     may = controller.access.may(request, DESCRIBE_CLUSTER)
+    if not may:
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        yield Respond(request, RESPONSE.new(error_code=code, error_message=None))
+        return
     # DEDUPLICATE, APPLY: reading changes nothing.
+    answer = RESPONSE.new(error_message=None)
+    wanted: Mapping[str, Sequence[int] | None]
+    if request.body.topics is None:
+        wanted = dict.fromkeys(sorted(controller.image.topics))
+    else:
+        wanted = {row.name: row.partition_indexes for row in request.body.topics}
+    for name, indexes in wanted.items():
+        yield GiveWay(request)
+        topic = controller.image.topics.get(name)
+        rows = [] if topic is None else moves(topic, indexes)
+        if rows:
+            row = RESPONSE.struct("OngoingTopicReassignment", name=name, partitions=rows)
+            answer.topics.append(row)
     # RESPOND
-    code = ErrorCode.NONE if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    yield Respond(request, RESPONSE.new(error_code=code, error_message=None))
+    yield Respond(request, answer)
+
+
+def moves(topic: TopicImage, indexes: Sequence[int] | None) -> list[Struct]:
+    """Return the rows of the partitions that are moved, of all or of these."""
+    wanted = sorted(topic.partitions) if indexes is None else indexes
+    return [
+        RESPONSE.struct(
+            "OngoingPartitionReassignment",
+            partition_index=index,
+            replicas=list(state.replicas),
+            adding_replicas=list(state.adding),
+            removing_replicas=list(state.removing),
+        )
+        for index in wanted
+        if (state := topic.partitions.get(index)) is not None and is_moving(state)
+    ]

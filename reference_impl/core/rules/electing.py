@@ -59,6 +59,23 @@ class Electing:
         ReplicationControlManager.electLeader)."""
         return state.leader != state.replicas[0] if is_preferred else state.leader < 0
 
+    def completes_reassignment(self, adding: Collection[int], isr: Collection[int]) -> bool:
+        """Return whether the old replicas of a partition may go: all the new ones are in sync, so
+        that no committed record has fewer copies than before (KIP-455;
+        PartitionReassignmentReplicas.maybeCompleteReassignment). isr: without those that go."""
+        return bool(isr) and set(adding) <= set(isr)
+
+    def check_revert(self, partition: str, *, is_allowed: bool) -> None:
+        """Raise Refused for a cancelled move that would lose committed records, as only new
+        replicas are in sync, unless the topic allows that (KIP-455; PartitionReassignmentRevert).
+        """
+        if not is_allowed:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Unable to revert partition assignment for {partition} because it would require an"
+                " unclean leader election.",
+            )
+
     def raises_leader_epoch(self, old: PartitionImage, leader: int) -> bool:
         """Return whether another leadership begins: each has an epoch of its own, so that records
         written under the one before can be told from new ones (KIP-101)."""

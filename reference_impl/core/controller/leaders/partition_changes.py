@@ -61,7 +61,7 @@ def change_of(
 ) -> PartitionImage:
     """Return the state that follows. `wanted` has the replicas, ISR, reassignment and recovery that
     the caller asks for; leader, ELR and epochs follow from them."""
-    target = completed(wanted)
+    target = completed(rules, wanted)
     if circumstances.has_elr:
         eligible = rules.eligible_replicas(
             old, target.isr, circumstances.min_isr, circumstances.unclean_shutdown
@@ -83,14 +83,14 @@ def change_of(
     return target if target == old else replace(target, partition_epoch=old.partition_epoch + 1)
 
 
-def completed(wanted: PartitionImage) -> PartitionImage:
+def completed(rules: Rules, wanted: PartitionImage) -> PartitionImage:
     """Return the state without its reassignment, if every replica that is to stay or to come is in
     sync (PartitionReassignmentReplicas.maybeCompleteReassignment)."""
     if not wanted.adding and not wanted.removing:
         return wanted
     replicas = tuple(each for each in wanted.replicas if each not in wanted.removing)
     isr = tuple(each for each in wanted.isr if each not in wanted.removing)
-    if not isr or not set(wanted.adding) <= set(isr):
+    if not rules.completes_reassignment(wanted.adding, isr):
         return wanted
     return replace(wanted, replicas=replicas, isr=isr, adding=(), removing=())
 
