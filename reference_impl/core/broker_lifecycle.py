@@ -91,14 +91,20 @@ def registration_of(broker: Broker) -> Struct:
 
 
 def beat(broker: Broker) -> Generator[Effect, Any, bool]:
-    """Send one heartbeat, and return whether the broker is fenced. Raise Refused."""
+    """Send one heartbeat, and return whether the broker is fenced, or may be as no controller has
+    answered. Raise Refused if it must register again."""
     body = HEARTBEAT.new(
         broker_id=broker.node_id,
         broker_epoch=broker.broker_epoch,
         current_metadata_offset=broker.applied_end_offset - 1,
     )
-    timeout_ms = broker.config.number(SESSION_TIMEOUT)
-    answer = yield from ask_controller(broker, ApiKey.BROKER_HEARTBEAT, body, timeout_ms)
+    # Half of the session, as in Kafka: so that the next controller hears of this broker in time.
+    timeout_ms = broker.config.number(SESSION_TIMEOUT) // 2
+    try:
+        answer = yield from ask_controller(broker, ApiKey.BROKER_HEARTBEAT, body, timeout_ms)
+    except Refused as refused:
+        yield Report(f"no controller hears broker {broker.node_id}: {refused}")
+        return True
     if answer.error_code != ErrorCode.NONE:
         raise Refused(ErrorCode(answer.error_code), "the controller refuses the heartbeat")
     return bool(answer.is_fenced)

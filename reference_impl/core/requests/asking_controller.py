@@ -18,6 +18,8 @@ from reference_impl.links.effects import Lane
 from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 RETRY_BACKOFF_MS = 50
+REQUEST_TIMEOUT_MS = 30_000
+"""How long one controller is waited for, before the one that is active by then is asked."""
 
 
 def ask_controller(
@@ -31,8 +33,10 @@ def ask_controller(
         controller = broker.controller_id
         if controller is not None:
             try:
+                patience_ms = min(left_ms, REQUEST_TIMEOUT_MS)
                 answer = cast(
-                    "Struct", (yield Answer(controller, api_key, body, left_ms, Lane.CONTROLLER))
+                    "Struct",
+                    (yield Answer(controller, api_key, body, patience_ms, Lane.CONTROLLER)),
                 )
                 if getattr(answer, "error_code", ErrorCode.NONE) != ErrorCode.NOT_CONTROLLER:
                     return answer

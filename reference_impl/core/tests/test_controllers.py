@@ -278,3 +278,30 @@ def test_topics_are_created_when_they_are_needed_first_at_any_broker(is_active: 
         assert set(topics) == {"needed", "__consumer_offsets"}
         assert topics["__consumer_offsets"].configs["cleanup.policy"] == "compact"
         assert len(topics["__consumer_offsets"].partitions) == 50
+
+
+@pytest.mark.parametrize("phase_ms", range(0, 2_000, 400))
+def test_brokers_stay_registered_and_alive_while_the_active_controller_is_replaced(
+    phase_ms: int,
+) -> None:
+    cluster, old = cluster_of_three()
+    cluster.run(phase_ms)
+    before = {n: node.broker.broker_epoch for n, node in cluster.nodes.items()}
+    isolate(cluster, old)
+    for _ in range(30):
+        cluster.run(1_000)
+        for node in cluster.nodes.keys() - {old}:
+            image = cluster.nodes[node].broker.image
+            for each in cluster.nodes.keys() - {old}:
+                assert image.brokers[each].broker_epoch == before[each]
+                assert not image.brokers[each].fenced
+    assert image.brokers[old].fenced
+
+
+def test_a_forwarded_request_reaches_the_next_controller_when_the_last_one_falls_silent() -> None:
+    cluster, old = cluster_of_three()
+    node = old % 3 + 1
+    isolate(cluster, old)
+    create(cluster, node, "t")
+    cluster.run(35_000)
+    assert codes(cluster, node) == [ErrorCode.NONE]
