@@ -26,11 +26,14 @@ _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cl
 _PRODUCERS, _FILES = (TIMER, "producers"), (TIMER, "files")
 _TOKENS = (TIMER, "tokens")
 _NEXT_SLICE_MS = 1
-"""The pause between two slices of cleaning, in which waiting requests get their turn."""
+"""The pause between two slices of cleaning, in milliseconds. Waiting requests get their turn in
+it."""
 _PAUSE = Pause()
-"""Yielded after each partition: there may be thousands, and each may cost a sync of its files."""
+"""The effect yielded after each partition: there may be thousands, and each may cost a sync of its
+files."""
 LEAST_INTERVAL_MS = 10
-"""Kafka takes an interval of 0; a timer of 0 ms would leave time for nothing else."""
+"""The shortest interval of a timer. Kafka allows an interval of 0, but a timer of 0 ms would leave
+no time for anything else."""
 
 
 def start(broker: Broker) -> Iterator[Effect]:
@@ -61,8 +64,8 @@ def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
 
 
 def _delete_files(broker: Broker) -> Iterator[Effect]:
-    """Delete files that left the logs `file.delete.delay.ms` ago, and set the timer for the
-    next."""
+    """Delete the files of removed segments and partitions whose `file.delete.delay.ms` has passed,
+    and set the timer for the next deletion."""
     dues_ms: list[int] = []
     try:
         for key in broker.replicas.leaving():
@@ -79,7 +82,8 @@ def _delete_files(broker: Broker) -> Iterator[Effect]:
 
 
 def _partitions(broker: Broker) -> Generator[Partition, None, None]:
-    """Yield the partitions of this broker without those that are deleted meanwhile."""
+    """Yield the partitions of this broker, except those that are deleted while the caller
+    iterates."""
     for partition in broker.replicas:
         if broker.replicas.holds(partition):
             yield partition
@@ -99,7 +103,7 @@ def _next_checkpoints(broker: Broker) -> SetTimer:
 
 
 def _write_checkpoints(broker: Broker) -> Iterator[Effect]:
-    """Flush what is due, write the checkpoints."""
+    """Flush the logs that are due, and write the checkpoints."""
     try:
         for partition in _partitions(broker):
             if partition.log.flush_is_due(broker.now_ms):
@@ -159,7 +163,8 @@ def _delete_old(broker: Broker, partition: Partition) -> Iterator[Effect]:
 
 
 def _compact(broker: Broker) -> Iterator[Effect]:
-    """Begin to clean a log, or continue; wait only if there is nothing to clean."""
+    """Clean one slice of the log being cleaned, or choose the next log. Wait for
+    `log.cleaner.backoff.ms` only if none needs cleaning."""
     cleaner = broker.cleaner
     if not cleaner.is_working:
         logs = [partition.log for partition in broker.replicas]

@@ -1,6 +1,7 @@
 """The time and the randomness of the event that is handled now, which all parts of a broker share.
 
-The core has neither a clock nor chance of its own: both come with each event (`core/events.py`).
+The core has neither a clock nor a random source: each event brings time and random bytes
+(`core/events.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The entrance of the core: `step(event)` returns the effects for the host, in order.
+"""The interface of the core to its hosts: `step(event)` returns the effects for the host, in order.
 
-A host (the TCP server, the simulator) makes one Node over a Storage, steps it through Started, then
-through whatever happens. A crash is simply: no more steps, and a new Node over the same disk.
+A host (the TCP server, the simulator) makes one Node over a Storage, calls `step` with Started,
+then with every event. After a crash it makes a new Node over the same storage.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Node:
         apis: Served = SERVED,
         also_advertised: Mapping[str, Endpoint] | None = None,
     ) -> None:
-        """Create a node. also_advertised: the listeners' addresses other than `advertised`."""
+        """Create a node. advertised: the address of the first listener. also_advertised: those of
+        the others."""
         self.config = config
         self.storage = storage
         self.directory = directory
@@ -66,10 +67,11 @@ class Node:
         self.apis = apis
         self.also_advertised = also_advertised or {}
         self.must_give_way: Callable[[], bool] = never
-        """The host's answer to each GiveWay of a handler: whether others must have their turn now.
-        If so, it gets the effect, and sends GoOn."""
+        """The host's function that decides at each GiveWay whether other requests must have their
+        turn now. If it returns True, the host gets the effect, and sends GoOn later."""
         self.peer_addresses: dict[int, Endpoint] = {}
-        """Nodes that are asked elsewhere than the cluster says (`Broker.address_of`)."""
+        """Node id -> an address that is used instead of the one known to the cluster
+        (`Broker.address_of`)."""
         self._broker: Broker | None = None
 
     @property
@@ -80,8 +82,8 @@ class Node:
         return self._broker
 
     def step(self, event: Event) -> tuple[Effect, ...]:
-        """Let one thing happen, and everything that it makes possible. An error on the way becomes
-        an effect (see Failed), except at the start and at the end, where it is raised."""
+        """Handle one event, and resume every handler that it lets continue. Return the effects. An
+        error becomes the effect Failed, except in Started and Stopping, where it is raised."""
         if isinstance(event, Started):
             broker = self._broker = Broker(
                 self.config,
@@ -204,7 +206,7 @@ def connection_of(event: Event) -> int | None:
 
 
 def never() -> bool:
-    """Return False: no other request is waiting, so none gives way."""
+    """Return False: with no other request waiting, no handler must give way."""
     return False
 
 
@@ -216,4 +218,5 @@ TIMERS: dict[str, Callable[[Broker, TimerKey], Iterator[Effect]]] = {
     duties.TIMER: lambda broker, key: duties.timer_fired(broker.quorum, key),
     housekeeping.TIMER: housekeeping.fired,
 }
-"""What is done when a timer fires, by the owner of its key."""
+"""The owner of a timer, the first part of its key -> the function that handles the timer when it
+fires."""

@@ -1,5 +1,4 @@
-"""The exception by which a handler refuses: an error code of the protocol, raised where the reason
-is found."""
+"""The exception by which a handler refuses a request with an error code of the protocol."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from reference_impl.wire import ErrorCode
 
 @dataclass(frozen=True)
 class RecordError:
-    """The wrong record of a batch, and the reason (ProduceResponse.BatchIndexAndErrorMessage)."""
+    """A wrong record of a batch, and the reason (ProduceResponse.BatchIndexAndErrorMessage)."""
 
     batch_index: int
     message: str
@@ -33,12 +32,14 @@ class Refused(Exception):
         self.message = message
         self.record_errors = record_errors
         self.log_start_offset = -1
-        """The log start, sent with the error if a log was about to take a batch."""
+        """The log start offset to send with the error, if the log was about to accept the batch;
+        else -1."""
 
 
 def coordinator_error(code: ErrorCode) -> ErrorCode:
-    """Return the error for a client whose coordinator could not replicate a record: ask the same
-    one later, or look for another (CoordinatorOperationExceptionHelper.java)."""
+    """Return the error to send to a client when its coordinator could not replicate a record: one
+    that makes it retry at the same coordinator, or look for another
+    (CoordinatorOperationExceptionHelper.java)."""
     if code is ErrorCode.REQUEST_TIMED_OUT:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return ErrorCode.NOT_COORDINATOR
@@ -46,8 +47,8 @@ def coordinator_error(code: ErrorCode) -> ErrorCode:
 
 @contextmanager
 def disk_errors_refused() -> Iterator[None]:
-    """Turn a StorageError into KAFKA_STORAGE_ERROR for this one partition, so that the broker
-    continues."""
+    """Raise Refused(KAFKA_STORAGE_ERROR) instead of a StorageError inside the `with` block: only
+    this partition fails, and the broker continues."""
     try:
         yield
     except StorageError as error:
@@ -55,4 +56,5 @@ def disk_errors_refused() -> Iterator[None]:
 
 
 TIMED_OUT = Refused(ErrorCode.REQUEST_TIMED_OUT, None)
-"""The answer to a request that leaves the controller no time (timeout_ms 0 or below)."""
+"""The error for a request whose timeout_ms is 0 or negative, so that the controller has no time for
+it."""

@@ -21,7 +21,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class StorageError(Exception):
-    """The disk failed to do what was asked; the sentence names the path and the cause.
+    """An operation on the disk failed. The message names the path and the cause.
 
     Kafka's `KafkaStorageException`: the partition goes offline and answers KAFKA_STORAGE_ERROR.
     """
@@ -35,7 +35,7 @@ class StorageError(Exception):
 
 @dataclass(frozen=True)
 class Space:
-    """The size of a volume, and how much more can be written to it."""
+    """The size of a volume in bytes, and the bytes that are still free."""
 
     total_bytes: int
     usable_bytes: int
@@ -60,7 +60,7 @@ class File(Protocol):
         """Sync the file: return once its content would survive a loss of power."""
 
     def close(self) -> None:
-        """Give back the descriptor. A closed file may not be used again."""
+        """Close the descriptor. The file may not be used afterwards."""
 
 
 class Storage(Protocol):
@@ -77,7 +77,7 @@ class Storage(Protocol):
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
         """Replace the file so that a reader finds the old content or the new one, never a part.
 
-        Without `sync` that holds for a killed process, but not for a loss of power.
+        Without `sync` this is guaranteed if the process is killed, but not if power is lost.
         """
 
     def list(self, path: str) -> list[str]:
@@ -171,8 +171,8 @@ class MemoryStorage:
     def crash(self, kept: Callable[[str, int, int], int] | None = None) -> None:
         """Lose power: every file falls back to its last synced size; open files become invalid.
 
-        `kept(path, synced_size, size)` may say that more survived: that is how a torn write is
-        made.
+        `kept(path, synced_size, size)` may return a larger size that survives, which makes torn
+        writes.
         """
         self.generation += 1
         for path in sorted(self._files):
@@ -196,7 +196,8 @@ class MemoryStorage:
         return sorted(self._files)
 
     def charge(self, path: str, size: int) -> None:
-        """Refuse a write that the disk has no room for."""
+        """Take these bytes from the free space. Raise StorageError if the disk has no room for
+        them."""
         space = self.space(path)
         if space is not None and size > space.usable_bytes:
             raise StorageError(path, "no space left on the disk", no_space=True)

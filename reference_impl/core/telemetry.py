@@ -36,14 +36,16 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import Compression, ErrorCode
 
 NEVER_MS = -(1 << 62)
-"""A time before any that the monotonic clock shows."""
+"""A time before any reading of the monotonic clock."""
 INSTANCES_MAX = 16384
-"""How many clients are remembered; the one that was silent longest is forgotten first."""
+"""The most clients to remember; the one that was silent for longest is forgotten first."""
 SILENCE_MS = 60_000
-"""A client that is silent for longer than this and than three intervals is forgotten."""
+"""A client is forgotten after this many milliseconds of silence, and at least three push
+intervals."""
 RECEIVED_BYTES_MAX = 16 * 1024 * 1024
 ATTRIBUTE_MAX = 256
-"""Longer values fit no pattern and are not kept: a client chooses its names itself."""
+"""The longest attribute in characters. A longer one, which a client may choose freely, matches no
+pattern and is not stored."""
 RESERVED_IDS = (UUID(int=0), UUID(int=1))
 _ASKS_ANEW_AFTER = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 _NO_SOFTWARE = ("unknown", "unknown")
@@ -57,7 +59,7 @@ class Instance:
     id: UUID
     connection: int
     attributes: Mapping[str, str] = field(repr=False)
-    """What patterns are compared with."""
+    """Attribute -> value, to which the patterns of subscriptions are applied."""
     subscriptions_version: int
     metrics: tuple[str, ...]
     interval_ms: int
@@ -70,16 +72,16 @@ class Instance:
     pushes: int = 0
 
     def may_ask(self, now_ms: int) -> bool:
-        """Return whether it is time to ask again: an interval after the last request, or after an
-        error that a new answer mends."""
+        """Return whether the client may ask for its subscription again: an interval after its last
+        request, or at once after an error that a new subscription corrects."""
         if now_ms - max(self.last_asked_ms, self.last_pushed_ms) >= self.interval_ms:
             self.last_asked_ms = now_ms
             return True
         return self.last_error in _ASKS_ANEW_AFTER
 
     def may_push(self, now_ms: int) -> bool:
-        """Return whether it is time to push: an interval after the last one, or once after asking,
-        since clients do not begin all at the same moment."""
+        """Return whether the client may push now: an interval after its last push, or once at any
+        time after asking, since clients spread their first pushes over the interval."""
         has_asked = self.last_asked_ms > self.last_pushed_ms
         if not has_asked and now_ms - self.last_pushed_ms < self.interval_ms:
             return False
@@ -144,7 +146,8 @@ class Telemetry:
             self._instances.pop(instance_id, None)
 
     def subscriptions_changed(self) -> None:
-        """Read the subscriptions again; each client gets a new id with its next request."""
+        """Read the subscriptions again. Each client gets a new subscription id with its next
+        request."""
         self._version += 1
         configs = self._image.client_metrics.values()
         self._subscriptions = tuple(subscription_of(given) for given in configs if given)
@@ -152,7 +155,7 @@ class Telemetry:
     # --- the two requests -----------------------------------------------------------------------
 
     def asked(self, request: Request) -> Instance:
-        """Return the client instance with the metrics that it shall push. Raise Refused if it asks
+        """Return the client instance with the metrics that it should push. Raise Refused if it asks
         too often."""
         given = request.body.client_instance_id
         instance = self._instance(given if given.int else self._moment.random_uuid(), request)
@@ -162,8 +165,8 @@ class Telemetry:
         return instance
 
     def pushed(self, request: Request) -> Instance:
-        """Keep what a client sends, and return the client. Note the error and raise Refused if the
-        push is wrong."""
+        """Store the metrics that a client sends, and return the client. Note the error and raise
+        Refused if the push is wrong."""
         body = request.body
         if body.client_instance_id in RESERVED_IDS:
             raise Refused(ErrorCode.INVALID_REQUEST)
@@ -211,7 +214,8 @@ class Telemetry:
             self._received_bytes -= self.received.popleft().size_bytes
 
     def _instance(self, instance_id: UUID, request: Request) -> Instance:
-        """Return the client with this id, a new one if it is unknown or subscriptions changed."""
+        """Return the client with this id. Make a new one if the id is unknown or subscriptions have
+        changed."""
         now_ms = self._moment.monotonic_ms
         known = self._instances.get(instance_id)
         if known is not None and known.is_forgotten(now_ms):
@@ -262,11 +266,11 @@ class Telemetry:
 
 
 def _java_hash(id: UUID) -> int:
-    """Return Uuid.hashCode of Java, as 32 bits without a sign."""
+    """Return what Java's Uuid.hashCode returns, as an unsigned 32-bit number."""
     folded = (id.int >> 64) ^ (id.int & (2**64 - 1))
     return (folded >> 32) ^ (folded & (2**32 - 1))
 
 
 def _signed(bits: int) -> int:
-    """Return 32 bits as the int32 that they are on the wire."""
+    """Return the int32 that has these 32 bits."""
     return bits - 2**32 if bits >= 2**31 else bits

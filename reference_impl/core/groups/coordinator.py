@@ -1,10 +1,11 @@
 """The group coordinator of one partition of `__consumer_offsets`: the groups that it keeps.
 
-Source: GroupCoordinatorService.java, GroupMetadataManager.java, OffsetMetadataManager.java. What
-must survive a restart is in `__consumer_offsets` before it is answered (group_log.py). Groups are
-of two kinds: classic ones (classic/), whose members work out the assignment, and consumer groups
-(consumer/), for which the broker does it (KIP-848). This file finds groups and writes what changes;
-state.py holds what the log says, service.py finds the coordinator of a group.
+Source: GroupCoordinatorService.java, GroupMetadataManager.java, OffsetMetadataManager.java. Changes
+that must survive a restart are written to `__consumer_offsets` before the request is answered
+(group_log.py). Groups are of two kinds: classic ones (classic/), whose members work out the
+assignment, and consumer groups (consumer/), for which the broker does it (KIP-848). This file finds
+groups and writes what changes; state.py holds what the log says, service.py finds the coordinator
+of a group.
 
 Not modelled: share and streams groups.
 """
@@ -52,12 +53,13 @@ class GroupCoordinator(GroupState):
 
     @property
     def metadata_version(self) -> int:
-        """A number that changes with the image."""
+        """The version of the metadata: the end offset of the log from which the image was made."""
         return self.image.end_offset
 
     @property
     def newest_topic_version(self) -> int:
-        """The metadata version since which patterns may match more topics."""
+        """The metadata version in which topics were last created. A result of pattern matching that
+        is not older is still right."""
         return self.image.newest_topic_offset
 
     def random_uuid(self) -> UUID:
@@ -71,7 +73,8 @@ class GroupCoordinator(GroupState):
         self.log.append([group_log.group_record(group)])
 
     def try_to_save(self, group: ClassicGroup) -> Iterator[Effect]:
-        """Write the group's state while no client waits for it: if that fails, only report it."""
+        """Write the group's state in the background, with no client waiting for the result. If that
+        fails, only report it."""
         try:
             self.save_group(group)
         except Refused as refused:

@@ -21,11 +21,12 @@ from reference_impl.core.refused import Refused
 
 EXPIRY = "expiry"
 UnusedSince = Callable[[CommittedOffset], int]
-"""When the retention of an offset began, in milliseconds of the wall clock."""
+"""A function from a committed offset to the time when its retention began, in milliseconds of the
+wall clock."""
 
 
 def next_round(coordinator: GroupCoordinator) -> Effect:
-    """Return the effect that starts the next look for expired offsets, after
+    """Return the timer effect that starts the next round of expiry after
     `offsets.retention.check.interval.ms`."""
     interval_ms = coordinator.settings.number("offsets.retention.check.interval.ms")
     return SetTimer((TIMER, EXPIRY, coordinator.index), interval_ms)
@@ -52,7 +53,8 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
     pending = set(coordinator.pending_offsets.of(group_id))
 
     def ends_ms(committed: CommittedOffset) -> int:
-        """Return when an offset expires: as its own commit said, or after the common retention."""
+        """Return the time at which an offset expires, in milliseconds of the wall clock: as its own
+        commit said, or after the common retention."""
         if committed.expire_timestamp_ms != -1:
             return committed.expire_timestamp_ms
         return unused_since(committed) + retention_ms
@@ -73,10 +75,10 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
 
 
 def retention_begins(group: ClassicGroup | ConsumerGroup) -> UnusedSince | None:
-    """Return a function that gives, for a commit, the time since which it is unused; return None
-    while no offset of the group may expire. In a group with members, only topics that no member
-    reads expire (`is_subscribed_to`), counted from their last commit. When the last member leaves,
-    the time starts again for all offsets."""
+    """Return a function from a commit to the time since which it is unused. Return None while no
+    offset of the group may expire. While the group has members, only offsets of topics that no
+    member reads expire (`is_subscribed_to`), counted from their last commit. When the last member
+    of a classic group leaves, the time starts again for all its offsets."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return lambda committed: committed.commit_timestamp_ms
     if group.state is State.EMPTY:

@@ -32,9 +32,11 @@ from reference_impl.wire import (
 
 TOPIC = "__consumer_offsets"
 VERSIONS = {"OffsetCommitKey": 4, "GroupMetadataKey": 4}
-"""The versions of the values; those of consumer groups have version 0."""
+"""The highest version of the value of each record type, by the name of its key; values of consumer
+groups have version 0."""
 EXPIRING = 1
-"""The version of the value of a commit with an expiry time (newOffsetCommitRecord)."""
+"""The version of the value for a commit that carries its own expiry time
+(newOffsetCommitRecord)."""
 Entry = KeyValue | Record
 """A record of the log, encoded or not."""
 
@@ -43,7 +45,7 @@ class GroupLog:
     """Appends to the partition of a shard."""
 
     def __init__(self, topic: KeyedTopic, partition: Callable[[], Partition]) -> None:
-        """Create it. partition: returns the partition, or raises Refused when it is not led any
+        """Create a log. partition: returns the partition, or raises Refused when it is not led any
         more."""
         self._topic, self._partition = topic, partition
 
@@ -153,7 +155,7 @@ def group_record(group: ClassicGroup) -> KeyValue:
 
 
 def group_from(group_id: str, value: Struct) -> ClassicGroup:
-    """Return the group that a record describes: stable if it has members, else empty."""
+    """Return the group that a record describes: in state STABLE if it has members, else EMPTY."""
     group = ClassicGroup(
         group_id,
         State.STABLE if value.members else State.EMPTY,

@@ -20,26 +20,27 @@ class CommittedOffset:
     commit_timestamp_ms: int
     topic_id: UUID = ZERO_UUID
     log_offset: int = -1
-    """The offset of the record: a commit that was pending does not undo one that was written after
-    it."""
+    """The offset of the commit's record in the log. It tells whether a transactional commit,
+    applied later, is older than another commit of the same partition."""
     expire_timestamp_ms: int = -1
-    """When it ends, if its client said so (OffsetCommit v2-4), as all others (KIP-211) if not."""
+    """The time at which the offset expires, in milliseconds of the wall clock, if its client set
+    one (OffsetCommit v2-4); -1 if the common retention applies (KIP-211)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committer:
-    """The sender of a commit, in either protocol."""
+    """The sender of a commit, in the classic or the consumer protocol."""
 
     member_id: str
     instance_id: str | None
     epoch: int
-    """The generation, or the member epoch."""
+    """The generation (classic protocol) or the member epoch (consumer protocol)."""
     version: int
     in_transaction: bool = False
 
     @property
     def is_nobody(self) -> bool:
-        """Whether it is a producer from before KIP-447, which names no consumer."""
+        """Whether the sender names no consumer: a transactional producer from before KIP-447."""
         return self.epoch < 0 and not self.member_id and self.instance_id is None
 
 

@@ -1,8 +1,9 @@
 """Offsets that were committed in a transaction which is not decided yet.
 
 Source: OffsetMetadataManager.java (pendingTransactionalOffsets, replayEndTransactionMarker);
-KIP-98, KIP-447 (consumers may ask to be told of them). They are stored in `__consumer_offsets` as a
-transactional batch; the marker in the same partition applies or drops them.
+KIP-98, KIP-447 (a consumer may ask to be refused while such offsets exist). They are stored in
+`__consumer_offsets` as a transactional batch; the marker in the same partition applies or drops
+them.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from reference_impl.core.groups.offsets import CommittedOffset
 from reference_impl.core.log.directories.checkpoints import TopicPartition
 
 Commit = tuple[str, TopicPartition, CommittedOffset]
-"""(group id, partition, offset)."""
+"""A commit: (group id, partition, offset)."""
 
 
 class PendingOffsets:
-    """Per open transaction, the newest commit of each partition."""
+    """For each open transaction, the newest commit of each partition."""
 
     def __init__(self) -> None:
         self._open: dict[int, dict[tuple[str, TopicPartition], CommittedOffset]] = {}
 
     def put(self, producer_id: int, commit: Commit) -> None:
-        """Store a commit that takes effect only with a COMMIT marker."""
+        """Store a commit that takes effect only if the transaction's marker is COMMIT."""
         group_id, key, committed = commit
         self._open.setdefault(producer_id, {})[group_id, key] = committed
 

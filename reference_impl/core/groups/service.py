@@ -30,10 +30,11 @@ from reference_impl.wire import ErrorCode
 
 
 class GroupShard(GroupCoordinator):
-    """A coordinator that begins where the last leader has stopped."""
+    """A coordinator that continues from the log which the previous leader of the partition has
+    written."""
 
     def loaded(self) -> Iterator[Effect]:
-        """Start the session timeouts of the members that the last leader had."""
+        """Start the session timeouts of the members found in the log."""
         for group in self.groups.values():
             if isinstance(group, ConsumerGroup):
                 yield from self._begin_consumer_group(group)
@@ -56,13 +57,14 @@ class GroupShard(GroupCoordinator):
                 yield from timers.expect_revocation(group.group_id, member)
 
     def unloaded(self) -> Iterator[Effect]:
-        """Refuse the members that wait for the others: they look for the next coordinator."""
+        """Refuse the JoinGroups and SyncGroups that still wait, so that their members look for the
+        next coordinator."""
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
                 yield from rebalance.turn_all_away(group, ErrorCode.NOT_COORDINATOR)
 
     def timer_fired(self, what: str, rest: list[str | int]) -> Iterator[Effect]:
-        """Handle a timer: a member was not heard from in time, or a delay is over."""
+        """Handle a timer: a member has missed its deadline, or a delay is over."""
         if what == expiry.EXPIRY:
             yield from expiry.expire_offsets(self)
             return
@@ -90,7 +92,7 @@ class GroupCoordinators(Shards[GroupShard]):
         return self.of(request.body.group_id)
 
     def every(self) -> list[tuple[GroupCoordinator, Group]]:
-        """Return each group with its coordinator."""
+        """Return each group of this broker with its coordinator."""
         return [(each, group) for each in self.active() for group in each.groups.values()]
 
     def forget_topic(self, name: str) -> None:
@@ -99,7 +101,8 @@ class GroupCoordinators(Shards[GroupShard]):
             coordinator.forget_topic(name)
 
     def own(self, timer: SetTimer | CancelTimer) -> None:
-        """Give a timer to the coordinator of the group that its key names."""
+        """Register a timer with the coordinator of the group that its key names, so that it ends
+        with the coordinator."""
         whose = timer.key[2]
         index = whose if isinstance(whose, int) else self.topic.index_of(whose)
         if (shard := self.known(index)) is not None:

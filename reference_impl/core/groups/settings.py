@@ -1,4 +1,4 @@
-"""The configuration of groups: the broker's keys, and those of one group before them."""
+"""The configuration of groups: the broker's keys, overridden by those of a single group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Shared:
 
 
 class GroupSettings:
-    """Answers with what is in force now, except where Kafka reads a key only at the start."""
+    """Reads configuration values as they are in force now, except those that Kafka reads only at
+    the start."""
 
     def __init__(self, config: Callable[[], BrokerConfig], image: MetadataImage) -> None:
         self._config, self._image = config, image
@@ -40,8 +41,8 @@ class GroupSettings:
 
     @property
     def migration_policy(self) -> str:
-        """The policy on which groups may change their protocol while they have members
-        (group.consumer.migration.policy)."""
+        """The value of group.consumer.migration.policy: which changes of protocol are allowed to a
+        group with members."""
         return self._config().text("group.consumer.migration.policy").lower()
 
     @property

@@ -102,6 +102,7 @@ class GroupState(Shard):
                 self.offsets.put(group_id, key, in_force)
 
     def forget_offset(self, group_id: str, key: TopicPartition) -> None:
-        """Forget what a group has committed for a partition, decided or not."""
+        """Forget the offset that a group has committed for a partition, including pending ones of
+        open transactions."""
         self.offsets.remove(group_id, key)
         self.pending_offsets.remove(group_id, key)

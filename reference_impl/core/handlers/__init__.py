@@ -209,7 +209,8 @@ CONTROLLER: dict[int, Api] = {
     for key, (handle, least, most) in _CONTROLLER.items()
 }
 """The APIs that the active controller serves: those that brokers forward to it (ApiKeys.java,
-forwardable), and those by which brokers are in the cluster, which refuse with one error."""
+forwardable), and those by which brokers register and send heartbeats, which refuse a whole request
+with one error."""
 
 QUORUM: dict[int, Api] = {
     ApiKey.ENVELOPE: Api(among_nodes("EnvelopeResponse", handle_envelope), 0, 0),

@@ -1,5 +1,6 @@
-"""AddPartitionsToTxn (API key 24). Spec: KIP-98; KIP-588 (PRODUCER_FENCED, v2), KIP-890 (several
-transactions and verification, v4, which brokers ask of each other; v5, epochs per transaction)."""
+"""AddPartitionsToTxn (API key 24). Spec: KIP-98; KIP-588 (PRODUCER_FENCED, v2), KIP-890 (v4:
+several transactions in one request, and verification, both between brokers; v5: an epoch per
+transaction)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ RESPONSE = definition("AddPartitionsToTxnResponse")
 FENCED_SINCE, SEVERAL_SINCE, EPOCH_PER_TRANSACTION_SINCE = 2, 4, 5
 Codes = dict[PartitionKey, ErrorCode]
 CodesInTurns = Generator[Effect, None, Codes]
-"""Gives way to others in between."""
+"""A generator that returns codes, and gives way to other requests meanwhile."""
 
 
 def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -117,8 +118,8 @@ def added(
 
 def denied_among(broker: Broker, request: Request) -> CodesInTurns:
     """Return an error code for each partition if the client may not write to one of them, or no
-    codes if it may write to all. Up to version 3 clients ask for themselves, and may not add the
-    broker's internal topics."""
+    codes if it may write to all. These are requests up to version 3, which clients send themselves;
+    they may not add internal topics."""
     body, access = request.body, broker.access
     keys = partitions_of(body.v3_and_below_topics)
     if not access.may(request, WRITE_TRANSACTIONAL_ID, body.v3_and_below_transactional_id):
@@ -154,8 +155,8 @@ def unknown_in(broker: Broker, request: Request, keys: list[PartitionKey]) -> Co
 
 
 def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
-    """Return no codes if no partition is refused. Otherwise add OPERATION_NOT_ATTEMPTED for the
-    others."""
+    """Return a code for every partition if any is refused: its own error, or
+    OPERATION_NOT_ATTEMPTED for the others. Return no codes if none is refused."""
     if not refused:
         return {}
     return {key: refused.get(key, ErrorCode.OPERATION_NOT_ATTEMPTED) for key in keys}

@@ -29,9 +29,10 @@ from reference_impl.wire import ErrorCode, Struct, definition
 RESPONSE = definition("AlterClientQuotasResponse")
 KEYS = (CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE)
 APPLIED_AT_ONCE = 100
-"""How many records are written together, more where one entity changes by more."""
+"""How many records are written in one batch; more if the changes of one entity need more."""
 EPSILON = 1e-6
-"""A rate in bytes is a whole number, but for the inexactness of a float64."""
+"""The tolerance in checking that a rate in bytes is a whole number, because a float64 is
+inexact."""
 
 
 def handle_alter_client_quotas(controller: Controller, request: Request) -> Iterator[Effect]:
@@ -82,7 +83,7 @@ def checked_entity(wanted: Struct) -> Entity:
 
 
 def changes(controller: Controller, entity: Entity, wanted: Struct) -> list[Struct]:
-    """Return the records of what changes in one entry, or raise Refused."""
+    """Return the records for one entry's changes, or raise Refused."""
     has = controller.image.client_quotas.of(entity)
     asked: dict[str, float | None] = {}
     for row in wanted.ops:
@@ -107,7 +108,7 @@ def checked_value(entity: Entity, row: Struct) -> float:
 
 
 def entity_row(row: Struct) -> Struct:
-    """Return one part of an entity as the answer repeats it."""
+    """Return one part of an entity in the form in which the answer repeats it."""
     return RESPONSE.struct("EntityData", entity_type=row.entity_type, entity_name=row.entity_name)
 
 

@@ -1,7 +1,7 @@
 """AlterConfigs (API key 33). Spec: KIP-133.
 
-What a request does not name, it takes away, so that two clients cannot change one resource without
-undoing each other's work: IncrementalAlterConfigs (KIP-339) has taken its place.
+The request removes every override that it does not name, so two clients that change one resource
+undo each other's work. IncrementalAlterConfigs (KIP-339) was made to avoid that.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ RESPONSE = definition("AlterPartitionResponse")
 
 
 def handle_alter_partition(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Give partitions the ISR that their leader asks for."""
+    """Give partitions the ISR that their leader requests."""
     body, answer = request.body, RESPONSE.new()
     try:
         # VALIDATE

@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs (API key 34). Spec: KIP-113.
 
-This broker has one directory: a replica that is asked to be there already is, and there is no other
-to which it could go.
+This broker has one directory, in which all its replicas already are; there is no other to which a
+replica could move.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""The common part of AlterConfigs and IncrementalAlterConfigs: each resource once, each with its
-answer.
-
-Source: ConfigAdminManager.java (preprocess).
+"""The common part of AlterConfigs and IncrementalAlterConfigs: change each named resource, and
+answer for each one separately.
 """
 
 from __future__ import annotations

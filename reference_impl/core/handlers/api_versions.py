@@ -73,8 +73,8 @@ def row(key: int, min_version: int, max_version: int) -> Struct:
 
 
 def is_valid(body: Struct) -> bool:
-    """Return whether a client's name is valid: letters, digits, dots and hyphens, the last two not
-    at either end (ApiVersionsRequest.isValid)."""
+    """Return whether the client's software name and version are valid: letters, digits, dots and
+    hyphens, with no dot or hyphen at either end (ApiVersionsRequest.isValid)."""
     return all(
         _SOFTWARE.fullmatch(text)
         for text in (body.client_software_name, body.client_software_version)

@@ -13,7 +13,7 @@ from reference_impl.wire import ErrorCode
 
 
 def handle_begin_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Follow the leader that announces itself."""
+    """Follow the quorum leader that sent this request to announce its election."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:

@@ -16,7 +16,8 @@ RESPONSE = definition("BrokerHeartbeatResponse")
 
 
 def handle_broker_heartbeat(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Renew the session of a broker, and tell it whether it is fenced and may stop."""
+    """Renew the session of a broker, and answer whether it is fenced and whether it may shut
+    down."""
     answer = RESPONSE.new()
     try:
         # VALIDATE, APPLY

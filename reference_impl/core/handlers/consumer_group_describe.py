@@ -1,5 +1,5 @@
 """ConsumerGroupDescribe (API key 69). Spec: ConsumerGroupDescribeRequest.json; KIP-848; KIP-1099
-(which protocol a member speaks, v1)."""
+(v1: the protocol that each member speaks)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def handle_consumer_group_describe(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Describe consumer groups: epochs, members, what they have and what they shall have."""
+    """Describe consumer groups: epochs, and for each member its current and its target
+    assignment."""
     # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
     rows = []
     asked = Repetitions()
@@ -85,8 +86,8 @@ def topics_in(group: Struct) -> set[str]:
 
 
 def member_row(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> Struct:
-    """Return one member's row. A partition that it was told to give up counts as its own until it
-    reports that it stopped."""
+    """Return one member's row. A partition that the member was told to give up counts as its own
+    until it reports that it stopped."""
     return RESPONSE.struct(
         "Member",
         member_id=member.member_id,
@@ -105,7 +106,7 @@ def member_row(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> 
 
 
 def assignment(broker: Broker, partitions: Iterable[TopicIdPartition]) -> Struct:
-    """Return partitions of existing topics, by topic."""
+    """Return the partitions of existing topics, grouped by topic."""
     topics = broker.image.topics_by_id
     return RESPONSE.struct(
         "Assignment",

@@ -44,7 +44,7 @@ def handle_consumer_group_heartbeat(broker: Broker, request: Request) -> Iterato
 
 
 def check(broker: Broker, request: Request) -> None:
-    """Check what needs no look at the group, or raise Refused.
+    """Raise Refused if the request is invalid by itself, whatever the state of the group.
 
     Source: GroupCoordinatorService.java, throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """

@@ -1,4 +1,4 @@
-"""CreateDelegationToken (API key 38). Spec: KIP-48; KIP-373 (tokens for somebody else, version 3);
+"""CreateDelegationToken (API key 38). Spec: KIP-48; KIP-373 (tokens for another owner, version 3);
 ControllerApis.scala, DelegationTokenControlManager.java."""
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def owner_in(access: Access, request: Request) -> tuple[str, str]:
 
 
 def unanswered(access: Access, request: Request) -> Struct:
-    """Return a response that names owner and requester but holds no token."""
+    """Return a response that names the owner and the requester but contains no token, for a request
+    that is refused."""
     answer = RESPONSE.new(issue_timestamp_ms=-1, expiry_timestamp_ms=-1, max_timestamp_ms=-1)
     owner, requester = owner_in(access, request)
     answer.principal_type, _, answer.principal_name = owner.partition(":")

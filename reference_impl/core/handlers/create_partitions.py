@@ -42,12 +42,14 @@ def handle_create_partitions(controller: Controller, request: Request) -> Iterat
 def is_asked(
     controller: Controller, request: Request, times: Mapping[str, int], wanted: Struct
 ) -> bool:
-    """Return whether the controller is asked for this topic: named once, and permitted."""
+    """Return whether the controller should handle this row: its topic is named once, and the client
+    has the permission."""
     return times[wanted.name] == 1 and controller.access.may(request, ALTER_TOPIC, wanted.name)
 
 
 def timed_out(body: Struct) -> Struct:
-    """Answer REQUEST_TIMED_OUT for each topic of a request that leaves no time."""
+    """Return the response with REQUEST_TIMED_OUT for each topic, for a request whose timeout is not
+    positive."""
     rows = [
         RESPONSE.struct(
             "CreatePartitionsTopicResult",

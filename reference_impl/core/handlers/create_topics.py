@@ -1,5 +1,5 @@
 """CreateTopics (API key 19). Spec: CreateTopicsRequest.json; KIP-4, KIP-464 (defaults), KIP-525
-(what was made is described in the answer, v5), KIP-516 (topic id, v7)."""
+(v5: the answer describes the created topic), KIP-516 (topic id, v7)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def handle_create_topics(controller: Controller, request: Request) -> Iterator[E
 def is_asked(
     controller: Controller, request: Request, times: Mapping[str, int], wanted: Struct
 ) -> bool:
-    """Return whether the controller is asked for this topic: named once, and permitted."""
+    """Return whether the controller should handle this row: its topic is named once, and the client
+    has the permission."""
     return times[wanted.name] == 1 and (
         controller.access.may(request, CREATE_IN_CLUSTER)
         or controller.access.may(request, CREATE_TOPIC, wanted.name)

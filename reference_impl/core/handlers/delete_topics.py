@@ -62,13 +62,14 @@ def handle_delete_topics(controller: Controller, request: Request) -> Iterator[E
 
 
 def is_asked(times: Mapping[tuple[str | None, UUID], int], wanted: Struct) -> bool:
-    """Return whether the controller is asked for this topic: by a name or by an id, and once."""
+    """Return whether the controller should handle this row: it names a topic either by name or by
+    id, and only once."""
     by_id = wanted.topic_id != ZERO_UUID
     return by_id == (wanted.name is None) and times[wanted.name, wanted.topic_id] == 1
 
 
 def timed_out(wanted: Struct) -> Struct:
-    """Return the row of a topic for which the request leaves no time."""
+    """Return the row with REQUEST_TIMED_OUT, for a request whose timeout is not positive."""
     return RESPONSE.struct(
         "DeletableTopicResult",
         name=wanted.name,
@@ -127,8 +128,8 @@ def checked(controller: Controller, request: Request, wanted: Struct, times: int
 
 
 def name_to_tell(controller: Controller, request: Request, wanted: Struct) -> str | None:
-    """Return the name to answer: the requested one or, if an id was requested, its name if the
-    client may know it."""
+    """Return the topic name for the answer: the requested one or, if an id was requested, the name
+    of that topic, or None if the client may not see it."""
     topic = controller.image.topics_by_id.get(wanted.topic_id)
     if wanted.name is None and topic is not None:
         known = controller.access.may(request, DESCRIBE_TOPIC, topic.name)
@@ -138,6 +139,7 @@ def name_to_tell(controller: Controller, request: Request, wanted: Struct) -> st
 
 
 def require_in(controller: Controller, request: Request, permission: Permission, name: str) -> None:
-    """Raise Refused unless the topic, or everything in the cluster, may be deleted."""
+    """Raise Refused unless the client has the permission for this topic, or may delete everything
+    in the cluster."""
     if not controller.access.may(request, DELETE_IN_CLUSTER):
         controller.access.require(request, permission, name)

@@ -94,7 +94,7 @@ def entries_of(broker: Broker, resource_type: int, name: str) -> Iterator[Config
 
 
 def row(entry: ConfigEntry, asked: Struct) -> Struct:
-    """Return the row of one key; for a password, leave its values out."""
+    """Return the row of one key. For a sensitive key, leave its values out."""
     synonyms = [
         RESPONSE.struct(
             "DescribeConfigsSynonym",

@@ -43,7 +43,8 @@ def handle_describe_delegation_token(broker: Broker, request: Request) -> Iterat
 
 
 def concerns(token: DelegationToken, owners: set[str] | None) -> bool:
-    """Return whether the request asks for this token. None: it asks for all."""
+    """Return whether the request asks for this token: it concerns one of the owners, or `owners` is
+    None, which asks for all."""
     return owners is None or not owners.isdisjoint(token.principals)
 
 

@@ -51,7 +51,8 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
 
 
 def unknown(request: Request, group_id: str, *, exists: bool) -> Struct:
-    """Describe a group that does not exist, or is of another kind, as dead."""
+    """Return the row, in state Dead, of a group that does not exist, or that exists but is no
+    classic group."""
     row = RESPONSE.struct("DescribedGroup", group_id=group_id, group_state=State.DEAD.value)
     # [New in v6: KIP-1043]
     if request.api_version >= NOT_FOUND_SINCE:
@@ -62,7 +63,7 @@ def unknown(request: Request, group_id: str, *, exists: bool) -> Struct:
 
 
 def described(group: ClassicGroup) -> Struct:
-    """Describe a group, with subscriptions and assignments only while it is stable."""
+    """Return the row of a group; subscriptions and assignments only while it is stable."""
     stable = group.state is State.STABLE
     return RESPONSE.struct(
         "DescribedGroup",

@@ -1,7 +1,6 @@
 """DescribeLogDirs (API key 35). Spec: KIP-113; KIP-827 (space of the volume, v4).
 
-What Kafka tells besides belongs to what is not modelled: a second log directory, and replicas that
-move from one to the other.
+Not modelled: a second log directory, and replicas that move from one to the other.
 """
 
 from __future__ import annotations
@@ -44,7 +43,8 @@ def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def wanted_partitions(broker: Broker, topics: list[Struct] | None) -> Iterator[Partition | None]:
-    """Yield the requested partitions, None for each that is not here; null asks for all."""
+    """Yield the requested partitions, None for each that is not on this broker. If `topics` is
+    None, yield all."""
     if topics is None:
         yield from broker.replicas
         return

@@ -20,7 +20,8 @@ RESPONSE = definition("DescribeProducersResponse")
 
 
 def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the state that partitions keep of their producers."""
+    """Answer with the active producers of partitions: ids, epochs, last sequence numbers and open
+    transactions."""
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     answer = RESPONSE.new()

@@ -25,7 +25,7 @@ METADATA_PARTITION = [(TOPIC, [0])]
 
 
 def handle_describe_quorum(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Tell who leads the metadata quorum, and who follows."""
+    """Answer who leads the metadata quorum, and how far the voters and observers follow."""
     # VALIDATE
     if not controller.access.may(request, DESCRIBE_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
@@ -84,7 +84,7 @@ def of_replica(replica: Observer, progress: Progress) -> Struct:
 
 
 def nodes(controller: Controller) -> list[Struct]:
-    """Return where each voter listens, as the configuration says."""
+    """Return a row for each voter, with its address if the configuration names it."""
     membership = controller.started_with.membership()
     rows = []
     for node in controller.metadata.voters:

@@ -81,8 +81,8 @@ def names_in(broker: Broker, request: Request) -> list[str]:
 
 
 def is_valid(cursor: Struct, names: list[str], topics: list[Struct]) -> bool:
-    """Return whether a cursor points into the requested topics. Where that is every topic, the
-    cursor's may have been deleted since the page before
+    """Return whether a cursor points into the requested topics. If the request names no topics, any
+    cursor is valid, since its topic may have been deleted since the last page
     (DescribeTopicPartitionsRequestHandler.java)."""
     return cursor.partition_index >= 0 and (not topics or cursor.topic_name in names)
 
@@ -102,7 +102,7 @@ def described(broker: Broker, request: Request, topic: TopicImage, indexes: list
 
 
 def described_partition(index: int, state: PartitionImage, alive: Container[int]) -> Struct:
-    """Return the row of a partition; where its leader is not alive it has none
+    """Return the row of a partition; a leader that is not alive is left out
     (KRaftMetadataCache.partitionMetadataForDescribeTopicResponse)."""
     return RESPONSE.struct(
         "DescribeTopicPartitionsResponsePartition",

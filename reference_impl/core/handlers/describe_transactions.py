@@ -22,7 +22,7 @@ RESPONSE = definition("DescribeTransactionsResponse")
 
 
 def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the full state of each requested transactional id."""
+    """Answer with the full transaction state of each requested transactional id."""
     # VALIDATE happens for each id on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     asked = Repetitions()

@@ -1,7 +1,7 @@
 """ElectLeaders (API key 43). Spec: KIP-183 (preferred leader), KIP-460 (unclean election, v1).
 
-The preferred leader is the first replica. An unclean election gives a partition that has no leader
-one that may lack records.
+The preferred leader is the first replica. An unclean election makes a replica that may lack records
+the leader of a partition that has none.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def handle_elect_leaders(controller: Controller, request: Request) -> Iterator[E
 
 
 def timed_out(body: Struct) -> Struct:
-    """Answer REQUEST_TIMED_OUT for each partition of a request that leaves no time."""
+    """Return the response with REQUEST_TIMED_OUT for each partition, for a request whose timeout is
+    not positive."""
     topics = [
         of_topic(wanted.topic, [refused_result(i, TIMED_OUT) for i in wanted.partitions])
         for wanted in body.topic_partitions or []
@@ -84,7 +85,7 @@ def refused_result(index: int, refused: Refused) -> Struct:
 
 
 def result(controller: Controller, request: Request, topic: str, index: int) -> Struct:
-    """Return the row of one partition with the reason why there was no election."""
+    """Elect a leader for one partition. Return its row, with the reason if no election was held."""
     try:
         controller.access.require(request, ALTER_CLUSTER)
         check_type(request.body.election_type)
@@ -95,7 +96,7 @@ def result(controller: Controller, request: Request, topic: str, index: int) -> 
 
 
 def check_type(election_type: int) -> None:
-    """Raise Refused unless there is such an election."""
+    """Raise Refused unless Kafka has an election of this type."""
     if election_type not in ELECTIONS:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown election type {election_type}")
 

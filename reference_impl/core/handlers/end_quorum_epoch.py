@@ -13,7 +13,7 @@ from reference_impl.wire import ErrorCode
 
 
 def handle_end_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Look for another leader soon: this one has resigned."""
+    """Start an election soon, because the leader that sent this request has resigned."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:

@@ -21,7 +21,8 @@ RESPONSE = definition("EnvelopeResponse")
 
 
 def handle_envelope(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller handle the request in the envelope as if its client had sent it here."""
+    """Let the controller handle the request in the envelope as if the original client had sent
+    it."""
     try:
         # VALIDATE
         forwarded = take_from_envelope(broker, request)

@@ -37,8 +37,9 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNDEFINED_EPOCH = -1
 ZSTD_SINCE = 10
 SENT_FROM_FILE_BYTES = 64 << 10
-"""From this size on it costs a third less processor time to send from the file than to read first,
-and no memory; below, asyncio's bookkeeping costs more than the copy (measured over loopback)."""
+"""The size in bytes from which records are sent straight from the file. Above it, that saves a
+third of the processor time, and memory; below, asyncio's bookkeeping costs more than the copy
+(measured over loopback)."""
 
 
 def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -68,7 +69,8 @@ def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
 
 @dataclass(slots=True)
 class Reading:
-    """One attempt: a row for each partition, and whether it may not wait."""
+    """The result of one attempt to read: a row for each partition, and whether it must be answered
+    without waiting."""
 
     bytes_left: int
     rows: list[Row] = field(default_factory=list)
@@ -133,8 +135,8 @@ class PendingFetch:
 
     def _spend(self, amount: int) -> int:
         """Charge these bytes of records to the client's quota and return 0. If the quota is used
-        up, charge nothing, and return for how many milliseconds the client must wait. The rest of
-        the response is free of charge."""
+        up, charge nothing, and return the milliseconds that the client must wait. Only records are
+        charged, not the rest of the response."""
         throttle, now_ms = self._broker.throttles.fetched, self._broker.monotonic_ms
         throttle_ms = throttle.spend(self.request, amount, now_ms)
         if throttle_ms > 0:
@@ -207,7 +209,7 @@ class PendingFetch:
     def _aborted(
         self, partition: Partition, from_offset: int, records: bytes | Slice
     ) -> list[Struct]:
-        """Return the aborted transactions that the reader must skip in what it gets (KIP-98)."""
+        """Return the aborted transactions that the reader must skip in these records (KIP-98)."""
         rules, end = self._broker.rules, partition.log.last_stable_offset
         if not rules.aborted_transactions(partition, from_offset, end):
             return []  # nearly always: then nobody need know where the slice ends
@@ -224,8 +226,8 @@ class PendingFetch:
 def denied_among(
     broker: Broker, request: Request, wanted: list[Wanted]
 ) -> Generator[Effect, None, set[WantedKey]]:
-    """Return the partitions that the client may not read. It is called once, however long the fetch
-    waits."""
+    """Return the partitions that the client may not read. The caller asks once per fetch, not at
+    each attempt."""
     if not broker.access.is_controlled:
         return set()
     if replica_of(request.body) >= 0:
@@ -252,7 +254,8 @@ def read(
     from_file: bool = False,
 ) -> bytes | Slice:
     """Return whole batches from the one that contains `offset` on, below `end`, or raise Refused.
-    from_file: return only the place of many batches, from which the host sends them."""
+    from_file: for a large read, return only the position in the file, from which the host sends the
+    batches itself."""
     try:
         found = rules.located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None:
@@ -280,8 +283,8 @@ def check_reader(request: Request, partition: Partition, params: Struct) -> None
 
 
 def divergence(partition: Partition, params: Struct) -> Struct | None:
-    """Return the epoch and offset at which the reader's log diverged from this one, or None
-    (KIP-595; Partition.java, readRecords)."""
+    """Return the epoch and the end offset up to which the reader's log agrees with this one, or
+    None if they do not diverge (KIP-595; Partition.java, readRecords)."""
     # [New in v12: KIP-595]
     if params.last_fetched_epoch < 0:
         return None
@@ -294,7 +297,7 @@ def divergence(partition: Partition, params: Struct) -> Struct | None:
 
 
 def refusal(index: int, code: ErrorCode) -> Struct:
-    """Return the row of a partition that cannot be read; every offset in it is unknown."""
+    """Return the row of a partition that cannot be read, with every offset unknown (-1)."""
     return PartitionData(
         partition_index=index,
         error_code=code,

@@ -60,7 +60,8 @@ TO_THE_WHOLE = (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REQUEST)
 
 
 def check_fetch(quorum: Quorum, wanted: Struct, body: Struct) -> None:
-    """Raise Refused for a fetch that makes no sense, or that is not for the leader of its epoch."""
+    """Raise Refused for a fetch that is invalid, or that was sent to a node which does not lead in
+    its epoch."""
     if min(body.max_wait_ms, wanted.fetch_offset, wanted.last_fetched_epoch) < 0:
         raise Refused(ErrorCode.INVALID_REQUEST)
     if wanted.current_leader_epoch < 0:

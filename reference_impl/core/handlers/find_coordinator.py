@@ -34,7 +34,7 @@ SEVERAL_KEYS_SINCE, SHARE_SINCE = 4, 6
 
 
 def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer which broker coordinates a group or a transactional id."""
+    """Answer with the broker that coordinates each group or transactional id."""
     body = request.body
     # [Modified in v4: KIP-699]
     several = request.api_version >= SEVERAL_KEYS_SINCE
@@ -73,8 +73,8 @@ def found(broker: Broker, request: Request, key: str) -> Struct:
 
 
 def located(broker: Broker, request: Request, leader: int) -> tuple[int, Endpoint]:
-    """Return a node and its address at the listener by which the client came. Raise Refused for a
-    node that cannot be reached there (KafkaApis.scala, getCoordinator)."""
+    """Return a node and its address on the listener that the client used. Raise Refused for a node
+    without such an address (KafkaApis.scala, getCoordinator)."""
     if leader == broker.node_id:
         return leader, broker.advertised_to(request)
     known = broker.image.brokers.get(leader)
@@ -118,7 +118,8 @@ def check(
 
 
 def created(broker: Broker, topic: str, ensure: Callable[[Broker], None]) -> Iterator[Effect]:
-    """Create the topic of a coordinator, or tell the operator why it cannot be created."""
+    """Create the internal topic of a kind of coordinator, or report to the operator why that
+    failed."""
     try:
         ensure(broker)
     except Refused as refused:

@@ -1,9 +1,10 @@
-"""Forwarding: a broker lets the active controller answer what changes the cluster.
+"""Forwarding: a broker sends requests that change the cluster to the active controller, and passes
+the answer on.
 
 Source: ForwardingManager.scala, KafkaApis.scala (forwardToController); KIP-590;
 QuorumController.java (DeferredEventQueue). The controller answers when its decision is committed.
-Where it is on this node, the broker opens and removes its own partitions before the client hears of
-it, one partition after the other.
+If the controller is on this node, the broker opens and removes its own partitions, one after
+another, before it answers the client.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from reference_impl.core.waiting.waits import Applied, Unanswered
 from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct
 
 RETRY_TIMEOUT_MS = 60_000
-"""How long a broker looks for a controller that answers (ForwardingManager's channel)."""
+"""How many milliseconds a broker tries to reach an active controller (ForwardingManager's
+channel)."""
 
 
 def forward(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -39,8 +41,8 @@ def forward_change_of_topics(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def outcome(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]:
-    """Let the active controller handle the request, wherever it is, and return how that ends:
-    Respond or CloseConnection. Where it is this node's, no envelope is needed."""
+    """Let the active controller handle the request, wherever it is. Return the effect that ends the
+    request: Respond or CloseConnection. A controller on this node needs no envelope."""
     if broker.quorum.active_epoch is not None:
         try:
             return (yield from decision(broker, request))
@@ -58,7 +60,8 @@ def outcome(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]:
 
 
 def in_envelope(broker: Broker, request: Request, answer: Struct) -> Effect:
-    """Return how a request ends whose envelope was answered so (ForwardingManager.onComplete)."""
+    """Return the effect that ends a request, given the answer to its envelope
+    (ForwardingManager.onComplete)."""
     if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
         # The client must ask again which versions there are: this controller is an older one.
         return CloseConnection(request.connection, "the controller cannot read the request")
@@ -79,8 +82,8 @@ def refusal(broker: Broker, request: Request, code: ErrorCode) -> Respond:
 
 
 def decide(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Handle a request that was sent to this node's controller. Refuse it if that is not the active
-    one, or ceases to be before the answer is sure."""
+    """Handle a request that was sent to this node's controller. Refuse it if that controller is not
+    the active one, or ceases to be before its decision is committed."""
     try:
         yield (yield from decision(broker, request))
     except Refused as refused:
@@ -88,9 +91,10 @@ def decide(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def decision(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]:
-    """Let the controller of this node handle the request. Return how that ends, once the whole
-    metadata log known to it is committed, since the answer may depend on a decision made for
-    another request. Raise Refused(NOT_CONTROLLER) if it may have decided in vain."""
+    """Let the controller of this node handle the request. Return the effect that ends it, once
+    everything in the metadata log up to now is committed, since the answer may depend on a decision
+    made for another request. Raise Refused(NOT_CONTROLLER) if the decision may be lost, because
+    another controller has taken over."""
     controller, epoch = broker.controller, broker.quorum.active_epoch
     api = controller.apis[request.api_key]
     if epoch is None and not api.tells_of_no_decision:

@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (API key 71): a client asks which metrics it shall push.
+"""GetTelemetrySubscriptions (API key 71): a client asks which metrics it should push.
 
 Spec: KIP-714; ClientMetricsManager.java.
 """
@@ -15,7 +15,7 @@ from reference_impl.wire import Compression, definition
 
 RESPONSE = definition("GetTelemetrySubscriptionsResponse")
 ACCEPTED = (Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNAPPY)
-"""The codecs, the preferred one first."""
+"""The codecs that the broker accepts for pushed metrics, the preferred one first."""
 
 
 def handle_get_telemetry_subscriptions(broker: Broker, request: Request) -> Iterator[Effect]:

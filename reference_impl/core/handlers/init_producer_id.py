@@ -1,5 +1,5 @@
-"""InitProducerId (API key 22). Spec: KIP-98; KIP-360 (a producer that goes on, v3), KIP-588
-(PRODUCER_FENCED, v4), KIP-730 (id blocks).
+"""InitProducerId (API key 22). Spec: KIP-98; KIP-360 (a producer that continues after an error,
+v3), KIP-588 (PRODUCER_FENCED, v4), KIP-730 (id blocks).
 
 Not modelled: two-phase commit (KIP-939, v6).
 """
@@ -71,7 +71,8 @@ def check(broker: Broker, request: Request) -> None:
 
 
 def check_access(broker: Broker, request: Request) -> None:
-    """Raise Refused unless the client may write somewhere, and so be a producer (KIP-679)."""
+    """Raise Refused unless the client may write to some topic, which is enough to be an idempotent
+    producer (KIP-679)."""
     access, transactional_id = broker.access, request.body.transactional_id
     if transactional_id is not None:
         access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)

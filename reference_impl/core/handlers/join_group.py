@@ -32,7 +32,7 @@ def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def check(broker: Broker, request: Request) -> None:
-    """Check what needs no look at the group, or raise Refused."""
+    """Raise Refused if the request is invalid by itself, whatever the state of the group."""
     broker.access.require(request, READ_GROUP, request.body.group_id)
     if not request.body.group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)

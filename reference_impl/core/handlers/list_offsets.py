@@ -19,10 +19,11 @@ RESPONSE = definition("ListOffsetsResponse")
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
-"""First version of the request that knows each (KafkaApis.isListOffsetsTimestampUnsupported)."""
+"""Symbolic timestamp -> the first version of the request that knows it
+(KafkaApis.isListOffsetsTimestampUnsupported)."""
 
 Found = tuple[int, int, int]
-"""(timestamp, offset, leader epoch); -1 for what there is not."""
+"""A lookup's result: (timestamp, offset, leader epoch), with -1 for a value that does not exist."""
 NOTHING: Found = (-1, -1, -1)
 
 
@@ -82,7 +83,7 @@ def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Fo
 
 
 def latest(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """Return the offset that consumers would read next."""
+    """Return the end of the log for consumers of this isolation level."""
     return -1, rules.latest_offset(partition, isolation), partition.leader_epoch
 
 

@@ -44,7 +44,8 @@ def handle_list_partition_reassignments(
 
 
 def moves(topic: TopicImage, indexes: Sequence[int] | None) -> list[Struct]:
-    """Return the rows of the partitions that are moved, of all or of these."""
+    """Return the rows of a topic's partitions that are being moved: of these indexes, or of all if
+    None."""
     wanted = sorted(topic.partitions) if indexes is None else indexes
     return [
         RESPONSE.struct(

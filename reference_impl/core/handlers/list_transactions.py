@@ -16,7 +16,8 @@ from reference_impl.wire import ErrorCode, Struct, definition
 RESPONSE = definition("ListTransactionsResponse")
 _STATES = {state.value: state for state in State}
 PREPARE_EPOCH_FENCE = "PrepareEpochFence"
-"""Kafka knows it as a state, though no transactional id is ever seen in it (states.py)."""
+"""A state name that Kafka accepts in the filter, though no transactional id is ever in that state
+(states.py)."""
 
 
 def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effect]:

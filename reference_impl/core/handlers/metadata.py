@@ -67,7 +67,7 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def topics_of(broker: Broker, request: Request) -> Iterator[Struct | None]:
-    """Yield the row of every requested topic, None where it was requested before."""
+    """Yield the row of every requested topic, None for one that an earlier entry has requested."""
     wanted = request.body.topics
     # In version 0 an empty list means all topics; later null does.
     if wanted is None or (request.api_version == 0 and not wanted):
@@ -136,7 +136,7 @@ def may_create(broker: Broker, request: Request, name: str) -> bool:
 
 
 def denial(name: str) -> Struct:
-    """Return the row for a topic that the client may not see: it does not even reveal whether the
+    """Return the row for a topic that the client may not see. It does not even reveal whether the
     topic is internal."""
     row = refusal(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     row.is_internal = False
@@ -161,8 +161,8 @@ def described(broker: Broker, request: Request, topic: TopicImage) -> Struct:
 def described_partition(
     broker: Broker, request: Request, index: int, state: PartitionImage, alive: Mapping[int, Alive]
 ) -> Struct:
-    """Return the row of a partition. Leave out a leader that this client cannot reach
-    (KRaftMetadataCache.partitionMetadata)."""
+    """Return the row of a partition. Leave out a leader that has no address on the client's
+    listener (KRaftMetadataCache.partitionMetadata)."""
     code = ErrorCode.NONE
     if state.leader not in alive:
         has_no_listener = state.leader in broker.image.brokers and request.api_version >= 6
@@ -180,7 +180,7 @@ def described_partition(
 
 
 def refusal(name: str | None, topic_id: object, code: ErrorCode) -> Struct:
-    """Return a topic that cannot be described, and why."""
+    """Return the row of a topic that cannot be described, with the reason."""
     return RESPONSE.struct(
         "MetadataResponseTopic",
         error_code=code,

@@ -73,7 +73,7 @@ def delete(broker: Broker, group_id: str, rows: list[tuple[TopicPartition, Struc
 
 
 def partition_row(broker: Broker, topic: str, wanted: Struct) -> Struct:
-    """Return the row of one partition, with the error of one that does not exist."""
+    """Return the row of one partition, with an error if the partition does not exist."""
     image = broker.image.topics.get(topic)
     code = ErrorCode.NONE
     if image is None or wanted.partition_index not in image.partitions:

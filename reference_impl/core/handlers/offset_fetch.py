@@ -26,11 +26,12 @@ RESPONSE = definition("OffsetFetchResponse")
 SEVERAL_GROUPS_SINCE, TOPIC_IDS_SINCE = 8, 10
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
 UNSTABLE = CommittedOffset(-1, -1, "", -1)
-"""Distinct from NO_OFFSET by identity: an open transaction may commit another offset."""
+"""The mark of a partition whose offset an open transaction may change. It is compared by identity,
+since its fields equal those of NO_OFFSET."""
 
 Offsets = dict[TopicPartition, CommittedOffset]
 Rows = Generator[Effect, None, list[Struct]]
-"""Gives way to others in between."""
+"""A generator that returns rows, and gives way to other requests meanwhile."""
 
 
 def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -166,8 +167,8 @@ def partition_row(
 
 
 def refused_topics(request: Request, code: ErrorCode) -> Rows:
-    """Return the error of a group in each partition, as versions before 2 have no other place for
-    it."""
+    """Return a row for each partition with the group's error, because versions before 2 have no
+    field for an error of the whole group."""
     topics = []
     for topic in request.body.topics or ():
         yield GiveWay(request)
@@ -177,7 +178,7 @@ def refused_topics(request: Request, code: ErrorCode) -> Rows:
 
 
 def refused_rows(request: Request, indexes: list[int], code: ErrorCode, plural: str) -> Rows:
-    """Return the rows of partitions for which only an error is answered."""
+    """Return rows that contain nothing but this error, one for each partition."""
     return (
         yield from for_each(
             request,

@@ -15,8 +15,8 @@ RESPONSE = definition("OffsetForLeaderEpochResponse")
 
 
 def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer where leader epochs ended, so that a reader can see from where on its log differs from
-    ours."""
+    """Answer with the end offsets of leader epochs, from which a reader learns where its log
+    diverges from this one."""
     body = RESPONSE.new()
     for topic in request.body.topics:
         yield GiveWay(request)
@@ -30,7 +30,7 @@ def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator
 
 
 def found(broker: Broker, request: Request, topic: str, wanted: Struct) -> Struct:
-    """Answer for one partition: the largest epoch not above the requested one, and its end
+    """Return one partition's row: the largest epoch not above the requested one, and its end
     offset."""
     row = RESPONSE.struct("EpochEndOffset", partition=wanted.partition)
     try:

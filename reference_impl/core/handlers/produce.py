@@ -41,17 +41,18 @@ SAY_NOTHING_OF_THE_LOG = (
     ErrorCode.RECORD_LIST_TOO_LARGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
 )
-"""Errors of the append whose answer has no log start offset (ReplicaManager.appendToLocalLog)."""
+"""The errors for which the answer contains no log start offset
+(ReplicaManager.appendToLocalLog)."""
 RETRIED_AS_NOT_ENOUGH_REPLICAS = (
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 )
-"""Older clients do not expect these from Produce; they do know how to retry the other
-(ReplicaManager.handleProduceAppend)."""
+"""The errors that are answered as NOT_ENOUGH_REPLICAS to older clients, which do not expect them
+from Produce but know how to retry that one (ReplicaManager.handleProduceAppend)."""
 Pauses = tuple[GiveWay, ...]
-"""The yields after each partition: one GiveWay, or none."""
+"""The effects to yield after each partition: one GiveWay, or none."""
 
 
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -103,9 +104,9 @@ def pauses_of(request: Request) -> Pauses:
 def why_nothing_is_appended(
     broker: Broker, request: Request, pauses: Pauses
 ) -> Generator[Effect, None, Refused | None]:
-    """Return the error of every partition if one of them begins with what cannot be a batch, or if
-    the client writes in a transaction that is not its own (KafkaApis.handleProduceRequest and
-    ReplicaManager.handleProduceAppend ask this before they look at any partition)."""
+    """Return the error of every partition if one of them has data that cannot be a batch, or if the
+    client writes in a transaction that is not its own (KafkaApis.handleProduceRequest and
+    ReplicaManager.handleProduceAppend check this before they look at any partition)."""
     producers: frozenset[tuple[int, int]] = frozenset()
     try:
         for topic in request.body.topic_data:
@@ -151,7 +152,7 @@ def append_one(
 def surveyed(
     broker: Broker, request: Request, partition: Partition, data: memoryview | bytearray
 ) -> Generator[Effect, None, SurveyedBatch]:
-    """Look at every record of a large batch, giving way to other requests meanwhile, or raise
+    """Check every record of a large batch, giving way to other requests meanwhile, or raise
     Refused."""
     steps = survey(data, partition.config, broker.now_ms)
     while True:
@@ -269,7 +270,7 @@ class PendingProduce:
         return partitions
 
     def throttle(self, throttle_ms: int) -> None:
-        """Make a client that is over its quota wait."""
+        """Set the time, in milliseconds, that a client over its quota must wait."""
         self._body.throttle_time_ms = throttle_ms
 
     def watch(self) -> Watch:
@@ -298,8 +299,8 @@ class PendingProduce:
         return self._body
 
     def _is_replicated(self, appended: Appended) -> bool:
-        """Return whether a record may be acknowledged. Raise Refused if that is not for this leader
-        to say any more, or if too few replicas have the record."""
+        """Return whether a record may be acknowledged. Raise Refused if this broker no longer leads
+        the partition in the same epoch, or if too few replicas are in sync."""
         partition, acks = appended.partition, self.request.body.acks
         if acks != ACKS_ALL:
             return self._rules.may_acknowledge(partition, acks, appended.last_offset)

@@ -1,8 +1,7 @@
 """The answers of the group coordinator's APIs that refuse a whole request with one error.
 
-They are given where the answer is ready, but what it tells of was not replicated
-(core/waiting/held.py).
-Source: the getErrorResponse methods of Kafka's requests.
+They replace an answer that is ready when the records it depends on could not be replicated
+(core/waiting/held.py). Source: the getErrorResponse methods of Kafka's requests.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ SEVERAL_GROUPS_SINCE = 8
 
 
 def on_top(response: str) -> Refuse:
-    """Return a function that refuses a request: it makes this response, with the error code set
-    and every other field at its default."""
+    """Return a function that refuses a request by the named response, with its top-level error code
+    set and every other field at its default."""
     return lambda request, code: definition(response).new(error_code=code)
 
 

@@ -1,8 +1,7 @@
 """The answers of the controller's APIs that refuse a whole request with one error.
 
-They are given where no controller decides, or where a decision may have been lost with the
-leadership of the quorum (core/handlers/forwarding.py).
-Source: the getErrorResponse methods of Kafka's requests.
+They are sent when no controller is active, or when a decision may be lost because the quorum has a
+new leader (core/handlers/forwarding.py). Source: the getErrorResponse methods of Kafka's requests.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from reference_impl.wire import ERRORS, ApiKey, ErrorCode, Struct, definition
 def each(
     response: str, field: str, row: str, rows_of: Callable[[Struct], list[dict[str, Any]]]
 ) -> Refuse:
-    """Return a function that refuses a request: it makes this response, whose field has a row with
-    the error for each part of the request."""
+    """Return a function that refuses a request by the named response. Its field `field` has one row
+    with the error for each part of the request."""
     of = definition(response)
 
     def refuse(request: Request, code: ErrorCode) -> Struct:
@@ -35,7 +34,7 @@ def each(
 
 
 def named(rows: str) -> Callable[[Struct], list[dict[str, Any]]]:
-    """Return a function that names the parts of a request which this field lists."""
+    """Return a function from a request to the names in this field of it."""
     return lambda body: [{"name": row.name} for row in getattr(body, rows)]
 
 
@@ -161,4 +160,4 @@ REFUSE_CHANGE: Mapping[int, Refuse] = {
     ApiKey.UNREGISTER_BROKER: on_top("UnregisterBrokerResponse"),
     ApiKey.ALLOCATE_PRODUCER_IDS: on_top("AllocateProducerIdsResponse"),
 }
-"""How each request to a controller is refused, by its API."""
+"""API key -> the function that refuses such a request to a controller."""

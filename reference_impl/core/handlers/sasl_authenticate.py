@@ -1,5 +1,5 @@
-"""SaslAuthenticate (API key 36): one token of an exchange. Spec: KIP-152; KIP-368 (the lifetime of
-the session, version 1)."""
+"""SaslAuthenticate (API key 36): one SASL token of an exchange. Spec: KIP-152; KIP-368 (the
+lifetime of the session, version 1)."""
 
 from __future__ import annotations
 

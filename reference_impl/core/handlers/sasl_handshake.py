@@ -1,5 +1,5 @@
 """SaslHandshake (API key 17): the client chooses a mechanism. Spec: KIP-43; KIP-152 (version 1);
-KIP-368 (once more, where sessions end)."""
+KIP-368 (re-authentication before the session ends)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ TOKENS_IN_REQUESTS_SINCE = 1
 
 
 def handle_sasl_handshake(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Begin an exchange of tokens, or say which mechanisms there are."""
+    """Begin an exchange of SASL tokens by the requested mechanism, or refuse and list the enabled
+    mechanisms."""
     # VALIDATE
     session = broker.authentication.session_of(request)
     if session is None or not session.may_begin:

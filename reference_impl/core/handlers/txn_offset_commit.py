@@ -29,7 +29,8 @@ RESPONSE = definition("TxnOffsetCommitResponse")
 
 
 def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Store the offsets that a group commits if the transaction is committed."""
+    """Store offsets that a group commits in a transaction; they take effect only if the transaction
+    commits."""
     answer = RESPONSE.new()
     wanted: list[WantedCommit] = []
     denied = denial(broker, request)
@@ -66,7 +67,8 @@ def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def denial(broker: Broker, request: Request) -> ErrorCode | None:
-    """Return the error for every partition if the producer may not do this at all, or None."""
+    """Return the error for every partition if the client lacks a permission for the whole request,
+    or None."""
     try:
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, request.body.transactional_id)
         broker.access.require(request, READ_GROUP, request.body.group_id)
@@ -110,8 +112,9 @@ def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iter
 
 
 def group_of(coordinator: GroupCoordinator, body: Struct) -> Group:
-    """Return the group; a producer without a consumer may create it. Raise Refused otherwise.
-    Source: OffsetMetadataManager.java, validateTransactionalOffsetCommit."""
+    """Return the group of the commit. Create it for a producer that names no member or generation.
+    Raise Refused if there is none. Source: OffsetMetadataManager.java,
+    validateTransactionalOffsetCommit."""
     group = coordinator.group(body.group_id)
     if group is not None:
         return group

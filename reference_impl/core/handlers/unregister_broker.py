@@ -16,7 +16,7 @@ RESPONSE = definition("UnregisterBrokerResponse")
 
 
 def handle_unregister_broker(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Forget a broker that will not come back."""
+    """Remove the registration of a broker, which an administrator says will not come back."""
     answer = RESPONSE.new(error_message=None)
     try:
         # VALIDATE, DEDUPLICATE (who is forgotten already is not registered), APPLY

@@ -15,7 +15,7 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def handle_vote(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Grant this voter's vote, or its pre-vote, or refuse it."""
+    """Answer whether this voter grants its vote, or its pre-vote, to the candidate."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:
@@ -37,7 +37,8 @@ def handle_vote(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def check_candidate(quorum: Quorum, row: Struct, body: Struct) -> None:
-    """Raise Refused for a candidate that cannot be one (KafkaRaftClient.handleVoteRequest)."""
+    """Raise Refused if the sender cannot be a candidate, or the request is invalid
+    (KafkaRaftClient.handleVoteRequest)."""
     # A candidate has raised its epoch above that of its log; one that asks for pre-votes has not.
     most = row.replica_epoch if row.pre_vote else row.replica_epoch - 1
     if row.last_offset < 0 or row.last_offset_epoch < 0 or row.last_offset_epoch > most:

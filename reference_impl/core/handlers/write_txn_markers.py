@@ -19,7 +19,8 @@ RESPONSE = definition("WriteTxnMarkersResponse")
 
 
 def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Write markers into partitions, as the coordinator that asks has decided."""
+    """Write commit or abort markers into partitions, as the transaction coordinator that sent the
+    request has decided."""
     may_write = broker.access.may(request, ALTER_CLUSTER) or broker.access.may(
         request, CLUSTER_ACTION
     )
@@ -78,7 +79,7 @@ def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode
 
 
 def replication_of(broker: Broker, topic: str, index: int) -> Replicated:
-    """Return a wait until everything written to the partition so far is replicated."""
+    """Return a Wait that ends when everything written to the partition so far is replicated."""
     end_offset = broker.led_partition(topic, None, index).log.log_end_offset
     return Replicated(topic, index, end_offset, broker.config.number("request.timeout.ms"))
 

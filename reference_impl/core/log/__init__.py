@@ -1,5 +1,5 @@
-"""The log of a partition in Kafka's own files. README.md is the tour; `PartitionLog` is what the
-rest of the broker uses.
+"""The log of a partition in Kafka's own files. README.md explains it; the rest of the broker uses
+`PartitionLog`.
 """
 
 from reference_impl.core.log.batch_scan import CorruptLog

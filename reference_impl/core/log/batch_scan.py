@@ -1,4 +1,5 @@
-"""Walking a `.log` file batch by batch: headers only, or whole batches with their CRC checked."""
+"""Walk a `.log` file batch by batch, reading headers only, or whole batches with a check of their
+CRC."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _BATCHES_BLOCK_BYTES = 256 * 1024
 
 
 class CorruptLog(StorageError):
-    """The bytes of a log cannot be what was written; nothing was changed."""
+    """A log whose bytes differ from those that were written. Nothing was changed."""
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:

@@ -2,8 +2,8 @@
 
 Source: UnifiedLog.java (recoveryPoint, flush, maybeHandleIOException), LogDirFailureChannel.java.
 An append is acknowledged once the operating system has it; a flush makes it survive a loss of
-power. After a failed flush, or a change that could not be completed, nobody knows what the files
-hold: from then on every append gets the same error, until a restart has recovered them.
+power. After a failed flush, or a change that could not be completed, the content of the files is
+unknown: from then on every append gets the same error, until a restart has recovered them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FlushState:
         note_failure: Callable[[FlushState, StorageError], None],
     ) -> None:
         self.recovery_point = recovery_point
-        """All below it is synced; recovery reads what follows."""
+        """The offset below which everything is synced. Recovery reads only what follows."""
         self.directory_is_synced = False
         self.last_flush_ms = now_ms
         self.failure: StorageError | None = None
@@ -37,7 +37,8 @@ class FlushState:
 
     @contextmanager
     def lost_by_failure(self) -> Iterator[None]:
-        """Distrust the files from now on if a StorageError is raised inside."""
+        """Mark the files as not trusted any more if a StorageError is raised inside the `with`
+        block."""
         try:
             yield
         except StorageError as error:

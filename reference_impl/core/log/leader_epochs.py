@@ -1,8 +1,8 @@
-"""The offsets that each leader epoch wrote: `leader-epoch-checkpoint`.
+"""The offset at which each leader epoch began to write, in the file `leader-epoch-checkpoint`.
 
-Source: KIP-101, KIP-279; LeaderEpochFileCache.java. An entry (epoch, start offset) says that
-the epoch's first record has that offset; it ends where the next entry starts, or at the log
-end. A follower asks its leader where an epoch ended and cuts its own log there.
+Source: KIP-101, KIP-279; LeaderEpochFileCache.java. An entry (epoch, start offset) says that the
+epoch's first record has that offset; it ends where the next entry starts, or at the log end. A
+follower asks its leader where an epoch ended and cuts its own log there.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class LeaderEpochs:
     def begin(self, epoch: int, start_offset: int) -> None:
         """Begin this epoch at an offset, without saving yet.
 
-        The file waits for its first record: until then a load would drop the entry, and to write a
-        thousand files at each start takes longer than all the rest of it.
+        The file is written with the epoch's first record: a load before that would drop the entry
+        anyway, and writing a thousand files would take most of the time of a start.
         """
         if self.entries and self.entries[-1][0] == epoch:
             return
@@ -73,7 +73,7 @@ class LeaderEpochs:
 
     @property
     def latest(self) -> int | None:
-        """The newest epoch that wrote here, or None."""
+        """The newest epoch that wrote to this log, or None."""
         return self.entries[-1][0] if self.entries else None
 
     def epoch_of(self, offset: int) -> int | None:
@@ -84,8 +84,8 @@ class LeaderEpochs:
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """Return the largest epoch not above this one and its end offset, or (-1, -1) if unknown.
-        LeaderEpochFileCache.endOffsetFor: an epoch before the first known one ends where that
-        starts."""
+        An epoch before the first known one ends where that one starts
+        (LeaderEpochFileCache.endOffsetFor)."""
         if epoch < 0 or not self.entries or epoch > self.entries[-1][0]:
             return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
         if epoch == self.entries[-1][0]:
@@ -95,11 +95,13 @@ class LeaderEpochs:
         return (self.entries[index - 1][0] if index else epoch), end_offset
 
     def truncate_from_end(self, end_offset: int, *, save: bool = True) -> None:
-        """Drop epochs that start at the new log end or later, since they wrote nothing."""
+        """Drop the epochs that start at or after the new log end, since none of their records is
+        left."""
         self._replace([entry for entry in self.entries if entry[1] < end_offset], save=save)
 
     def truncate_from_start(self, start_offset: int, *, save: bool = True) -> None:
-        """Let the epoch that wrote the new log start begin there, and drop those before it."""
+        """Drop the epochs that end before the new log start, and let the epoch of the record at the
+        log start begin there."""
         epoch = self.epoch_of(start_offset)
         kept = [entry for entry in self.entries if entry[1] > start_offset]
         self._replace(kept if epoch is None else [(epoch, start_offset), *kept], save=save)

@@ -56,8 +56,8 @@ class LogConfig:
 
     @classmethod
     def from_configs(cls, configs: Mapping[str, str]) -> LogConfig:
-        """Return topic configs by Kafka's names over the defaults. Raise BadConfig naming a bad key
-        or value."""
+        """Return the configuration that these values, by Kafka's names, give over the defaults.
+        Raise BadConfig naming a bad key or value."""
         check_topic_configs(configs)
         values: dict[str, Any] = {}
         for field in fields(cls):
@@ -70,7 +70,7 @@ class LogConfig:
 
     @cached_property
     def segment_size_max_bytes(self) -> int:
-        """The size at which a segment is closed."""
+        """The size in bytes at which a segment is closed."""
         return self.internal_segment_bytes or self.segment_bytes
 
     def compression_level(self, codec: Compression) -> int | None:
@@ -84,8 +84,8 @@ class LogConfig:
 
     @cached_property
     def segment_max_ms(self) -> int:
-        """The age at which a segment is closed: a compacted log's records must be cleaned in time
-        (KIP-354; LogConfig.maxSegmentMs).
+        """The age in milliseconds at which a segment is closed. In a compacted log it may be lower,
+        since records must be cleaned in time (KIP-354; LogConfig.maxSegmentMs).
         """
         if self.is_compacted:
             return min(self.segment_ms, self.max_compaction_lag_ms)
@@ -93,17 +93,20 @@ class LogConfig:
 
     @cached_property
     def is_deleted(self) -> bool:
-        """True where old segments go (cleanup.policy; both policies may hold, KIP-71)."""
+        """Whether old segments are deleted (cleanup.policy contains `delete`; both policies may be
+        set, KIP-71)."""
         return "delete" in self.cleanup_policy
 
     @cached_property
     def is_compacted(self) -> bool:
-        """True where the newest record of a key is kept for ever (design#compaction)."""
+        """Whether the newest record of each key is kept for ever (cleanup.policy contains
+        `compact`; design#compaction)."""
         return "compact" in self.cleanup_policy
 
     @cached_property
     def uses_log_append_time(self) -> bool:
-        """True where the broker's clock stamps the batches (KIP-32)."""
+        """Whether the broker replaces the timestamps of batches by its own clock
+        (message.timestamp.type; KIP-32)."""
         return self.message_timestamp_type == "LogAppendTime"
 
 

@@ -40,7 +40,7 @@ __all__ = ["AppendResult", "OffsetOutOfRange", "PartitionLog", "ReadResult"]
 
 
 class PartitionLog(ReadableLog):
-    """The log of one partition, and the files that keep it."""
+    """The log of one partition with its files, and all changes to it."""
 
     def __init__(
         self, opening: Opening, topic_partition: TopicPartition, topic_id: uuid.UUID, loaded: Loaded
@@ -54,7 +54,7 @@ class PartitionLog(ReadableLog):
         self.topic_id = topic_id
         self.config = opening.config
         self.recovery_notes: tuple[str, ...] = tuple(loaded.notes)
-        """Sentences for the host's log: what recovery has cut off or rebuilt."""
+        """Sentences for the operator: the parts of the log that recovery has cut off or rebuilt."""
         self._flush_state = FlushState(
             min(opening.recovery_point, loaded.log_end_offset),
             opening.now_ms,
@@ -109,7 +109,8 @@ class PartitionLog(ReadableLog):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether no failure has happened that only a restart, with recovery, repairs."""
+        """Whether the files can be trusted: False after a failure that only a restart, with
+        recovery, repairs."""
         return self._flush_state.failure is None
 
     @property
@@ -153,8 +154,8 @@ class PartitionLog(ReadableLog):
         return AppendResult(base_offset, last_offset, stamp, self._log_start_offset)
 
     def _note_aborted(self, completed: CompletedTransaction) -> None:
-        """Note an aborted transaction, which readers must be given as long as its records are there
-        (KIP-98)."""
+        """Note an aborted transaction in the index. Readers need it as long as its records are in
+        the log (KIP-98)."""
         stable = self.producer_state.last_stable_offset_after(completed)
         entry = AbortedTransaction(
             completed.producer_id, completed.first_offset, completed.last_offset, stable
@@ -175,7 +176,8 @@ class PartitionLog(ReadableLog):
         return segment
 
     def _new_segment(self, base_offset: int) -> Segment:
-        """Create an empty segment, emptying files that a failed deletion left under its name."""
+        """Create an empty segment. Empty the files of the same name that a failed deletion may have
+        left."""
         self._flush_state.directory_is_synced = False
         segment = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
         if segment.size > 0:
@@ -208,7 +210,7 @@ class PartitionLog(ReadableLog):
             self._retired.add(segment, self.config.file_delete_delay_ms)
 
     def replace_segments(self, old: list[Segment], base_offset: int) -> None:
-        """Let the cleaned segment, whose files lie ready, take the place of others
+        """Replace these segments by the cleaned one, whose files are ready on disk
         (segments/segment_swap.py).
         """
         for segment in old:
@@ -220,8 +222,8 @@ class PartitionLog(ReadableLog):
         self._segments.replace(old, new)
 
     def truncate_to(self, offset: int) -> None:
-        """Cut off the batch that holds `offset` and all after it (a follower that diverged,
-        KIP-101).
+        """Cut off the batch that holds `offset` and everything after it, because this follower has
+        diverged from its leader (KIP-101).
 
         The caller writes the recovery point checkpoint before anything else is appended.
         """
@@ -230,8 +232,8 @@ class PartitionLog(ReadableLog):
         self._after_cut(self._segments.truncate_to(offset))
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything and start again at `offset` (a follower whose leader has deleted what it
-        had)."""
+        """Drop all records and start again at `offset`, because the leader has deleted the records
+        that this follower would need next."""
         self._segments.delete_all()
         self._snapshots.keep_only(())
         self._segments = Segments([self._new_segment(offset)])
@@ -284,8 +286,8 @@ class PartitionLog(ReadableLog):
         trust.last_flush_ms = self._now_ms
 
     def delete_retired_segments(self, now_ms: int) -> int | None:
-        """Delete the files that are due. Return when the next ones will be due, or None if none are
-        left."""
+        """Delete the files of removed segments that are due. Return the time in milliseconds when
+        the next ones are due, or None if none are left."""
         return self._retired.delete_due(now_ms, self.config.file_delete_delay_ms)
 
     def close(self, *, clean: bool) -> None:

@@ -19,7 +19,8 @@ _NOTHING = ReadResult(b"", -1)
 
 
 class ReadableLog:
-    """`high_watermark` is moved by replication, never by an append."""
+    """The log of a partition without the methods that change it. `high_watermark` is moved by
+    replication, never by an append."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class ReadableLog:
 
     @property
     def latest_epoch(self) -> int | None:
-        """The newest leader epoch that wrote here, or None."""
+        """The newest leader epoch that wrote to this log, or None."""
         return self.leader_epochs.latest
 
     @property
@@ -130,8 +131,8 @@ class ReadableLog:
         return self._segments.batches(max(from_offset, self._log_start_offset))
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Return the first record that is not older than the timestamp, or None (ListOffsets;
-        KIP-79)."""
+        """Return the first record whose timestamp is at or after the given one, or None
+        (ListOffsets; KIP-79)."""
         return self._segments.offset_for_timestamp(timestamp, self._log_start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:

@@ -11,7 +11,8 @@ from reference_impl.wire import Malformed
 
 @contextmanager
 def replaying(directory: str, offset: int) -> Iterator[None]:
-    """Name the log and the offset of a record that cannot be decoded."""
+    """Add the log and the offset to the error, if a record cannot be decoded inside the `with`
+    block."""
     try:
         yield
     except Malformed as error:

@@ -17,8 +17,9 @@ class OffsetOutOfRange(Exception):
 
 
 class AppendResult(NamedTuple):
-    """The place of a batch, or that of its first copy if it is a retry (KIP-98), as the Produce
-    response says it. `log_append_time_ms` is -1 where the producer's timestamps stay."""
+    """The offsets of an appended batch or, for a retry, those of its first copy (KIP-98), as the
+    Produce response contains them. `log_append_time_ms` is -1 if the producer's timestamps are
+    kept."""
 
     base_offset: int
     last_offset: int
@@ -28,7 +29,7 @@ class AppendResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """Whole batches; `first_offset` is that of the first batch, -1 where there is none."""
+    """Whole batches as bytes. `first_offset` is that of the first batch, -1 if there is none."""
 
     records: bytes
     first_offset: int

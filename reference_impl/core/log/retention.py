@@ -1,9 +1,9 @@
 """Delete old segments: those past `retention.ms`, and those that `retention.bytes` has no room for.
 
 Source: UnifiedLog.java (deleteOldSegments and what it calls). Only whole segments go, the oldest
-first, and only below the high watermark: what is not committed yet is never deleted. Of the two
-limits the one that is reached first counts. Where all segments are too old, even the active one
-goes, after a new one has begun, so that the log stays where it was.
+first, and only below the high watermark: what is not committed yet is never deleted. A segment is
+deleted as soon as one of the two limits is reached. If all segments are too old, even the active
+one is deleted, after a new one has begun at the log end, so that offsets continue.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Limits(Protocol):
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int, limits: Limits) -> int:
-    """Delete the segments that retention does not allow to stay. Return how many were deleted."""
+    """Delete the segments that exceed the retention limits. Return how many were deleted."""
     before = len(log.segment_base_offsets)
     if log.config.is_deleted:
         _delete_oldest(log, _too_old(log, now_ms, limits))
@@ -59,7 +59,7 @@ def _too_many_bytes(log: PartitionLog, limits: Limits) -> Callable[[Segment], bo
 
 
 def _delete_oldest(log: PartitionLog, may_go: Callable[[Segment], bool]) -> None:
-    """Delete segments from the oldest on as long as they may go."""
+    """Delete segments, the oldest first, until one may not be deleted."""
     segments = list(log.segments)
     ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
     keep_from = None

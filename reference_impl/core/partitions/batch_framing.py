@@ -18,22 +18,21 @@ from reference_impl.wire.batches.batch_header import (
 )
 
 ZSTD_SINCE = 7
-"""First version of Produce which may carry zstd (KIP-110)."""
+"""The first version of Produce that may carry zstd (KIP-110)."""
 _MAGIC_END = 17  # a batch must reach this far before its magic can be read
 _ATTRIBUTES_END = 23  # the smallest batch is longer
 _SMALLEST_RECORD = 14  # LegacyRecord.RECORD_OVERHEAD_V0: no length may be below it
 _LENGTH = struct.Struct(">i")
 _INT_MAX = 0x7FFF_FFFF
 NOBODY = (-1, -1)
-"""The producer of a transactional batch that names none."""
+"""The producer id and epoch of a transactional batch that has none."""
 _NO_WRITERS: frozenset[tuple[int, int]] = frozenset()
 _UNNAMED = frozenset([NOBODY])
 
 
 def writers_in_transactions(records: memoryview | bytearray | None) -> frozenset[tuple[int, int]]:
-    """Return id and epoch of the first batch's producer if the batch is transactional.
-
-    Raise Refused if no batch begins as these bytes do.
+    """Return (producer id, epoch) of the first batch if it is transactional, else nothing. Raise
+    Refused if these bytes cannot be the beginning of a batch.
     """
     if records is None:
         return _NO_WRITERS
@@ -58,8 +57,8 @@ def writers_in_transactions(records: memoryview | bytearray | None) -> frozenset
 def the_only_batch(
     records: memoryview | bytearray | None, api_version: int
 ) -> memoryview | bytearray:
-    """Return the one batch of magic 2 that a Produce must hold, without the bytes after it. Raise
-    Refused for anything else (ProduceRequest.validateRecords)."""
+    """Return the single batch of magic 2 that a Produce must contain for a partition, without
+    trailing bytes. Raise Refused for anything else (ProduceRequest.validateRecords)."""
     if records is not None and api_version >= ZSTD_SINCE and _is_one_batch(records):
         return records  # nearly always; what follows says why all else is refused
     found = None if records is None else _bounds(records, 0)

@@ -47,7 +47,8 @@ Result = TypeVar("Result")
 
 SMALL_BYTES = 1024
 RECORD_ERRORS_MAX = 10_000
-"""A client learns no more from more of them, and an answer has an end."""
+"""The most records that an answer names as wrong, so that the answer stays bounded; more would not
+help a client."""
 _CODECS = {
     "uncompressed": Compression.NONE,
     "gzip": Compression.GZIP,
@@ -59,27 +60,28 @@ _CODECS = {
 
 @dataclass(slots=True)
 class ValidatedBatch:
-    """One batch that may be appended as it is: only offset and leader epoch are missing."""
+    """One batch that may be appended: only its offset and leader epoch must still be written."""
 
     data: bytearray | memoryview
     header: BatchHeader
 
 
 class SurveyedBatch(bytearray):
-    """A batch with the survey that was already made, in steps."""
+    """A batch whose records were already surveyed, in steps, before the append."""
 
     survey: Survey
 
 
 @dataclass(slots=True)
 class Survey:
-    """The result of looking at every record of a batch, under one configuration."""
+    """The result of checking every record of a batch under one configuration."""
 
     config: LogConfig
     header: BatchHeader
     walk: Walk
     rewritten: bytearray | None
-    """The batch in the compression that the topic wants, where it came in another."""
+    """The batch compressed as the topic's configuration wants, if the producer compressed it
+    otherwise, else None."""
 
 
 def is_large(header: BatchHeader) -> bool:
@@ -111,8 +113,8 @@ def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> V
 def survey(
     data: memoryview | bytearray, config: LogConfig, now_ms: int
 ) -> Generator[None, None, Survey]:
-    """Look at every record, in steps of a few milliseconds with a yield between them. Raise Refused
-    as soon as something is wrong, so that a decompression bomb is not expanded any further."""
+    """Check every record, in steps of a few milliseconds with a yield between them. Raise Refused
+    at the first error, so that a decompression bomb is not expanded any further."""
     header = _checked_header(data, config)
     codec = _codec(header)
     walk = yield from _walked(data, header, codec)
@@ -126,8 +128,9 @@ def survey(
 
 
 def _sound_at_once(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> Survey | None:
-    """Return the survey of a batch that is neither compressed nor large nor wrong, made in one
-    pass, or None for any other batch. Nearly all batches are small and need no steps."""
+    """Survey a small uncompressed batch in one pass, and return the survey. Return None for a batch
+    that is large, compressed or wrong, which needs steps or a full check. Nearly all batches are
+    small."""
     header = _checked_header(data, config)
     if header.attributes & COMPRESSION_BITS or header.records_count > STEP_RECORDS:
         return None
@@ -140,7 +143,7 @@ def _sound_at_once(data: memoryview | bytearray, config: LogConfig, now_ms: int)
 
 
 def drained(steps: Generator[None, None, Result]) -> Result:
-    """Run all steps at once, and return the generator's result."""
+    """Run a generator to its end without pauses, and return its result."""
     while True:
         try:
             next(steps)
@@ -184,8 +187,9 @@ def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHea
 
 
 def _codec(header: BatchHeader) -> Compression:
-    """Return the compression codec of the records, or raise Refused. (CompressionType.forId throws
-    an unexpected exception, hence the error code.)"""
+    """Return the compression codec of the records, or raise Refused. (The error code is
+    UNKNOWN_SERVER_ERROR, because Kafka's CompressionType.forId throws an exception that is not
+    expected.)"""
     if not header.attributes & COMPRESSION_BITS:
         return Compression.NONE
     try:
@@ -264,8 +268,8 @@ def _refuse_records(
 
 
 def _may_be_refused(header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int) -> bool:
-    """Return whether a key is missing or one of the extremes is wrong, so that each record must be
-    looked at."""
+    """Return whether some record may be wrong, because a key is missing or the smallest or largest
+    timestamp is invalid, so that each record must be checked."""
     if config.is_compacted and not walk.all_have_keys:
         return True
     low, high = walk.timestamp_delta_min, walk.timestamp_delta_max
@@ -305,8 +309,8 @@ def _timestamp_problem(
 def _rewritten(
     data: memoryview | bytearray, codec: Compression, wanted: Compression, config: LogConfig
 ) -> Generator[None, None, bytearray]:
-    """Return the same records compressed otherwise, or raise Refused once they exceed the size
-    limit."""
+    """Return a batch of the same records in the wanted compression, or raise Refused once they
+    exceed the size limit."""
     pieces = expand(codec, memoryview(data)[HEADER_BYTES:])
     out = bytearray(memoryview(data)[:HEADER_BYTES])
     done = 0
@@ -326,7 +330,7 @@ def _stamped(
     data: memoryview | bytearray, header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int
 ) -> ValidatedBatch:
     """Return the batch with its final timestamps: the broker's clock (KIP-32), or the producer's
-    with their true maximum."""
+    timestamps with the true maximum in the header."""
     if config.uses_log_append_time:
         set_timestamps(data, 0, len(data), now_ms, log_append_time=True)
         return ValidatedBatch(data, read_header(data))

@@ -1,4 +1,5 @@
-"""Fetch sessions: a client names its partitions once, and then only changes (KIP-227).
+"""Fetch sessions: a client names its partitions once, and later requests name only changes
+(KIP-227).
 
 Source: FetchManager.java, FetchSession.java, FetchContext.java, FetchMetadata.java; KIP-516 (topic
 ids in sessions). A request is one of three things, by its session id and epoch:
@@ -29,18 +30,20 @@ NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 EPOCH_MAX = 2**31 - 1
 EVICTION_MS = 120_000
-"""ServerConfigs.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: unused for so long, a session may go for
-any other; older than that, for one that is worth more."""
+"""How many milliseconds a session must be idle before any new session may evict it, and how old it
+must be before a session of higher worth may
+(ServerConfigs.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS)."""
 TOPIC_IDS_SINCE = 13
 PARTITIONS_MAX = 500_000
-"""Of all sessions together, some hundred MiB. Kafka bounds the number of sessions alone."""
+"""The most partitions that all sessions may have together, some hundred MiB. (Kafka limits only the
+number of sessions.)"""
 
 WantedKey = tuple[str, UUID, int]
 
 
 @dataclass(slots=True)
 class Wanted:
-    """One partition that a client fetches, and what it was last sent about it."""
+    """One partition that a client fetches, and the offsets that the last answer told it."""
 
     topic: str
     topic_id: UUID
@@ -48,7 +51,7 @@ class Wanted:
     high_watermark: int = -1
     log_start_offset: int = -1
     place: int = 0
-    """Its place in the order in which the session is read."""
+    """The partition's place in the order in which the session is read."""
 
     @property
     def key(self) -> WantedKey:
@@ -76,7 +79,7 @@ Row = tuple[Wanted, Struct]
 
 
 Reader = tuple[int, int, int, int]
-"""The fields of a request that decide what a partition looks like to it: connection, version,
+"""The fields of a request on which the answer for a partition depends: connection, version,
 isolation level, replica."""
 
 
@@ -94,19 +97,20 @@ class Session:
     """The epoch of the next request."""
     reader: Reader | None = None
     pending: dict[WantedKey, Wanted] = field(default_factory=dict)
-    """The partitions that must be read: the others have had nothing new since they were."""
+    """The partitions that the next request must read. All others have not changed since they were
+    last read."""
     found: dict[PartitionKey, Wanted] = field(default_factory=dict)
-    """The partitions that are watched, by their names in this broker."""
+    """The watched partitions, by topic name and index."""
     watch: Watch = field(default_factory=lambda: Watch({}, lasts=True))
     _places: count[int] = field(default_factory=count)
 
     def add(self, wanted: Wanted) -> None:
-        """Fetch one more partition."""
+        """Add one partition to the session."""
         self.to_end(wanted)
         self.wanted[wanted.key] = self.pending[wanted.key] = wanted
 
     def forget(self, key: WantedKey) -> None:
-        """Fetch a partition no longer. Its watch stays until the partition changes."""
+        """Remove a partition from the session. Its watch stays until the partition changes."""
         self.wanted.pop(key, None)
         self.pending.pop(key, None)
 
@@ -128,11 +132,14 @@ class FetchContext:
 
     wanted: list[Wanted]
     session: Session | None = None
-    """The session that goes on: only news is sent."""
+    """The session that this request continues, None for a full request. In a session only changed
+    rows are sent."""
     epoch: int = 0
-    """The epoch of the session after this request: another one once a later request has come."""
+    """The epoch of the session after this request. A different epoch in the session shows that a
+    later request has come."""
     creates: Callable[[Iterable[Wanted]], int] | None = None
-    """Makes the session whose first request this is; answers its id, or 0 if there is no room."""
+    """For the first request of a session: a function that creates it, and returns its id, or 0 if
+    there is no room."""
 
     def to_read(self, purgatory: Purgatory, denied: set[WantedKey]) -> list[Wanted]:
         """Return the partitions to read for this request: those that have changed or were not read
@@ -186,7 +193,8 @@ class FetchSessions:
 
     slots: int
     renewed: Callable[[Wanted, Struct], Struct]
-    """The rule that chooses between the row that is known of a partition and the one asked now."""
+    """The rule that chooses between the stored request row of a partition and the one in this
+    request."""
     purgatory: Purgatory
     _sessions: dict[int, Session] = field(default_factory=dict)
 
@@ -294,7 +302,7 @@ class FetchSessions:
 
 def wanted_in(body: Struct) -> list[Wanted]:
     """Return the partitions named in a request, in its order (KIP-74: the order is the client's).
-    Of a partition that is named twice the last row counts, at the place of the first."""
+    If a partition is named twice, use its last row, at the place of the first."""
     named = {
         # The number of an id is hashed without a call, and a request may name 30,000 partitions.
         (topic.topic, topic.topic_id.int, partition.partition): Wanted(

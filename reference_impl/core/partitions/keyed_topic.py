@@ -1,4 +1,5 @@
-"""A coordinator's topic: all records of a key are in one partition, and the newest one counts.
+"""The internal topic of a kind of coordinator: all records of a key are in one partition, and the
+newest record of a key is valid.
 
 Source: GroupCoordinatorService.java and TransactionStateManager.java (partitionFor);
 CoordinatorPartitionWriter.java.
@@ -23,8 +24,9 @@ class KeyedTopic:
     def __init__(self, name: str, image: MetadataImage, replicas: Replicas, moment: Moment) -> None:
         self.name, self._image, self._replicas, self._moment = name, image, replicas, moment
         self.uncommitted: dict[Partition, int] = {}
-        """The partitions in which the current handler has found or written what is not committed
-        yet, with their leader epochs. Each handler has a dictionary (core/waiting/held.py)."""
+        """Partition -> leader epoch, for the partitions in which the current handler has read or
+        written records that are not committed yet. Each handler has its own dictionary
+        (core/waiting/held.py)."""
 
     @property
     def now_ms(self) -> int:
@@ -32,16 +34,16 @@ class KeyedTopic:
         return self._moment.now_ms
 
     def index_of(self, key: str) -> int:
-        """Return the index of the partition that keeps a key. Raise Refused before there is a
-        topic."""
+        """Return the index of the partition that keeps a key. Raise Refused while the topic does
+        not exist."""
         topic = self._image.topics.get(self.name)
         if topic is None:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         return partition_for(key, len(topic.partitions))
 
     def leader_of(self, key: str) -> int:
-        """Return the node that leads the partition of a key, -1 if none does. Raise Refused before
-        there is a topic."""
+        """Return the node that leads the partition of a key, -1 if none does. Raise Refused while
+        the topic does not exist."""
         index = self.index_of(key)
         return self._image.topics[self.name].partitions[index].leader
 
@@ -66,7 +68,8 @@ class KeyedTopic:
 
 
 def java_hash(text: str) -> int:
-    """Return String.hashCode: over UTF-16 units, as a signed 32-bit number."""
+    """Return what Java's String.hashCode returns: a signed 32-bit number, computed over UTF-16
+    units."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -76,6 +79,7 @@ def java_hash(text: str) -> int:
 
 @lru_cache(10_000)
 def partition_for(key: str, partitions: int) -> int:
-    """Return the partition that keeps a key: Utils.abs(hash) % n, where MIN_VALUE counts as 0."""
+    """Return the partition that keeps a key: Utils.abs(hash) % n, where the smallest integer counts
+    as 0."""
     value = java_hash(key)
     return (0 if value == -(1 << 31) else abs(value)) % partitions

@@ -20,22 +20,24 @@ from reference_impl.wire import BatchHeader, ErrorCode
 
 NO_LEADER = -1
 NEVER_FETCHED = -1
-"""The log end of a follower that this leader has not heard of yet."""
+"""The log end offset of a follower that has not fetched from this leader yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The broker that holds a partition, as far as the partition needs it."""
+    """The functions of the broker that a partition needs."""
 
     node_id: int
     high_watermark: Callable[[Partition], int]
-    """The rule that says how far the partition is committed."""
+    """The rule that computes the offset up to which the partition is committed."""
     changed: Callable[[str, int], None]
-    """Told when the high watermark has moved, or the leader or the ISR has changed."""
+    """A function to call when the high watermark has moved, or the leader or the ISR has
+    changed."""
 
 
 class Partition:
-    """A replica. `state` is the controller's word on who leads and who is in sync."""
+    """One replica of a partition. `state` holds the leader and the ISR, as the controller has
+    decided them."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class Partition:
 
     @property
     def leader_epoch(self) -> int:
-        """The number of this leadership, which every batch carries (KIP-101)."""
+        """The number of the current leadership; every batch carries it (KIP-101)."""
         return self.state.leader_epoch
 
     @property
@@ -76,8 +78,8 @@ class Partition:
 
     @property
     def min_isr(self) -> int:
-        """The size below which the ISR is too small: of a partition with fewer replicas than
-        min.insync.replicas all replicas are enough (effectiveMinIsr)."""
+        """The least size that the ISR must have: min.insync.replicas, or the number of replicas if
+        that is smaller (effectiveMinIsr)."""
         return min(self.log.config.min_insync_replicas, len(self.state.replicas))
 
     def ends_in_sync(self) -> Collection[int]:
@@ -100,8 +102,8 @@ class Partition:
         return result
 
     def follower_reached(self, replica: int, log_end_offset: int) -> None:
-        """Note the end of a follower's log, and commit the records that every replica in the ISR
-        has now."""
+        """Note the log end offset of a follower, and commit the records that every replica in the
+        ISR has now."""
         self._follower_ends[replica] = log_end_offset
         self.advance_high_watermark()
 
@@ -115,7 +117,7 @@ class Partition:
         self._holder.changed(self.topic, self.index)
 
     def resign(self) -> None:
-        """Lead no more: the partition is deleted."""
+        """Stop being the leader, because the partition is deleted."""
         self.state = replace(self.state, leader=NO_LEADER)
 
     def advance_high_watermark(self) -> None:
@@ -140,7 +142,7 @@ class Partition:
         raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
     def check_still_leads(self, leader_epoch: int) -> None:
-        """Raise Refused(NOT_LEADER_OR_FOLLOWER) if the leadership is over in which a record was
-        written: whether it is still in the log is another leader's decision."""
+        """Raise Refused(NOT_LEADER_OR_FOLLOWER) unless this broker still leads in the epoch in
+        which a record was written. Under another leader the record may be lost."""
         if self.state.leader_epoch != leader_epoch or not self.leads:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)

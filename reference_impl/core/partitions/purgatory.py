@@ -1,9 +1,10 @@
 """Requests that wait: a Fetch for data, a Produce for replicas.
 
 Source: DelayedOperationPurgatory.java, DelayedFetch.java, DelayedProduce.java. A connection has one
-request in flight, so the connection is the name of what waits. A parked request watches partitions;
-each time one of them changes it is asked whether it can be answered now. To find out takes long
-where it watches many: it then gives way to others like any request.
+request in flight, so the connection identifies the waiting ("parked") request. A parked request
+watches partitions. Each time one of them changes, `answer` is called to find out whether the
+request can be answered now. That takes long if it watches many partitions, so it gives way to other
+requests meanwhile.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ TIMER = "parked"
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """The partitions whose changes may complete a request: as long as the request waits, or as long
-    as the fetch session exists that the request belongs to."""
+    """A set of partitions whose changes may complete a request. It lasts as long as the request
+    waits, or as long as the fetch session that the request belongs to."""
 
     keys: dict[PartitionKey, None]
     lasts: bool = False
-    """Whether the watch goes on while no request waits."""
+    """Whether the watch continues while no request waits, as for a fetch session."""
     noted: dict[PartitionKey, None] = field(default_factory=dict)
-    """The partitions that have changed since `take_noted`."""
+    """The partitions that have changed since the last call of `take_noted`."""
     waiting: dict[int, None] = field(default_factory=dict)
     """The connections whose requests wait for a change."""
 
@@ -46,7 +47,7 @@ class Watch:
 
 
 class Parked(Protocol):
-    """A request that waits."""
+    """A request that waits in the purgatory."""
 
     request: Request
 
@@ -54,12 +55,12 @@ class Parked(Protocol):
         """Return a watch of the partitions whose change may complete the request."""
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
-        """Return the answer, or None if the request must wait on; once it has expired there always
-        is one. Give way to other requests in between."""
+        """Return the answer, or None if the request must wait longer. Once it has expired, always
+        return an answer. Give way to other requests in between."""
 
 
 def answered(request: Request, body: Struct) -> Respond:
-    """Return the response of a parked request; its throttle time also holds for the connection."""
+    """Return the response to a parked request. Its throttle time also applies to the connection."""
     return Respond(request, body, throttle_ms=body.throttle_time_ms)
 
 
@@ -71,16 +72,20 @@ class Purgatory:
         self._watch_of: dict[int, Watch] = {}
         self._watches: dict[PartitionKey, dict[Watch, None]] = {}
         self.changed: dict[PartitionKey, None] = {}
-        """Watched partitions whose watchers have not been asked since the change."""
+        """The watched partitions that have changed, and whose parked requests have not been tried
+        since."""
         self.awaited: dict[PartitionKey, dict[int, None]] = {}
-        """The numbers of the waits (`core/waiting`) that a change of a partition may end."""
+        """Partition -> the numbers of the handlers' waits (`core/waiting`) that a change of it may
+        end."""
         self.moved: dict[PartitionKey, None] = {}
-        """Awaited partitions whose waits have not been looked at since the change."""
+        """The partitions with waiting handlers that have changed, and whose handlers have not been
+        tried since."""
         self._asked: dict[int, bool] = {}
-        """Requests that are finding out whether they can be answered: must they start again?"""
+        """Connection -> whether its request must be tried again, for requests whose `answer` is
+        running now."""
         self._expired: set[int] = set()
         self.changes = 0
-        """How many were noted, of whatever partition."""
+        """The number of changes noted so far, over all partitions."""
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -103,12 +108,12 @@ class Purgatory:
             self._watches.setdefault(key, {})[watch] = None
 
     def remove_key(self, watch: Watch, key: PartitionKey) -> None:
-        """Watch a partition no longer."""
+        """Stop watching one partition."""
         watch.keys.pop(key, None)
         self._unwatch(watch, key)
 
     def end_watch(self, watch: Watch) -> None:
-        """End the watch of a fetch session as soon as no request of the session waits."""
+        """End the watch of a fetch session: at once, or when its waiting request is answered."""
         watch.lasts = False
         if not watch.waiting:
             for key in watch.keys:
@@ -119,8 +124,8 @@ class Purgatory:
         return self._watches.keys()
 
     def note_change(self, topic: str, index: int) -> None:
-        """Note that a partition has more to read, has moved its high watermark or its log start,
-        has another leader, or is gone. Only then does a fetch session read it again."""
+        """Note that a partition has more to read, another high watermark, log start or leader, or
+        is gone. A fetch session reads a partition again only after such a note."""
         self.changes += 1
         key = topic, index
         if key in self._watches:
@@ -131,8 +136,8 @@ class Purgatory:
             self.moved[key] = None
 
     def woken(self) -> Iterator[tuple[int, Iterator[Effect]]]:
-        """Ask each request that the noted changes may have completed. Return the connection and a
-        handler for each."""
+        """Yield (connection, handler) for each request that the noted changes may have completed.
+        The handler tries to answer the request."""
         while self.changed:
             changed, self.changed = self.changed, {}
             waiting = {
@@ -145,8 +150,8 @@ class Purgatory:
                 yield connection, self.ask(connection)
 
     def ask(self, connection: int) -> Iterator[Effect]:
-        """Answer a request if that can be done now. Start again if its partitions change while it
-        gives way to other requests."""
+        """Answer a request if that is possible now. Try again if its partitions have changed while
+        it gave way to other requests."""
         if connection in self._asked:
             self._asked[connection] = True
             return

@@ -14,16 +14,17 @@ from reference_impl.wire.batches.compression import UNCOMPRESSED_BYTES_MAX
 
 Bytes = bytes | bytearray | memoryview
 LONG = 63
-"""As `shift_max`: a number of 64 bits."""
+"""The value of `shift_max` for a number of 64 bits."""
 SIZE_BYTES_MAX = 5
-"""The size of the varint in front of a record."""
+"""The most bytes of the varint that begins a record with its size."""
 STEP_RECORDS, STEP_BYTES = 4096, 1 << 20
-"""After so much work others have their turn: a few milliseconds."""
+"""The amount of work, in records and in bytes, after which other requests have their turn: a few
+milliseconds."""
 RECORD_WORK = STEP_BYTES // STEP_RECORDS
 
 
 class BadRecords(Exception):
-    """The records of a batch contradict its header or themselves."""
+    """The records of a batch contradict its header or each other."""
 
 
 class NotConsecutive(BadRecords):
@@ -51,7 +52,7 @@ class Window:
         self._work = 0
         self.data: Bytes = bytearray()
         self.is_last = False
-        """No more follows behind `data`."""
+        """Whether no more bytes follow after `data`."""
 
     def advance(self, position: int, wanted: int) -> Iterator[None]:
         """Drop the bytes before the position and add at least one piece, until `wanted` bytes are
@@ -71,7 +72,7 @@ class Window:
             yield from self.count(len(piece))
 
     def count(self, work: int) -> Iterator[None]:
-        """Count this much work, and yield when a step's worth has been done."""
+        """Add this much work to the count. Yield when the count has reached one step."""
         self._work += work
         if self._work >= STEP_BYTES:
             self._work = 0
@@ -148,8 +149,8 @@ def _walk(
     """Visit records from `first` up to `stop`, or to the end of `data`, which more may follow
     unless it is the last.
 
-    Return the next record's index, where it begins, and how many bytes it needs there (0: those at
-    hand are enough).
+    Return the index of the next record, its position, the bytes that it needs there (0: those at
+    hand are enough), and what was found.
     """
     # Numbers of one byte are read in place: they are nearly all, and a call costs more than a read.
     low, high, consecutive, keys = seen
@@ -238,8 +239,9 @@ def _skip_headers(data: Bytes, position: int, index: int) -> int:
 
 
 def timestamps_and_keys(pieces: Iterable[bytes], count: int) -> Iterator[tuple[int, bool] | None]:
-    """Yield (timestamp delta, has a key) of each record, to say which ones are wrong and why, and
-    None after each step of work. The records are sound: `walk_pieces` has visited them."""
+    """Yield (timestamp delta, has a key) of each record, so that wrong records can be named, and
+    None after each step of work. The records must be well-formed: `walk_pieces` has visited
+    them."""
     window = Window(pieces)
     position = 0
     for _ in range(count):

@@ -1,11 +1,11 @@
 """The partitions which this broker holds: opened, made and deleted as the metadata says.
 
 Source: ReplicaManager.java, LogManager.java (KIP-112). A partition whose files cannot be opened is
-offline: every request for it gets KAFKA_STORAGE_ERROR, and the others go on. One whose disk fails
-later stays in the table, and says so in the answer to each append. To make the files of thousands
-of partitions takes long, and so does their removal: a request does it one by one and gives way in
-between. If its client leaves, a partition is made when somebody asks for it, and housekeeping
-removes what is left.
+offline: every request for it gets KAFKA_STORAGE_ERROR, and the others are served. A partition whose
+disk fails later stays in the table, and answers each append with the error. Making or removing the
+files of thousands of partitions takes long: a request does it one by one, and gives way to others
+in between. If its client disconnects, a missing partition is made when a request needs it, and
+housekeeping removes the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reference_impl.wire import ErrorCode
 
 
 class Replicas:
-    """Partition objects by (topic, index)."""
+    """The open partitions by (topic, index)."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Replicas:
         self._by_name: dict[PartitionKey, Partition] = {}
         self._unopened: dict[PartitionKey, TopicImage] = {}
         self._leaving: dict[PartitionKey, None] = {}
-        """Partitions of topics that are gone, whose files still have their place."""
+        """The partitions of deleted topics whose files have not been removed yet."""
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(list(self._by_name.values()))
@@ -59,7 +59,7 @@ class Replicas:
 
     def serve(self, topic: TopicImage, indexes: Iterable[int]) -> None:
         """Note which of these partitions this broker must open. Give the open ones their new state;
-        a state without this broker ends them."""
+        close those of which this broker is no replica any more."""
         for index in sorted(indexes):
             partition = self._by_name.get((topic.name, index))
             state = topic.partitions[index]
@@ -69,8 +69,8 @@ class Replicas:
                 self._unopened[topic.name, index] = topic
 
     def _may_open(self, key: PartitionKey) -> bool:
-        """Return whether a partition may be opened: its files are not in use, and not damaged, but
-        for those of a deleted one that is still to be removed."""
+        """Return whether a partition may be opened: its files are not known to be damaged, or they
+        belong to a deleted partition that will be removed first."""
         return key not in self.directory.offline or key in self._leaving
 
     def _take_state(self, partition: Partition, state: PartitionImage) -> None:
@@ -121,7 +121,7 @@ class Replicas:
         return list(self._leaving)
 
     def remove(self, key: PartitionKey) -> None:
-        """Close and remove the log of a deleted partition, unless that was done."""
+        """Close and remove the log of a deleted partition, unless that has been done."""
         if key in self._leaving:
             self.directory.delete_log(*key)
             del self._leaving[key]
@@ -132,7 +132,8 @@ class Replicas:
 
     def led(self, image: MetadataImage, name: str, topic_id: UUID | None, index: int) -> Partition:
         """Return the partition if this broker leads it, or raise Refused with the reason. `name` is
-        empty where the version speaks in topic ids (KIP-516), the id is None where it does not."""
+        empty in versions of requests that use topic ids (KIP-516); topic_id is None in the
+        others."""
         if not name and topic_id is not None:
             topic = image.topics_by_id.get(topic_id)
             if topic is None:

@@ -1,8 +1,8 @@
 """Ask the other nodes what each state of the quorum requires, until the next move.
 
-Source: KafkaRaftClient.java (pollCandidate, pollLeader, pollFollower). Each duty is a handler that
-no client waits for: it asks, looks whether the node is still in the same turn, and takes the answer
-into account.
+Source: KafkaRaftClient.java (pollCandidate, pollLeader, pollFollower). Each duty is a handler
+without a client: it sends a request, checks that the node's state has not changed meanwhile
+(`Quorum.turn`), and uses the answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from reference_impl.wire import ApiKey, CorruptRecord, ErrorCode, Struct
 
 TIMER = "quorum"
 FETCH_WAIT_MS = 500
-"""How long a leader holds a fetch back that finds nothing new (KafkaRaftClient.fetchMaxWaitMs)."""
+"""How many milliseconds a leader may hold back a fetch that finds nothing new
+(KafkaRaftClient.fetchMaxWaitMs)."""
 Duty = Generator[Effect | Wait, Any, None]
 
 
@@ -46,7 +47,8 @@ def set_timer(quorum: Quorum) -> Iterator[Effect]:
 
 
 def timer_fired(quorum: Quorum, _: TimerKey) -> Iterator[Effect]:
-    """Act if the state's time is over, and set the timer for the rest if it is not."""
+    """Handle the timer of the quorum's state: act if the state's deadline has passed, else set the
+    timer for the rest of the time."""
     turn = quorum.turn
     quorum.time_passed()
     if quorum.turn == turn:
@@ -92,12 +94,12 @@ TO_EACH_VOTER: dict[State, Callable[[Quorum, int], Duty]] = {
     State.LEADER: announce,
     State.RESIGNED: tell_of_end,
 }
-"""What a node asks of every other voter in a state."""
+"""State -> the requests that a node sends to every other voter in that state."""
 
 
 def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[Any, Any, Any]:
-    """Send a request to a node until it answers. Return the answer, or None if the node's state has
-    changed by then. Take the epoch and leader in the answer into account."""
+    """Send a request to a node, again and again until it answers. Return the answer, or None if the
+    node's own state has changed by then. Follow the epoch and leader in the answer."""
     turn, settings = quorum.turn, quorum.settings
     while quorum.turn == turn:
         try:

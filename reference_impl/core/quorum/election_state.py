@@ -1,8 +1,8 @@
 """Keep the epoch and the vote of a node in the file `quorum-state`, in Kafka's format.
 
 Source: FileQuorumStateStore.java, QuorumStateData.json, ElectionState.java; KIP-595. The file has
-version 0 while `kraft.version` is 0, and version 1 (which names directories) from KIP-853 on. Were
-a vote forgotten, the node could vote twice in an epoch, and the epoch could have two leaders.
+version 0 while `kraft.version` is 0, and version 1 (which names directories) from KIP-853 on. If a
+node forgot its vote, it could vote twice in an epoch, and the epoch could have two leaders.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOBODY = -1
 
 
 class BadQuorumState(StorageError):
-    """The file cannot be what a node wrote; nothing was changed."""
+    """The file `quorum-state` is damaged or not in its format. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 OBSERVER_SESSION_MS = 300_000
-"""How long an observer that fetches no more is still told of."""
+"""How many milliseconds after its last fetch an observer is still listed by DescribeQuorum."""
 Observer = tuple[int, UUID]
 """The id of a node, and that of the directory which holds its metadata log."""
 
@@ -21,15 +21,17 @@ class Progress:
 
     end_offset: int = -1
     fetched_at_ms: int = -1
-    """On the clock that never jumps; -1 before the first fetch."""
+    """The time of the last fetch, in milliseconds of the monotonic clock; -1 before the first
+    fetch."""
     fetched_at_wall_ms: int = -1
     caught_up_at_wall_ms: int = -1
     leader_end_offset: int = -1
-    """The leader's end at the last fetch: one who reaches it later was caught up then."""
+    """The end of the leader's log at the replica's last fetch. When the replica reaches that offset
+    later, it was caught up at the time of that fetch."""
 
 
 class Leadership:
-    """The state of one leader in its epoch."""
+    """A leader's state during its epoch: the progress of every replica."""
 
     def __init__(
         self, node_id: int, voters: Collection[int], epoch_start_offset: int, now_ms: int
@@ -37,13 +39,15 @@ class Leadership:
         self.epoch_start_offset = epoch_start_offset
         """The offset of the LeaderChange record, the first of the epoch."""
         self.is_announced = False
-        """Whether the LeaderChange record is committed, and the listeners know."""
+        """Whether the LeaderChange record is committed and the listeners have been told of the
+        leader."""
         self.began_ms = now_ms
         self.followers = {voter: Progress() for voter in sorted(voters) if voter != node_id}
         self._observers: dict[Observer, Progress] = {}
 
     def observers(self, now_ms: int) -> dict[Observer, Progress]:
-        """Return the observers that have fetched lately (LeaderState.observerStates)."""
+        """Return the observers that have fetched within OBSERVER_SESSION_MS
+        (LeaderState.observerStates)."""
         oldest_ms = now_ms - OBSERVER_SESSION_MS
         self._observers = {
             observer: progress
@@ -68,13 +72,15 @@ class Leadership:
         progress.leader_end_offset = own_end
 
     def ends(self, own_end: int) -> Iterator[int]:
-        """Return the end of each voter's log, as far as this leader knows."""
+        """Yield the end offset of each voter's log, as far as this leader knows. own_end: that of
+        its own log."""
         yield own_end
         for progress in self.followers.values():
             yield progress.end_offset
 
     def quorum_heard_ms(self, now_ms: int) -> int:
-        """Return the latest time at which a majority, this leader included, had been heard from."""
+        """Return the latest time such that a majority of the voters, this leader included, has
+        fetched at that time or later, in milliseconds of the monotonic clock."""
         heard = [now_ms] + [
             max(self.began_ms, progress.fetched_at_ms) for progress in self.followers.values()
         ]
@@ -82,6 +88,7 @@ class Leadership:
         return heard[len(heard) // 2]
 
     def by_progress(self) -> list[int]:
-        """Return the other voters, those with the longest log first: the better successors."""
+        """Return the other voters, the one with the longest log first, because it is the best
+        successor."""
         ends = self.followers
         return sorted(ends, key=lambda voter: (-ends[voter].end_offset, voter))

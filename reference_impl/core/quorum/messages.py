@@ -1,4 +1,5 @@
-"""The requests and answers of the quorum. Each has one row, for the one partition of the log.
+"""The requests and answers of the quorum protocol. Each has one row, for the one partition of the
+metadata log.
 
 Source: VoteRequest.json and so on; RaftUtil.java.
 """

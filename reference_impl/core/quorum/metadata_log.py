@@ -2,7 +2,7 @@
 
 Source: KIP-631 and KIP-595; MetadataRecordSerde.java, RaftClient.java (Listener). The leader of the
 quorum appends here, its followers append what they fetch, and cut off what diverges from its log.
-What a majority holds is committed (`Quorum.commit`); the listeners hear of that alone.
+Records that a majority has are committed (`Quorum.commit`); the listeners are given only those.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ from reference_impl.wire import (
 
 TOPIC = "__cluster_metadata"
 METADATA = (TOPIC, 0)
-"""The partition, as what waits for its records names it."""
+"""The topic and the partition index of the metadata log."""
 TOPIC_ID = UUID(int=1)
 """Uuid.METADATA_TOPIC_ID: reserved, the same in every cluster."""
 Listener = Callable[[Committed], None]
 _LEADER_CHANGE = definition("LeaderChangeMessage")
 LEADER_CHANGE_VERSION = 0
-"""Version 1 comes with `kraft.version` 1, where voters have directories (KIP-853)."""
+"""The version of the LeaderChange record. (Version 1 belongs to `kraft.version` 1, where voters
+have directories, KIP-853.)"""
 
 
 class MetadataLog:
@@ -63,13 +64,14 @@ class MetadataLog:
         self._directory = directory
         self._listeners: list[Listener] = []
         self._known = deque(self._read())
-        """The batches of which the listeners have not been told. A log that this version cannot
-        understand stops the node here, before it changes anything."""
+        """The batches that the listeners have not been given yet. Reading them raises an error if
+        this version cannot understand the log, so that the node stops before it changes
+        anything."""
         self._transactions = MetadataTransactions()
 
     @property
     def end_offset(self) -> int:
-        """The number of records in the log, whether or not they are committed."""
+        """The offset after the last record of the log, committed or not."""
         return self.log.log_end_offset
 
     @property
@@ -84,7 +86,7 @@ class MetadataLog:
 
     @property
     def high_watermark(self) -> int:
-        """The number of records that are committed."""
+        """The offset after the last committed record."""
         return self.log.high_watermark
 
     @property
@@ -94,7 +96,7 @@ class MetadataLog:
         return self._transactions.is_open
 
     def listen(self, listener: Listener) -> None:
-        """Add a listener, which is told of every batch that is committed from now on."""
+        """Add a listener, which is given every batch that is committed from now on."""
         self._listeners.append(listener)
 
     # --- writing ------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ class MetadataLog:
                     listener(batch)
 
     def end_of_epoch(self, epoch: int) -> LogEnd:
-        """Return the newest epoch here that is not newer than this one, and where it ends
+        """Return the newest epoch in this log that is not above the given one, and its end offset
         (KafkaRaftLog.endOffsetForEpoch)."""
         if epoch > self.last_epoch:
             return self.end
@@ -190,8 +192,8 @@ class MetadataLog:
         return self.log.read(offset, max_bytes).records
 
     def history(self) -> Iterator[Committed]:
-        """Return all committed records from the beginning, for a listener that must drop the
-        uncommitted ones that it has applied."""
+        """Yield all committed records from the beginning, for a listener that must drop uncommitted
+        ones which it has applied."""
         transactions = MetadataTransactions()
         for batch in self._read():
             if batch.end_offset > self.high_watermark:
@@ -216,8 +218,9 @@ def _metadata(batch: RecordBatch) -> list[Struct]:
 
 
 def _control(batch: RecordBatch) -> list[Struct]:
-    """Return no metadata records for a control batch: a LeaderChange changes nothing here. Raise
-    Malformed for any other kind, such as one that changes the voters (ControlRecordType.java)."""
+    """Return an empty list for a LeaderChange, the one control batch that is allowed: it holds no
+    metadata. Raise Malformed for any other kind, such as one that changes the voters
+    (ControlRecordType.java)."""
     for record in batch.records:
         kind = control_type(record)
         if kind is not ControlRecordType.LEADER_CHANGE:

@@ -1,4 +1,4 @@
-"""Transactions of the metadata log: records that count together, or never (KIP-868).
+"""Transactions of the metadata log: records that all take effect together, or not at all (KIP-868).
 
 Source: QuorumController.java, MetadataBatchLoader.java (replay of BeginTransactionRecord,
 EndTransactionRecord, AbortTransactionRecord).
@@ -14,7 +14,8 @@ from reference_impl.wire import Malformed, Struct
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Records that no change of leaders can take back, of one batch."""
+    """The records of one batch once they are committed, so that no change of leaders can remove
+    them."""
 
     records: Sequence[Struct]
     base_offset: int
@@ -23,7 +24,7 @@ class Committed:
 
 
 class MetadataTransactions:
-    """Holds the records of the open transaction back."""
+    """Holds back the records of an open transaction until it ends."""
 
     def __init__(self) -> None:
         self._held: list[Struct] | None = None
@@ -34,8 +35,9 @@ class MetadataTransactions:
         return self._held is not None
 
     def take(self, batch: Committed) -> Committed:
-        """Return the batch's records that count now: hold those of an open transaction back, and
-        add those of one that ends here. Raise Malformed where transactions overlap."""
+        """Return the records that take effect with this batch: hold back those of an open
+        transaction, and add the held ones if the transaction ends here. Raise Malformed if
+        transactions overlap."""
         records: list[Struct] = []
         for record in batch.records:
             name = type(record).__name__
@@ -48,7 +50,8 @@ class MetadataTransactions:
         return replace(batch, records=records)
 
     def _cross(self, bound: str) -> list[Struct]:
-        """Begin or end a transaction, and return the records that count from here on."""
+        """Begin or end a transaction at this record. Return the held records that take effect now:
+        all of them at a commit, else none."""
         held = self._held
         if (held is None) != (bound == _BEGIN):
             state = "no transaction is open" if held is None else "a transaction is already open"

@@ -27,7 +27,7 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 class Listener(Protocol):
-    """A part of the node that acts upon the metadata log."""
+    """A part of the node that is given the committed metadata records and told of new leaders."""
 
     def committed(self, batch: Committed) -> None:
         """Apply committed records; each batch comes once, in the log's order."""
@@ -58,7 +58,7 @@ class Settings:
 
     @property
     def quorum_patience_ms(self) -> int:
-        """The time after which a leader resigns if no majority has fetched from it
+        """The milliseconds after which a leader resigns if no majority has fetched from it
         (KAFKA-15489)."""
         return self.fetch_timeout_ms * 3 // 2
 
@@ -77,14 +77,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Calls by which the quorum reaches the rest of the node."""
+    """The functions by which the quorum notifies the rest of the node."""
 
     moved: Callable[[Quorum], None]
-    """Begins the duties of the state that the node has entered."""
+    """Called when the node has entered a state: it begins the duties of that state."""
     changed: Callable[[], None]
-    """Is called when the log, its high watermark or the leader has changed."""
+    """Called when the log, its high watermark or the leader has changed."""
     caught_up: Callable[[], None]
-    """Is called once, when the listeners know all that was committed when this node started."""
+    """Called once, when the listeners have been given everything that was committed when this node
+    started."""
 
 
 class Quorum:
@@ -107,11 +108,12 @@ class Quorum:
         self.state = State.UNATTACHED
         self.election = ElectionState()
         self.turn = 0
-        """The number of moves so far: what was begun in another turn no longer counts."""
+        """The number of state changes so far. An answer or timer of an earlier turn is ignored."""
         self.deadline_ms: int | None = None
-        """When the state ends, on the clock that never jumps."""
+        """The time at which the current state ends, in milliseconds of the monotonic clock; None if
+        it does not end by itself."""
         self.votes: dict[int, bool] = {}
-        """The answers of this turn's election."""
+        """Voter -> whether it has granted its vote (or pre-vote) in this turn."""
         self.leadership: Leadership | None = None
         self.hears_leader = False
         """Whether a fetch from the leader of this epoch has succeeded, in this turn."""
@@ -140,8 +142,8 @@ class Quorum:
 
     @property
     def active_epoch(self) -> int | None:
-        """The epoch in which the controller of this node decides: this node leads in it, and has
-        heard of all that was decided before. None if another controller may decide."""
+        """The epoch in which the controller of this node may decide: this node leads in it and has
+        applied all earlier records. None if another controller may be the active one."""
         is_active = self.leadership is not None and self.leadership.is_announced
         return self.epoch if is_active else None
 
@@ -162,8 +164,8 @@ class Quorum:
 
     @property
     def told_high_watermark(self) -> int:
-        """The number of records that are committed, as this node as the leader tells others. It is
-        -1 until a majority has a record of the leader's epoch: only then the leader knows
+        """The high watermark that this leader tells other nodes. It is -1 until a majority has a
+        record of the leader's own epoch: only then does the leader know what is committed
         (LeaderState.highWatermark)."""
         is_known = self.leadership is not None and self.leadership.is_announced
         return self.high_watermark if is_known else -1
@@ -181,7 +183,8 @@ class Quorum:
     # --- start --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin where the last process ended. A sole voter elects itself at once."""
+        """Begin with the state that the last process left on disk. A sole voter elects itself at
+        once."""
         kept = self._file.load() or ElectionState()
         if kept.epoch < self.log.last_epoch:
             kept = ElectionState(self.log.last_epoch)
@@ -200,7 +203,7 @@ class Quorum:
     # --- time ---------------------------------------------------------------------------------
 
     def time_passed(self) -> None:
-        """Act if the time of the current state is over."""
+        """Act if the deadline of the current state has passed."""
         if self.deadline_ms is None or self.moment.monotonic_ms < self.deadline_ms:
             return
         match self.state:
@@ -218,7 +221,8 @@ class Quorum:
                 self._move(Move.TIMED_OUT, ElectionState(self.epoch + 1), self._election_ms())
 
     def _election_ms(self) -> int:
-        """Return the time-out of an election; it is random, so that one voter is first."""
+        """Return the time-out of an election in milliseconds. It is random, so that voters do not
+        all stand at the same time."""
         return self.settings.election_timeout_ms + self._chance(self.settings.election_timeout_ms)
 
     def _chance(self, below: int) -> int:
@@ -250,7 +254,8 @@ class Quorum:
         self.deadline_ms = None if wait_ms is None else self.moment.monotonic_ms + wait_ms
 
     def hear(self, epoch: int, leader_id: int | None) -> None:
-        """Take into account an epoch that another node has named, and the leader that it names."""
+        """Take into account the epoch and the leader that another node has named: follow them if
+        they are newer."""
         leader = leader_id if leader_id in self.voters and leader_id != self.node_id else None
         is_newer = self.rules.follows_newer_epoch(epoch, self.epoch)
         if leader is not None and (is_newer or (epoch == self.epoch and self.leader_id is None)):
@@ -266,13 +271,14 @@ class Quorum:
     # --- elections ----------------------------------------------------------------------------
 
     def _stand(self) -> None:
-        """Become a candidate: a new epoch, in which this node's one vote is its own."""
+        """Become a candidate in a new epoch, and vote for itself."""
         election = ElectionState(self.epoch + 1, None, self.node_id)
         self._enter(State.CANDIDATE, election, self._election_ms())
         self.vote_answered(self.node_id, self.turn, is_granted=True)
 
     def vote_asked(self, candidate: int, epoch: int, end: LogEnd, *, is_pre_vote: bool) -> bool:
-        """Return whether this node votes for the candidate. The vote is on disk by then."""
+        """Return whether this node votes for the candidate. A vote is on disk before this
+        returns."""
         self.hear(epoch, None)
         is_up_to_date = self.rules.is_up_to_date(end, self.log.end)
         if is_pre_vote:
@@ -296,7 +302,8 @@ class Quorum:
         return True
 
     def vote_answered(self, voter: int, turn: int, *, is_granted: bool) -> None:
-        """Count an answer to this turn's question for votes, or for pre-votes."""
+        """Count a voter's answer to a request for a vote or pre-vote, if it was sent in this
+        turn."""
         if turn != self.turn or self.state not in (State.PROSPECTIVE, State.CANDIDATE):
             return
         self.votes[voter] = is_granted
@@ -373,7 +380,7 @@ class Quorum:
             self.commit()
 
     def resign(self) -> None:
-        """Lead no more in this epoch, and let the others elect a successor at once."""
+        """Stop being the leader, and let the others elect a successor at once."""
         if self.leadership is not None:
             self.successors = self.leadership.by_progress()
         self._move(Move.QUORUM_LOST, self.election, self._election_ms())

@@ -25,20 +25,20 @@ class Move(Enum):
     """An event that changes the state of a node."""
 
     TIMED_OUT = 1
-    """Of a follower: no fetch has succeeded for `controller.quorum.fetch.timeout.ms`. Of others:
-    the election has brought no leader within its time."""
+    """For a follower: no fetch has succeeded for `controller.quorum.fetch.timeout.ms`. In an
+    election: it has found no leader in time."""
     MAJORITY_GRANTED = 2
     ELECTION_LOST = 3
     LEADER_FOUND = 4
     """The leader of this epoch or of a newer one."""
     NEWER_EPOCH = 5
-    """Somebody is in a newer epoch, whose leader nobody has named yet."""
+    """Another node is in a newer epoch, and has not named its leader."""
     QUORUM_LOST = 6
     """Too few voters have fetched from this leader for 1.5 fetch time-outs, or it shuts down."""
 
 
 _HEARS = {Move.NEWER_EPOCH: State.UNATTACHED, Move.LEADER_FOUND: State.FOLLOWER}
-"""In each state a node may hear of a newer epoch."""
+"""The moves that are possible in every state, since any message may come from a newer epoch."""
 
 RAFT: Mapping[State, Mapping[Move, State]] = {
     State.UNATTACHED: {Move.TIMED_OUT: State.PROSPECTIVE, **_HEARS},

@@ -1,9 +1,9 @@
 """Measure an amount per second over about the last ten seconds.
 
 Source: Rate.java, SampledStat.java, WindowedSum.java; ClientQuotaManagerConfig (11 samples of one
-second). Time is cut into samples. The mean is taken over the full samples that are kept and the
-one under way; where there are fewer, over that many all the same: a client that has just come, or
-was silent for long, may send ten seconds' worth at once.
+second). Time is cut into samples. The mean is taken over the ten full samples that are kept and the
+current one. It is always divided by at least that time, even if there are fewer samples, so a new
+client, or one that was silent for long, may send ten seconds' worth at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Sample:
-    """The amount since `start_ms`, for as long as a sample lasts."""
+    """The amount measured since `start_ms`, during the length of one sample."""
 
     start_ms: int
     last_ms: int
@@ -30,7 +30,7 @@ class Rate:
         self._samples: deque[Sample] = deque()
 
     def record(self, amount: float, now_ms: int) -> None:
-        """Add an amount that passed now; a negative amount takes something back."""
+        """Add an amount at this moment; a negative amount takes some back."""
         newest = self._samples[-1] if self._samples else None
         if newest is None or not 0 <= now_ms - newest.start_ms < self._sample_ms:
             newest = Sample(now_ms, now_ms)
@@ -39,7 +39,7 @@ class Rate:
         newest.last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, float]:
-        """Return the amount per second, and over how many seconds it was measured."""
+        """Return the amount per second, and the number of seconds over which it was measured."""
         self._forget_old(now_ms)
         oldest_ms = self._samples[0].start_ms if self._samples else now_ms
         elapsed_ms = max(0, now_ms - oldest_ms)

@@ -1,8 +1,8 @@
 """Hold clients to their quotas: which clients share a limit, and how long they wait beyond it.
 
 Source: KIP-13, KIP-55 (users), KIP-219 (answer first, then mute); ClientQuotaManager.java,
-QuotaUtils.java. The first of these for which there is a quota decides; a default gives each client
-that it applies to its own account:
+QuotaUtils.java. The first of these entities that has a quota decides. A default quota gives each
+client that it applies to an account of its own:
 
     user and client id, user and default client id, user,
     default user and client id, both defaults, default user,
@@ -30,9 +30,10 @@ from reference_impl.core.security.principals import Principals
 PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"
 ACCOUNTS_MAX = 10_000
 LEAST_LIMIT = 1e-9
-"""A quota of 0 lets nothing pass; it cannot be divided by."""
+"""The limit used instead of 0, since one cannot divide by 0. (A quota of 0 lets nothing pass.)"""
 Payer = tuple[str | None, str | None]
-"""(user, client id) that share one count; None where the quota does not ask."""
+"""The (user, client id) whose amounts are counted together. None for a part that the quota entity
+does not contain."""
 
 
 @dataclass(slots=True)
@@ -77,15 +78,15 @@ class Throttle:
             account.rate.record(-amount, now_ms)
 
     def most_at_once(self, request: Request) -> float | None:
-        """Return an amount that exceeds the limit even after a long silence, or None without a
-        quota."""
+        """Return an amount that exceeds the limit even after a long silence, so that it could never
+        pass; None without a quota."""
         account = self._account(request)
         if account is None:
             return None
         return account.limit * (self._samples - 1) * self._sample_ms / 1000
 
     def _account(self, request: Request) -> Account | None:
-        """Return the account that pays, with its current limit, or None if there is no quota."""
+        """Return the account of the client, with its current limit, or None if no quota applies."""
         if self._version != self._quotas.version:
             self._version = self._quotas.version
             self._is_on = self._quotas.has(self._key)

@@ -1,4 +1,4 @@
-"""The brokers that a client may talk to, at the addresses of the listener it came in by.
+"""The brokers that a client can reach, with their addresses on the listener that the client used.
 
 Source: KRaftMetadataCache.java (getAliveBrokerNodes, getAliveEndpoint); KIP-103.
 """
@@ -15,7 +15,7 @@ from reference_impl.core.security.listeners import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """A broker as a client is told of it."""
+    """A broker as a Metadata or DescribeCluster response describes it."""
 
     node_id: int
     endpoint: Endpoint
@@ -26,8 +26,8 @@ class Alive:
 def alive_brokers(
     broker: Broker, request: Request, *, with_fenced: bool = False
 ) -> dict[int, Alive]:
-    """Return the brokers that have the listener of this connection, by their ids. Those that are
-    fenced are not alive."""
+    """Return the brokers that have the listener of this connection, by their ids; fenced brokers
+    only if `with_fenced`."""
     listener = broker.connection_listeners.name_of(request.connection)
     found = {}
     for node_id, each in sorted(broker.image.brokers.items()):
@@ -44,8 +44,8 @@ def _endpoint(broker: Broker, request: Request, of: BrokerImage, listener: str) 
 
 
 def controller_told(broker: Broker, alive: dict[int, Alive]) -> int:
-    """Return the node that clients take for the controller: a broker that lives, as controllers are
-    not for clients. Where the active one is a broker too, that saves a hop (KIP-590)."""
+    """Return the node to name as the controller: a broker that is alive, since clients cannot reach
+    controllers. If the active controller is on a broker, name that, which saves a hop (KIP-590)."""
     active = broker.controller_id
     if active in alive:
         return active

@@ -11,9 +11,10 @@ from reference_impl.core.events import Request
 from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 Handler = Callable[[Any, Request], Iterator[Effect]]
-"""Any stands for Broker or Controller, which themselves hold the tables."""
+"""The type of a handler. `Any` stands for Broker or Controller, which cannot be named here since
+they hold the tables."""
 Refuse = Callable[[Request, ErrorCode], Struct]
-"""Return the answer that refuses a whole request with one error."""
+"""A function that returns the answer refusing a whole request with one error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,14 @@ class Api:
     min_version: int
     max_version: int
     advertised_min_version: int | None = None
-    """Where Kafka advertises more than it serves (Produce, for librdkafka: KAFKA-18659)."""
+    """The lowest version that ApiVersions names, if it is below the lowest served one (Produce, for
+    librdkafka: KAFKA-18659)."""
     refuse: Refuse | None = None
-    """Set where answers are held until what they tell of is replicated (core/waiting/held.py), or
-    committed (core/handlers/forwarding.py)."""
+    """The function that refuses a request, for APIs whose answers are held until their records are
+    replicated (core/waiting/held.py) or committed (core/handlers/forwarding.py)."""
     tells_of_no_decision: bool = False
-    """Set where any controller may answer, and at once: of the quorum, not of what it decides."""
+    """Whether any controller may answer at once, active or not, because the answer depends on the
+    quorum and on no decision of the active controller."""
 
     def serves(self, version: int) -> bool:
         """Return whether this version gets an answer."""
@@ -38,7 +41,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The APIs of each role of a node, by their keys."""
+    """The APIs that each role of a node serves, by their keys."""
 
     broker: Mapping[int, Api]
     controller: Mapping[int, Api]

@@ -1,8 +1,9 @@
-"""Asking the active controller, wherever it is, until it has answered or the time is over.
+"""Send a request to the active controller, wherever it is, until it is answered or the time is
+over.
 
 Source: NodeToControllerChannelManagerImpl.java, which sends again after NOT_CONTROLLER and after a
-lost connection, in order to find the controller that is active by then. So a request may be handled
-twice: whoever asks must be able to bear that.
+lost connection, to the controller that is active by then. So a request may be handled twice;
+callers must send only requests for which that is harmless.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 RETRY_BACKOFF_MS = 50
 REQUEST_TIMEOUT_MS = 30_000
-"""How long one controller is waited for, before the one that is active by then is asked."""
+"""How many milliseconds to wait for one controller's answer before asking again whichever is active
+then."""
 
 
 def ask_controller(
     broker: Broker, api_key: ApiKey, body: Struct, timeout_ms: int
 ) -> Generator[Effect, Any, Struct]:
-    """Return the answer of the active controller. Raise Refused(REQUEST_TIMED_OUT) if none has
-    come in time, and Unanswered for a controller that does not know the request."""
+    """Return the answer of the active controller. Raise Refused(REQUEST_TIMED_OUT) if none has come
+    in time, and Unanswered if the controller does not support the request."""
     end_ms = broker.monotonic_ms + timeout_ms
     why = "no controller is known"
     while (left_ms := end_ms - broker.monotonic_ms) > 0:

@@ -1,4 +1,4 @@
-"""The topics that a broker creates when they are needed first, without being asked to.
+"""The topics that a broker creates by itself when they are first needed.
 
 Source: AutoTopicCreationManager.scala; GroupCoordinatorConfig.java, TransactionStateManager.java.
 """
@@ -72,8 +72,8 @@ def create_topic(
     replication_factor: int = BY_DEFAULT,
     configs: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Have the controller create a topic, which exists once its records are committed. Raise
-    Refused if it may not be created, as far as this node can tell."""
+    """Request a new topic from the controller. It exists once its records are committed, after this
+    function has returned. Raise Refused if it may not be created, as far as this node can tell."""
     if broker.quorum.active_epoch is None:
         wanted = REQUEST.struct(
             "CreatableTopic",
@@ -98,8 +98,8 @@ def create_topic(
 
 
 def ask_for_topic(broker: Broker, wanted: Struct) -> Iterator[Effect]:
-    """Ask the active controller for a topic, in this broker's own name. Whoever needs the topic
-    asks again, and so again for it if it could not be created."""
+    """Send CreateTopics to the active controller in this broker's own name. If that fails, the next
+    request that needs the topic causes another attempt."""
     body = REQUEST.new(topics=[wanted], timeout_ms=TIMEOUT_MS)
     try:
         answer = yield from ask_controller(broker, ApiKey.CREATE_TOPICS, body, TIMEOUT_MS)

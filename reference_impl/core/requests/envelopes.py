@@ -30,7 +30,7 @@ ENVELOPE = definition("EnvelopeRequest")
 PRINCIPAL = definition("DefaultPrincipalData")
 _SIZE_BYTES = 4
 _VERSION = struct.Struct(">h")
-"""The version of the principal's format, which stands before it."""
+"""The encoding of the version number that precedes a serialized principal."""
 PRINCIPAL_VERSION = 0
 UNKNOWN_HOST = "0.0.0.0"
 
@@ -62,8 +62,8 @@ def put_in_envelope(broker: Broker, request: Request) -> Struct:
 
 
 def take_from_envelope(broker: Broker, envelope: Request) -> Request:
-    """Return the client's request that an envelope holds. Raise Refused for one that is damaged, or
-    holds what this node does not forward (EnvelopeUtils.handleEnvelopeRequest)."""
+    """Return the client's request that an envelope holds. Raise Refused if the envelope is damaged,
+    or contains a request that may not be forwarded (EnvelopeUtils.handleEnvelopeRequest)."""
     named = principal_in(bytes(envelope.body.request_principal))
     sender = broker.access.principal_of(envelope)
     principal = broker.rules.forwarded_principal(named, sender)
@@ -99,7 +99,8 @@ def take_from_envelope(broker: Broker, envelope: Request) -> Request:
 
 
 def principal_in(data: bytes) -> str:
-    """Return the principal in these bytes. Raise Refused(PRINCIPAL_DESERIALIZATION_FAILURE)."""
+    """Return the principal that these bytes of an envelope encode. Raise
+    Refused(PRINCIPAL_DESERIALIZATION_FAILURE)."""
     try:
         (version,) = _VERSION.unpack_from(data)
         if version != PRINCIPAL_VERSION:
@@ -120,7 +121,7 @@ def address_in(data: bytes) -> str:
 
 
 def answer_to_envelope(request: Request, body: Struct) -> Struct:
-    """Return the envelope with the answer to the request that came in one."""
+    """Return the envelope response that contains the answer to a forwarded request."""
     frame = encode_response(request.api_key, request.api_version, request.correlation_id, body)
     return definition("EnvelopeResponse").new(response_data=frame[_SIZE_BYTES:])
 

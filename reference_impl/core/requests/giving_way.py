@@ -1,8 +1,8 @@
 """Do the work of a request in parts, between which other requests may have their turn.
 
-One request may name a hundred thousand things, and Kafka handles each request on one of several
-threads. Here there is one thread: so a handler yields GiveWay after each element, wherever nothing
-is half changed. What it read before, it must look at again afterwards.
+One request may name a hundred thousand things. Kafka handles requests on several threads, this
+broker on one. So a handler yields GiveWay after each element, at points where no change is half
+made. Afterwards it must not rely on state that it read before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def for_each(
 ) -> Generator[Effect, None, list[Result]]:
     """Do the work for each element, give way after each, and return the results.
 
-    The elements must be the request's own, or a copy: others change the broker in between.
+    The elements must belong to the request or be a copy, because other requests may change the
+    broker's state in between.
     """
     pause = GiveWay(request)
     results = []
@@ -48,9 +49,9 @@ def counted(
 def merged(
     request: Request, rows: Iterable[tuple[Element, Iterable[Result]]]
 ) -> Generator[Effect, None, dict[Element, list[Result]]]:
-    """Return each topic with all its partitions, in the order in which topics are named first, and
-    give way after each row. Kafka makes a map of many requests before it looks at them, so that a
-    topic which is named twice is answered once."""
+    """Return each topic with all its partitions, in the order of first mention, and give way after
+    each row. Kafka turns many requests into a map first, so a topic that is named twice is answered
+    once."""
     pause = GiveWay(request)
     found: dict[Element, list[Result]] = {}
     for key, partitions in rows:

@@ -1,4 +1,5 @@
-"""Asking the active controller for producer ids. Source: RPCProducerIdManager.java; KIP-730."""
+"""Request blocks of producer ids from the active controller. Source: RPCProducerIdManager.java;
+KIP-730."""
 
 from __future__ import annotations
 
@@ -15,12 +16,14 @@ TIMEOUT_MS = 60_000
 
 
 def ask_for_blocks(broker: Broker) -> None:
-    """Let this broker's producer ids ask for their next block, one request at a time."""
+    """Give this broker's ProducerIds the function that fetches a block; at most one fetch runs at a
+    time."""
     broker.producer_ids.ask = lambda: broker.outbox.post("producer ids", fetch_block(broker))
 
 
 def fetch_block(broker: Broker) -> Iterator[Effect]:
-    """Get the next block. If there is none, the next producer that needs one asks again."""
+    """Fetch the next block of producer ids from the active controller. If that fails, the next
+    producer that needs an id causes another attempt."""
     body = REQUEST.new(broker_id=broker.node_id, broker_epoch=broker.broker_epoch)
     try:
         answer = yield from ask_controller(broker, ApiKey.ALLOCATE_PRODUCER_IDS, body, TIMEOUT_MS)

@@ -1,7 +1,7 @@
-"""Limit how often one request gets the same question answered.
+"""Limit how often one request may ask the same thing.
 
-Kafka answers as often as it is asked. A small request that names one group with many offsets, or
-one topic with many producers, fifty thousand times would so ask for gigabytes.
+Kafka has no such limit. There, a small request that names one group with many offsets, or one topic
+with many producers, fifty thousand times gets gigabytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ REPETITIONS_MAX = 10
 
 
 class Repetitions:
-    """The questions of one request, counted."""
+    """Counts how often one request has asked each thing."""
 
     def __init__(self) -> None:
         self._asked: Counter[Hashable] = Counter()

@@ -1,4 +1,4 @@
-"""The common part of a broker and a controller, for requests that both may get."""
+"""The fields that a broker and a controller have in common, for requests that both may handle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from reference_impl.core.security.sasl.tokens import Tokens
 
 
 class Role(Protocol):
-    """A broker, which knows what is committed, or a controller, whose image runs ahead."""
+    """A broker, whose image contains only committed records, or a controller, whose image also
+    contains its uncommitted decisions."""
 
     node_id: int
     config: BrokerConfig
@@ -22,4 +23,4 @@ class Role(Protocol):
 
     @property
     def image(self) -> MetadataImage:
-        """The cluster, as this role knows it."""
+        """The cluster's metadata, as this role knows it."""

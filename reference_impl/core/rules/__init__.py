@@ -1,5 +1,5 @@
-"""The decisions on which safety rests: each has a name, a source (a KIP or a class of Kafka's) and
-a chapter in this folder.
+"""The decisions on which the safety of the broker depends: each has a name, a source (a KIP or a
+class of Kafka's) and a chapter in this folder.
 
 Read the chapters as the list of invariants. A planted bug (`reference_impl/bugs`) is a subclass of
 Rules that overrides one decision, mostly one method; the rest of the broker cannot tell the

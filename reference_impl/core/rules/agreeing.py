@@ -8,40 +8,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 LogEnd = tuple[int, int]
-"""The epoch of the last batch of a log, and the offset after it. The greater end is the newer
-log."""
+"""(epoch of the last batch of a log, offset after it). Of two logs, the one with the greater pair
+is newer."""
 
 
 class Agreeing:
-    """One leader in an epoch, and nothing committed that a later leader may lack."""
+    """Decisions which ensure that an epoch has one leader, and that every later leader has all
+    committed records."""
 
     def keep_election(self, save: Callable[[], None]) -> None:
-        """Write the epoch and the vote to disk before anybody is told of them: a voter that forgot
-        its vote could vote twice in one epoch (KIP-595; QuorumState.durableTransitionTo)."""
+        """Write the epoch and the vote to disk before any other node learns of them: a voter that
+        forgot its vote could vote twice in one epoch (KIP-595; QuorumState.durableTransitionTo)."""
         save()
 
     def may_vote_for(self, candidate: int, voted_id: int | None, leader_id: int | None) -> bool:
-        """Return whether the one vote of this epoch may go to the candidate: to the one who has it
-        already, or to the first who asks where no leader is known (KIP-595;
+        """Return whether this node's one vote of the epoch may go to the candidate: it has already
+        voted for it, or it has not voted and knows no leader (KIP-595;
         QuorumState.unattachedOrProspectiveCanGrantVote)."""
         if voted_id is not None:
             return voted_id == candidate
         return leader_id is None
 
     def is_up_to_date(self, candidate: LogEnd, own: LogEnd) -> bool:
-        """Return whether the candidate's log holds whatever may be committed of ours: the newer
-        last epoch wins, then the longer log (Raft, 5.4.1; OffsetAndEpoch.compareTo)."""
+        """Return whether the candidate's log is at least as new as ours, so that it has every
+        record that may be committed: the newer last epoch wins, then the longer log (Raft, 5.4.1;
+        OffsetAndEpoch.compareTo)."""
         return candidate >= own
 
     def grants_pre_vote(self, *, hears_leader: bool, is_up_to_date: bool) -> bool:
-        """Return whether this voter would vote for the sender. It would not while it hears from a
-        leader, so that a node that returns after a network failure does not depose the leader
-        (KIP-996)."""
+        """Return whether this voter would vote for the sender. While the voter hears from a leader
+        the answer is no, so that a node that returns after a network failure does not depose the
+        leader (KIP-996)."""
         return is_up_to_date and not hears_leader
 
     def follows_newer_epoch(self, epoch: int, own_epoch: int) -> bool:
-        """Return whether another node's epoch ends this node's: a leader steps down, a candidate
-        gives up (Raft, 5.1; KafkaRaftClient.maybeTransition)."""
+        """Return whether to move to the epoch of another node, because it is newer: a leader steps
+        down, a candidate gives up (Raft, 5.1; KafkaRaftClient.maybeTransition)."""
         return epoch > own_epoch
 
     def has_majority(self, count: int, voters: int) -> bool:
@@ -59,22 +61,22 @@ class Agreeing:
         return reached if reached > epoch_start_offset else None
 
     def has_lost_quorum(self, silent_ms: int, patience_ms: int) -> bool:
-        """Return whether a leader must resign, since it could not commit and others may have a
-        newer one: for this long no majority has fetched (KAFKA-15489;
+        """Return whether a leader must resign, because no majority has fetched for this long: it
+        cannot commit, and the others may have a newer leader (KAFKA-15489;
         LeaderState.timeUntilCheckQuorumExpires)."""
         return silent_ms >= patience_ms
 
     def agrees(self, epoch: int, end_offset: int, found: LogEnd) -> bool:
-        """Return whether a follower whose log ends so has nothing that the leader lacks. `found` is
-        the newest epoch of the leader's log that is not newer than the follower's last, and its end
-        (KIP-101, KIP-595; ReplicatedLog.validateOffsetAndEpoch)."""
+        """Return whether a follower's log, which ends with this epoch and offset, is a prefix of
+        the leader's log. `found` is the newest epoch of the leader's log that is not newer than the
+        follower's last, and its end (KIP-101, KIP-595; ReplicatedLog.validateOffsetAndEpoch)."""
         return found[0] == epoch and end_offset <= found[1]
 
     def has_caught_up(self, end_offset: int, high_watermark: int) -> bool:
-        """Return whether a node that has started knows all that is committed: the leader, which
-        tells how far that is, may not know it itself at the start of its epoch, and then tells -1
-        (MetadataLoader.maybePublishMetadata). What is not in this node's image before that may be
-        merely new to it."""
+        """Return whether a node that has started has read everything that is committed. At the
+        start of its epoch, a leader may not know the high watermark and then names -1, which is no
+        answer (MetadataLoader.maybePublishMetadata). Until then, a topic that is missing in this
+        node's image may be merely new."""
         return 0 <= high_watermark <= end_offset
 
     def truncation_offset(self, told: LogEnd, found: LogEnd) -> int:

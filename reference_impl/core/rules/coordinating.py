@@ -9,20 +9,21 @@ from reference_impl.wire import ErrorCode
 
 
 class Coordinating:
-    """Decisions on one partition of a coordinator's topic, as its leaders come and go."""
+    """Decisions on one partition of a coordinator's topic, while its leaders change."""
 
     def is_loaded(self, loaded_to: int, log_end_offset: int) -> bool:
         """Return whether a shard has read all of its log (CoordinatorLoaderImpl.java, doLoad)."""
         return loaded_to >= log_end_offset
 
     def may_begin(self, loaded_to: int, high_watermark: int) -> bool:
-        """Return whether a shard may start work: once every record that it has loaded is committed,
-        since the next leader may not have the others (CoordinatorRuntime.java, lastCommittedOffset,
-        where it is read at that offset)."""
+        """Return whether a shard may start work: every record that it has loaded must be committed,
+        since the next leader may not have uncommitted ones (CoordinatorRuntime.java,
+        lastCommittedOffset, where it is read at that offset)."""
         return high_watermark >= loaded_to
 
     def check_shard_state(self, state: State) -> None:
-        """Raise Refused unless a shard is loaded: what is not read yet would be unknown to it.
+        """Raise Refused unless a shard is loaded: otherwise its answers would ignore records that
+        it has not read yet.
 
         Source: CoordinatorRuntime.java, withActiveContextOrThrow.
         """

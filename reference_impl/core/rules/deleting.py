@@ -22,27 +22,29 @@ class Deleting:
     def last_written_ms(self, segment: Segment) -> int:
         """Return the time from which the age of a segment counts: that of its newest record.
 
-        Where records have no time, that at which the segment was opened: a disk in memory has no
-        time of last change, which Kafka takes. Source: LogSegment.largestTimestamp.
+        If no record has a timestamp, return the time at which the segment was opened. (Kafka takes
+        the file's time of last change, which a disk in memory does not have.) Source:
+        LogSegment.largestTimestamp.
         """
         newest = segment.newest[0]
         return newest if newest >= 0 else segment.created_ms
 
     def has_expired(self, age_ms: int, retention_ms: int) -> bool:
-        """Return whether a segment of this age goes: as soon as it is older than `retention.ms`,
-        and no sooner. Source: UnifiedLog.java, deleteRetentionMsBreachedSegments.
+        """Return whether a segment of this age must be deleted: if and only if it is older than
+        `retention.ms`. Source: UnifiedLog.java, deleteRetentionMsBreachedSegments.
         """
         return age_ms > retention_ms
 
     def exceeds_size(self, size_bytes: int, segment_bytes: int, retention_bytes: int) -> bool:
-        """Return whether the oldest segment goes because of `retention.bytes`: if the log is as
-        long as that without it. Source: UnifiedLog.java, deleteRetentionSizeBreachedSegments.
+        """Return whether the oldest segment must be deleted because of `retention.bytes`: if and
+        only if the rest of the log has at least that size. Source: UnifiedLog.java,
+        deleteRetentionSizeBreachedSegments.
         """
         return size_bytes - segment_bytes >= retention_bytes
 
     def offsets_retention_ms(self, minutes: int) -> int:
-        """Return the time that the offsets of a group without members stay:
-        offsets.retention.minutes, in milliseconds (KIP-211)."""
+        """Return for how many milliseconds the offsets of a group without members are kept:
+        offsets.retention.minutes (KIP-211)."""
         return minutes * MINUTE_MS
 
     # --- compaction ---------------------------------------------------------------------------
@@ -53,19 +55,19 @@ class Deleting:
         return log.last_stable_offset
 
     def replaces_older(self, header: BatchHeader, transactions: CleanedTransactions) -> bool:
-        """Return whether the records of a batch replace older ones of the same key: not those of an
-        aborted transaction (KIP-98; Cleaner.java, buildOffsetMapForSegment).
+        """Return whether the records of a batch replace older ones of the same key. Those of an
+        aborted transaction do not (KIP-98; Cleaner.java, buildOffsetMapForSegment).
         """
         return not transactions.is_aborted(header)
 
     def is_replaced(self, offset: int, newest: int) -> bool:
-        """Return whether a record goes because the newest of its key is another one
+        """Return whether cleaning removes a record, because its key has a newer one
         (design#compaction)."""
         return offset < newest
 
     def tombstone_may_go(self, header: BatchHeader, now_ms: int) -> bool:
-        """Return whether a tombstone goes: `delete.retention.ms` after it was cleaned first, so
-        that a reader which began at the log start meanwhile sees the deletion (KIP-534;
+        """Return whether a tombstone may be removed: `delete.retention.ms` after it was first
+        cleaned, so that a reader which began at the log start before sees the deletion (KIP-534;
         Cleaner.java, shouldRetainRecord)."""
         return horizon_has_passed(header, now_ms)
 

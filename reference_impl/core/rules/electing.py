@@ -1,6 +1,8 @@
-"""A controller's decisions about who leads a partition, who is in sync, and which brokers live.
+"""A controller's decisions about the leaders and ISRs of partitions, and about which brokers are
+alive.
 
-Each takes what the controller knows and answers; `core/controller/leaders` acts upon the answers.
+Each is a pure function of the controller's knowledge; `core/controller/leaders` acts upon the
+results.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ class Electing:
         return broker is not None and broker.is_active
 
     def unclean_candidates(self, replicas: Collection[int], is_allowed: bool) -> Collection[int]:
-        """Return the replicas that may lead although they may lack committed records, when no other
-        lives: all, where the topic or an administrator allows that (KIP-106, KIP-460)."""
+        """Return the replicas that may lead although they may lack committed records, while no
+        other is alive: all if the topic or an administrator allows that, else none (KIP-106,
+        KIP-460)."""
         return replicas if is_allowed else ()
 
     def eligible_replicas(
@@ -49,25 +52,28 @@ class Electing:
                 yield replica
 
     def left_uncleanly(self, known: BrokerImage, previous_broker_epoch: int) -> bool:
-        """Return whether the incarnation before may have lost records: it did not write its broker
-        epoch down when it stopped (KIP-966; ClusterControlManager.registerBroker)."""
+        """Return whether the previous incarnation of a broker may have lost records, because it did
+        not write its broker epoch to disk when it stopped (KIP-966;
+        ClusterControlManager.registerBroker)."""
         return known.broker_epoch != previous_broker_epoch
 
     def needs_election(self, state: PartitionImage, *, is_preferred: bool) -> bool:
-        """Return whether an election that is asked for may change anything: the first replica does
-        not lead, or, where an unclean one is asked for, none does (KIP-183, KIP-460;
+        """Return whether a requested election can change anything: for a preferred one, the first
+        replica does not lead; for an unclean one, no replica leads (KIP-183, KIP-460;
         ReplicationControlManager.electLeader)."""
         return state.leader != state.replicas[0] if is_preferred else state.leader < 0
 
     def completes_reassignment(self, adding: Collection[int], isr: Collection[int]) -> bool:
         """Return whether the old replicas of a partition may go: all the new ones are in sync, so
         that no committed record has fewer copies than before (KIP-455;
-        PartitionReassignmentReplicas.maybeCompleteReassignment). isr: without those that go."""
+        PartitionReassignmentReplicas.maybeCompleteReassignment). isr: without the replicas that the
+        reassignment removes."""
         return bool(isr) and set(adding) <= set(isr)
 
     def check_revert(self, partition: str, *, is_allowed: bool) -> None:
-        """Raise Refused for a cancelled move that would lose committed records, as only new
-        replicas are in sync, unless the topic allows that (KIP-455; PartitionReassignmentRevert).
+        """Raise Refused for the cancellation of a move if only new replicas are in sync, since it
+        would lose committed records, unless the topic allows unclean elections (KIP-455;
+        PartitionReassignmentRevert).
         """
         if not is_allowed:
             raise Refused(
@@ -77,30 +83,31 @@ class Electing:
             )
 
     def raises_leader_epoch(self, old: PartitionImage, leader: int) -> bool:
-        """Return whether another leadership begins: each has an epoch of its own, so that records
-        written under the one before can be told from new ones (KIP-101)."""
+        """Return whether a change starts a new leadership. Each has its own epoch, which
+        distinguishes its records from those of earlier ones (KIP-101)."""
         return leader != old.leader
 
     def forgets_decisions(self, end_offset: int, high_watermark: int) -> bool:
-        """Return whether a controller that is no longer active goes back to what is committed:
-        what it decided beyond that may be lost (KIP-631; QuorumController.renounce)."""
+        """Return whether a controller that is no longer active must go back to the committed state,
+        because it has made decisions beyond it that may be lost (KIP-631;
+        QuorumController.renounce)."""
         return end_offset > high_watermark
 
     def check_still_decides(self, decided_in: int, active_epoch: int | None) -> None:
-        """Raise Refused(NOT_CONTROLLER) for an answer about a decision of an epoch that is over:
-        its record may be gone, and another one be at its offset (KIP-631;
+        """Raise Refused(NOT_CONTROLLER) if the epoch in which a decision was made is over: its
+        record may be gone, and another one may be at its offset (KIP-631;
         DeferredEventQueue.failAll)."""
         if decided_in != active_epoch:
             raise Refused(ErrorCode.NOT_CONTROLLER)
 
     def forwarded_principal(self, named: str, sender: str) -> str:
-        """Return the principal that the controller's authorizer is asked about: the client whose
-        request a broker forwards, and not that broker, which may do more (KIP-590)."""
+        """Return the principal that the controller's authorizer checks: the client whose request a
+        broker forwards, not the broker, which has more rights (KIP-590)."""
         return named or sender
 
     def check_broker_epoch(self, broker: BrokerImage | None, broker_epoch: int) -> None:
-        """Raise Refused(STALE_BROKER_EPOCH) unless the request comes from the incarnation that is
-        registered (KIP-380; ClusterControlManager.checkBrokerEpoch)."""
+        """Raise Refused(STALE_BROKER_EPOCH) unless the request comes from the registered
+        incarnation of the broker (KIP-380; ClusterControlManager.checkBrokerEpoch)."""
         if broker is None or broker.broker_epoch != broker_epoch:
             known = "none" if broker is None else str(broker.broker_epoch)
             raise Refused(
@@ -109,8 +116,9 @@ class Electing:
             )
 
     def check_leadership(self, state: PartitionImage, broker_id: int, leader_epoch: int) -> None:
-        """Raise Refused unless the ISR is changed by the leader of this epoch, which alone knows
-        who has its records (ReplicationControlManager.validateAlterPartitionData)."""
+        """Raise Refused unless a change of the ISR comes from the leader of the current epoch,
+        which alone knows which replicas have its records
+        (ReplicationControlManager.validateAlterPartitionData)."""
         if leader_epoch > state.leader_epoch:
             raise Refused(ErrorCode.NOT_CONTROLLER)  # it knows a newer controller than this one
         if leader_epoch < state.leader_epoch:
@@ -119,23 +127,23 @@ class Electing:
             raise Refused(ErrorCode.INVALID_REQUEST)
 
     def check_partition_epoch(self, state: PartitionImage, partition_epoch: int) -> None:
-        """Raise Refused unless the leader knows the newest state of the partition: it would else
-        undo a change that it has not heard of (KIP-497)."""
+        """Raise Refused unless the leader knows the newest state of the partition; otherwise it
+        would undo a change that it has not heard of (KIP-497)."""
         if partition_epoch > state.partition_epoch:
             raise Refused(ErrorCode.NOT_CONTROLLER)
         if partition_epoch < state.partition_epoch:
             raise Refused(ErrorCode.INVALID_UPDATE_VERSION)
 
     def may_join_isr(self, broker: BrokerImage | None, broker_epoch: int) -> bool:
-        """Return whether a broker may join an ISR: it lives, and the leader means the incarnation
-        that is registered; -1 stands for any (KIP-841, KIP-903)."""
+        """Return whether a broker may join an ISR: it is alive, and the leader has named the
+        registered incarnation, or -1, which stands for any (KIP-841, KIP-903)."""
         if broker is None or not broker.is_active:
             return False
         return broker_epoch in (-1, broker.broker_epoch)
 
     def session_is_over(self, silent_ms: int, timeout_ms: int) -> bool:
-        """Return whether a broker has been silent for so long that it is fenced
-        (broker.session.timeout.ms; BrokerHeartbeatTracker.hasValidSession)."""
+        """Return whether a broker must be fenced because it was silent for longer than
+        broker.session.timeout.ms (BrokerHeartbeatTracker.hasValidSession)."""
         return silent_ms >= timeout_ms
 
     def may_unfence(self, registered_at: int, metadata_offset: int) -> bool:
@@ -144,6 +152,7 @@ class Electing:
         return metadata_offset >= registered_at
 
     def may_stop(self, leads: bool, controlled_shutdown_at: int, lowest_offset: int) -> bool:
-        """Return whether a broker that wants to stop may do so: it leads nothing, and every living
-        broker has read so (BrokerHeartbeatManager.calculateNextBrokerState)."""
+        """Return whether a broker that is shutting down may stop: it leads nothing, and every
+        living broker has read the metadata that says so
+        (BrokerHeartbeatManager.calculateNextBrokerState)."""
         return not leads and controlled_shutdown_at <= lowest_offset

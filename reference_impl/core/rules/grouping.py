@@ -26,14 +26,15 @@ from reference_impl.wire import ErrorCode
 
 AnyMember = TypeVar("AnyMember", Member, ConsumerMember)
 Target = Mapping[str, frozenset[TopicIdPartition]]
-"""Member id -> the partitions that it is to own."""
+"""Member id -> the partitions that the member should own."""
 
 
 class Grouping:
     """Decisions on who owns a partition, who may commit, and where a group continues."""
 
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
-        """Return the part that the leader gave a member, so that no two read the same partition.
+        """Return the part of the leader's assignment that belongs to this member, so that no two
+        members read the same partition.
 
         Source: GroupMetadataManager.java, setAndPersistAssignment (classicGroupSync).
         """
@@ -53,9 +54,10 @@ class Grouping:
         return member
 
     def session_has_ended(self, member: Member) -> bool:
-        """Return whether a member is removed when its session timeout is over. One that waits for
-        an answer cannot send heartbeats, and stays; a new one goes all the same, since its time-out
-        is the long one (KIP-62; GroupMetadataManager.java, expireClassicGroupMemberHeartbeat)."""
+        """Return whether a member is removed when its session timer fires. One that waits for the
+        answer to a JoinGroup or SyncGroup cannot send heartbeats and is kept. A new member is
+        removed all the same, since its timer is a longer one (KIP-62; GroupMetadataManager.java,
+        expireClassicGroupMemberHeartbeat)."""
         return member.is_new or not (member.awaiting_join or member.awaiting_sync)
 
     def members_to_expect(self, loaded: Mapping[str, AnyMember]) -> Collection[AnyMember]:
@@ -64,8 +66,8 @@ class Grouping:
         return loaded.values()
 
     def is_join_over(self, group: ClassicGroup, *, timed_out: bool) -> bool:
-        """Return whether the next generation begins: when all current members have asked to join
-        it, or when the rebalance time-out is over for those that have not (KIP-62)."""
+        """Return whether the next generation begins: all current members have sent their JoinGroup,
+        or the rebalance time-out has passed (KIP-62)."""
         return timed_out or group.has_all_joined()
 
     def was_awaited_in_vain(self, member: ConsumerMember, timer: str) -> bool:
@@ -76,21 +78,21 @@ class Grouping:
     def target(
         self, assign: Assignor, members: Sequence[MemberSpec], counts: Mapping[UUID, int]
     ) -> Target:
-        """Return the target of a group: every partition that the assignor gives to a member, to
-        that member (KIP-848, Assignment process).
+        """Return the target assignment of a group: exactly what the assignor gives to each member
+        (KIP-848, Assignment process).
         """
         return assign(members, counts)
 
     def topics_have_changed(self, known_hash: int, metadata_hash: int) -> bool:
-        """Return whether a group gets a new epoch because its topics are not what they were: they
-        have more partitions, or were made again (KIP-848, Group epoch; KIP-1101)."""
+        """Return whether a group needs a new epoch because its topics have changed: they have more
+        partitions, or were deleted and created again (KIP-848, Group epoch; KIP-1101)."""
         return metadata_hash != known_hash
 
     def newer_commit(
         self, known: CommittedOffset | None, commit: CommittedOffset
     ) -> CommittedOffset:
-        """Return the commit in force after another one: the later one, even if its offset is
-        smaller, since a group may go back (OffsetMetadataManager.replay).
+        """Return the commit that is in force after another one was written: the later one, even if
+        its offset is smaller, since a group may go back (OffsetMetadataManager.replay).
         """
         return commit
 
@@ -114,13 +116,13 @@ class Grouping:
     ) -> int:
         """Write commits to `__consumer_offsets` before they are answered (KIP-98).
 
-        Return the offset of the first one there.
+        Return the log offset of the first one.
         """
         return log.append(records, writer)
 
     def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
         """Write the tombstones of a group or of its offsets to `__consumer_offsets` before their
-        deletion is answered: else it would be undone by the next start (KIP-229, KIP-496)."""
+        deletion is answered: otherwise the next start would undo it (KIP-229, KIP-496)."""
         log.append(records)
 
     def answer_waits(self, uncommitted: Collection[Partition]) -> bool:
@@ -134,8 +136,8 @@ class Grouping:
     def positions_of_deleted(
         self, offsets: Offsets, topic: str
     ) -> Sequence[tuple[str, TopicPartition]]:
-        """Return the commits that are deleted with a topic: all that were made to it, so that no
-        group begins there in the next topic of that name.
+        """Return the commits to delete with a topic: all of that topic, so that no group continues
+        from them in a new topic of the same name.
 
         Source: GroupCoordinatorService.java, onPartitionsDeleted.
         """
@@ -154,9 +156,9 @@ class Grouping:
         self, member: ConsumerMember, epoch: int, reported: set[TopicIdPartition] | None
     ) -> None:
         """Raise Refused(FENCED_MEMBER_EPOCH) for a member that missed an epoch: it may be reading
-        partitions which it has lost, so it must join again (KIP-848). The previous epoch is
-        accepted, in case the answer was lost, from a member that claims nothing beyond what it has.
-        Source: throwIfConsumerGroupMemberEpochIsInvalid."""
+        partitions which it has lost, so it must join again (KIP-848). The previous epoch is also
+        accepted, because the answer with the current one may be lost, if the member reports no
+        partitions beyond its own. Source: throwIfConsumerGroupMemberEpochIsInvalid."""
         if epoch in (JOIN_EPOCH, member.epoch):
             return
         is_retry = epoch == member.previous_epoch and epoch < member.epoch
@@ -176,8 +178,8 @@ class Grouping:
         """Raise Refused unless the member has had the partition since the epoch that it names, so
         that no other member can have committed for it meanwhile.
 
-        Source: ConsumerGroup.java (validateOffsetCommit); KIP-848, KIP-1251 (an older epoch will do
-        from the one on in which the member got the partition).
+        Source: ConsumerGroup.java (validateOffsetCommit); KIP-848, KIP-1251 (an older epoch is
+        accepted if the member already had the partition in it).
         """
         since = member.assignment_epoch(partition)
         is_since_then = since is not None and since <= epoch < member.epoch

@@ -15,7 +15,7 @@ ACKS_ALL = -1
 
 
 class Producing:
-    """Validation, deduplication, sequences, and the acknowledgement."""
+    """Decisions on validation, deduplication, sequence numbers and acknowledgement."""
 
     def validated_batch(
         self, partition: Partition, data: memoryview | bytearray, now_ms: int
@@ -42,14 +42,16 @@ class Producing:
             )
 
     def reserve_producer_ids(self, write: Callable[[list[Struct]], object], block: Struct) -> None:
-        """Write down which block of producer ids is taken before the first of it is handed out, so
-        that no restart hands one out again (KIP-730; ProducerIdControlManager.java).
+        """Write the record that allocates a block of producer ids before the first id is handed
+        out, so that no id is handed out again after a restart (KIP-730;
+        ProducerIdControlManager.java).
         """
         write([block])
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Return the first answer to a batch that a producer sends again, or None: a retry must not
-        be appended a second time (KIP-98; the last five of a producer are known)."""
+        """Return the result of the first append if a producer sends a batch again, else None: a
+        retry must not be appended a second time (KIP-98; the last five batches of a producer are
+        known)."""
         first = partition.log.producer_state.duplicate_of(batch.header)
         if first is None:
             return None
@@ -59,7 +61,8 @@ class Producing:
         )
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
-        """Raise Refused for a batch out of its producer's order, after a gap, or of an old epoch.
+        """Raise Refused for a batch that is out of its producer's sequence, or of an old producer
+        epoch.
 
         Source: KIP-98; ProducerAppendInfo.java (checkProducerEpoch, checkSequence).
         """
@@ -81,12 +84,12 @@ class Producing:
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
         """Append the batch before its answer is made, so that what is acknowledged is in the log,
-        and synced where `flush.messages` asks for it."""
+        and is synced if `flush.messages` requires that."""
         return partition.append(batch.data, batch.header, now_ms)
 
     def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:
-        """Return whether a record may be acknowledged: with acks=all when the whole ISR has it
-        (design#replication).
+        """Return whether a record may be acknowledged; with acks=all, only when the whole ISR has
+        it (design#replication).
         """
         return acks != ACKS_ALL or partition.high_watermark > last_offset
 

@@ -1,4 +1,5 @@
-"""A leader's decisions about a reader: where it begins, how far it may see, what it must drop."""
+"""A leader's decisions about a reader: where it begins, how far it may read, and which records it
+must drop."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ READ_COMMITTED = 1
 
 
 class Reading:
-    """Positions, isolation levels and aborted transactions."""
+    """Decisions on positions, isolation levels and aborted transactions."""
 
     # --- where a reader begins ----------------------------------------------------------------
 
     def fetch_offset(self, partition: Partition, params: Struct, connection: int) -> int:
-        """Return the offset that a Fetch is read from: the one that it names, back or forth.
+        """Return the offset from which a Fetch reads: exactly the one that the request names,
+        whether it moved forward or back.
 
         Source: FetchRequest.json, FetchOffset; KafkaConsumer.seek.
         """
@@ -27,8 +29,8 @@ class Reading:
         return offset
 
     def renewed(self, known: Wanted, asked: Struct) -> Struct:
-        """Return the row that a fetch session keeps of a partition which a request names again:
-        the new one (KIP-227; FetchSession.update).
+        """Return the row that a fetch session keeps of a partition that a later request names
+        again: the newer row (KIP-227; FetchSession.update).
         """
         return asked
 
@@ -44,20 +46,21 @@ class Reading:
         return partition.log.end_offset_for_epoch(leader_epoch)
 
     def latest_offset(self, partition: Partition, isolation_level: int) -> int:
-        """Return the latest offset for ListOffsets: the end of the range that the reader may see,
-        so that it misses no record of a transaction that is decided later (KIP-98)."""
+        """Return the latest offset for ListOffsets: the end of the range that the reader may see.
+        If it were larger, a reader that begins there would miss records of a transaction that is
+        decided later (KIP-98)."""
         return self.readable_end(partition, isolation_level)
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
-        """Return the first record whose timestamp is not before the one asked for, or None if there
-        is none (KIP-79)."""
+        """Return the first record whose timestamp is at or after the requested one, or None if
+        there is none (KIP-79)."""
         return partition.log.offset_for_timestamp(timestamp)
 
     def committed_offset(
         self, offsets: Offsets, group_id: str, key: TopicPartition
     ) -> CommittedOffset:
-        """Return the group's committed offset for OffsetFetch, exactly as committed: that of the
-        next record to read (docs, design, "Consumer Position")."""
+        """Return the group's committed offset for OffsetFetch, exactly as committed: the offset of
+        the next record to read (docs, design, "Consumer Position")."""
         return offsets.of(group_id)[key]
 
     # --- what a reader is given ---------------------------------------------------------------
@@ -67,12 +70,12 @@ class Reading:
     ) -> Slice | None:
         """Return the slice of batches that a fetch gets, or None if there is nothing to read. The
         first batch is the one that holds the offset, no batch is left out between, and with
-        `at_least_one` the first is returned however small the limit is (KIP-74)."""
+        `at_least_one` the first is returned even if it exceeds max_bytes (KIP-74)."""
         return partition.log.locate(offset, max_bytes, end, at_least_one=at_least_one)
 
     def readable_end(self, partition: Partition, isolation_level: int) -> int:
-        """Return the offset that a reader may not reach: for read_committed the first one of the
-        earliest undecided transaction (KIP-98, LSO), else the high watermark.
+        """Return the offset before which a reader must stop: for read_committed the first offset of
+        the earliest undecided transaction (KIP-98, LSO), else the high watermark.
         """
         if isolation_level == READ_COMMITTED:
             return partition.log.last_stable_offset

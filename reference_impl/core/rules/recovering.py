@@ -1,4 +1,5 @@
-"""A broker's decisions about the files that it finds, and leaves behind."""
+"""A broker's decisions about the files that it finds at its start, and that it leaves at its
+end."""
 
 from __future__ import annotations
 
@@ -17,39 +18,39 @@ class Recovering:
     failed sync."""
 
     def restore_producers(self, recovery: ProducerRecovery) -> None:
-        """Restore which batches a restarted leader has, so that it knows a batch that is sent again
-        (KIP-98; UnifiedLog.rebuildProducerState).
+        """Restore the state of the producers when a log is opened, so that the leader recognises a
+        batch that is sent again (KIP-98; UnifiedLog.rebuildProducerState).
         """
         taken_at = recovery.load_snapshot()
         self.replay_after_snapshot(recovery, taken_at)
 
     def replay_after_snapshot(self, recovery: ProducerRecovery, taken_at: int) -> None:
-        """Add the batches after the snapshot of the producers, which is as old as its segment
-        (ProducerStateManager.truncateAndReload)."""
+        """Add the batches after the snapshot to the producers' state, since the snapshot is only as
+        new as its segment (ProducerStateManager.truncateAndReload)."""
         recovery.replay_from(taken_at, self.check_batch)
 
     def check_batch(self, batch: memoryview) -> None:
-        """Raise CorruptRecord unless the batch has the CRC that it was written with; the rest of
-        the tail is torn, and cut off (LogSegment.recover).
+        """Raise CorruptRecord unless the batch has the CRC that it was written with; if not, it and
+        everything after it is torn, and is cut off (LogSegment.recover).
         """
         check_whole(batch)
 
     def recover_unsynced(
         self, opening: Opening, loaded: Loaded, segment: Segment, following: int | None
     ) -> int:
-        """Read a segment that may hold unsynced bytes through, and rebuild its indexes from it: an
-        index may be on the medium where the batches that it points to are not. Return the offset
+        """Read a segment that may hold unsynced bytes batch by batch, and rebuild its indexes: an
+        index may be on the disk although the batches that it points to are not. Return the offset
         after its last batch (LogLoader.recoverLog)."""
         return recover_segment(opening, loaded, segment, is_last=following is None)
 
     def sync_at_shutdown(self, flush: Callable[[], None]) -> None:
-        """Sync a log before a clean shutdown leaves the mark which lets the next start skip
+        """Sync a log in a clean shutdown, before the file is written that lets the next start skip
         recovery (LogManager.shutdown).
         """
         flush()
 
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
-        """Let the log take no more appends after a sync that failed: the next one may succeed
-        although the data of the first is lost (UnifiedLog.maybeHandleIOException).
+        """Let the log take no more appends after a sync that failed: the next sync may succeed
+        although data is lost (UnifiedLog.maybeHandleIOException).
         """
         state.failure = error

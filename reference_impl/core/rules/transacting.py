@@ -1,4 +1,4 @@
-"""The decisions of a transaction coordinator, and of a leader that gets its markers."""
+"""A transaction coordinator's decisions, and those of a leader that writes its markers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 class Transacting:
-    """Decisions on who is fenced, what takes part in a transaction, and how it ends."""
+    """Decisions on which producers are fenced, which partitions take part in a transaction, and how
+    it ends."""
 
     def check_producer(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
         """Raise Refused unless this is the newest producer of the transactional id (KIP-98;
@@ -37,7 +38,7 @@ class Transacting:
 
     def check_not_pending(self, transactional_id: str, pending: Container[str]) -> None:
         """Raise Refused(CONCURRENT_TRANSACTIONS) while the newest state of a transactional id is
-        not replicated: it may yet be lost, and what came before it is not in force any more.
+        not replicated: that state may still be lost, and the one before it is no longer in force.
 
         Source: TransactionMetadata.java, pendingTransitionInProgress.
         """
@@ -76,15 +77,15 @@ class Transacting:
             raise Refused(ErrorCode.PRODUCER_FENCED)
 
     def check_takes_part(self, transaction: Transaction, partition: PartitionKey) -> None:
-        """Raise Refused for a batch outside of an open transaction: no marker would end what it
-        begins (KIP-890, part 1).
+        """Raise Refused for a batch whose partition is not part of an open transaction: no marker
+        would end what it begins (KIP-890, part 1).
         """
         if transaction.state is not State.ONGOING or partition not in transaction.partitions:
             raise Refused(ErrorCode.TRANSACTION_ABORTABLE)
 
     def check_not_ended(self, last_marker_before: int, last_marker: int) -> None:
         """Raise Refused for a batch if a marker has ended its transaction in the partition while
-        the coordinator was asked: the batch would begin one that nobody ends.
+        the coordinator was being asked: the batch would begin a transaction that no marker ends.
 
         Source: UnifiedLog.java, hasInvalidOngoingTransaction; VerificationGuard.java (KIP-890).
         """
@@ -94,8 +95,9 @@ class Transacting:
     def check_marker(self, partition: Partition, marker: Marker) -> None:
         """Raise Refused for a marker of an older producer epoch, or of an older coordinator.
 
-        Source: ProducerAppendInfo.java (checkProducerEpoch, checkCoordinatorEpoch); KIP-98,
-        KIP-890 (a marker has an epoch of its own, unless it is a repeated one).
+        Source: ProducerAppendInfo.java (checkProducerEpoch, checkCoordinatorEpoch); KIP-98, KIP-890
+        (with transaction version 2, a marker must have a higher epoch than the producer's, unless
+        it is a repetition).
         """
         entry = partition.log.producer_state.entry(marker.producer_id)
         if entry is None:
@@ -118,20 +120,20 @@ class Transacting:
             raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
 
     def decided(self, transactions: Iterable[Transaction]) -> Sequence[Transaction]:
-        """Return the transactions whose markers are written after a restart: all that were decided
-        before it (KIP-98; TransactionStateManager.loadTransactionMetadata).
+        """Return the transactions whose markers must be written after a restart: all that were
+        decided before it (KIP-98; TransactionStateManager.loadTransactionMetadata).
         """
         return [each for each in transactions if each.state in PREPARED]
 
     def loaded(self, transactional_id: str, value: Struct) -> Transaction:
-        """Return a transaction as the log has it, with its start: its time runs on across a restart
-        (KIP-98; TransactionStateManager.loadTransactionMetadata).
+        """Return a transaction with the state and the start time that the log has: its timeout
+        continues across a restart (KIP-98; TransactionStateManager.loadTransactionMetadata).
         """
         return transaction_from(transactional_id, value)
 
     def has_timed_out(self, transaction: Transaction, now_ms: int) -> bool:
-        """Return whether a transaction is aborted because it takes longer than
-        transaction.timeout.ms (KIP-98).
+        """Return whether a transaction must be aborted because it has lasted longer than its
+        producer's transaction.timeout.ms (KIP-98).
         """
         return (
             transaction.state is State.ONGOING
@@ -139,31 +141,31 @@ class Transacting:
         )
 
     def next_epoch(self, transaction: Transaction) -> int:
-        """Return the epoch of the producer that InitProducerId answers: above that of the one
-        before, which is fenced by it (KIP-98; TransactionMetadata.prepareIncrementProducerEpoch).
+        """Return the producer epoch for InitProducerId to answer: above the last one, so that the
+        previous producer is fenced (KIP-98; TransactionMetadata.prepareIncrementProducerEpoch).
         """
         return transaction.producer_epoch + 1
 
     def check_ending(
         self, transaction: Transaction, producer_id: int, epoch: int, version: int
     ) -> None:
-        """Raise Refused for an EndTxn of another producer than the one whose transaction it is
-        (KIP-98; KIP-588). Source: TransactionCoordinator.scala, endTransaction.
+        """Raise Refused for an EndTxn whose sender is not the producer of the transaction (KIP-98;
+        KIP-588). Source: TransactionCoordinator.scala, endTransaction.
         """
         check_ending_producer(transaction, producer_id, epoch, version)
 
     # --- how it ends --------------------------------------------------------------------------
 
     def is_committed(self, transaction: Transaction) -> bool:
-        """Return whether a decided transaction gets COMMIT markers: only if the commit was decided
-        (KIP-98; TransactionMarkerChannelManager)."""
+        """Return whether a decided transaction gets COMMIT markers: True only if the decision was
+        to commit (KIP-98; TransactionMarkerChannelManager)."""
         return transaction.state is State.PREPARE_COMMIT
 
     def unmarked(
         self, transaction: Transaction, marked: Collection[PartitionKey]
     ) -> Sequence[PartitionKey]:
-        """Return the partitions of a decided transaction that have no marker yet: all but those
-        that have one (KIP-98).
+        """Return the partitions of a decided transaction that still need a marker: all except those
+        in `marked` (KIP-98).
         """
         return sorted(transaction.partitions.difference(marked))
 
@@ -179,7 +181,7 @@ class Transacting:
         return known
 
     def unstable(self, pending: PendingOffsets, group_id: str) -> Sequence[TopicPartition]:
-        """Return the partitions which OffsetFetch with `require_stable` does not tell of: those
-        whose offset an open transaction may change (KIP-447).
+        """Return the partitions for which OffsetFetch with `require_stable` returns an error
+        instead of an offset, because an open transaction may change it (KIP-447).
         """
         return pending.of(group_id)

@@ -1,4 +1,5 @@
-"""The listener of each connection, and the address under which others know it. KIP-103."""
+"""The listener of each connection, and the address of each listener that other nodes and clients
+use. KIP-103."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from reference_impl.core.security.listeners import Endpoint, Listener
 
 
 class ConnectionListeners:
-    """The listener of each connection; one that is not known here came in by the first."""
+    """The listener of each connection. A connection that was not announced counts as one to the
+    first listener."""
 
     def __init__(
         self,
@@ -34,12 +36,12 @@ class ConnectionListeners:
         self._of_connection.pop(connection, None)
 
     def is_for_controllers(self, connection: int) -> bool:
-        """Return whether a connection asks the controller of this node, not the broker."""
+        """Return whether a connection uses a listener for controllers, not one for brokers."""
         return self._of_connection.get(connection) in self._of_controller
 
     @property
     def endpoints(self) -> dict[str, Endpoint]:
-        """The address that others are given of each listener, by its name."""
+        """Listener name -> the address that is given to clients and other nodes."""
         return {name: self._advertised.get(name, self._first) for name in self._by_name}
 
     def name_of(self, connection: int) -> str:
@@ -48,8 +50,8 @@ class ConnectionListeners:
 
     @property
     def of_brokers(self) -> dict[str, tuple[Endpoint, int]]:
-        """The address of each listener of the broker, and its security protocol as its number
-        (SecurityProtocol.java)."""
+        """The advertised address of each of the broker's listeners, and the number of its security
+        protocol (SecurityProtocol.java)."""
         return {
             name: (self.endpoints[name], 2 * (each.sasl is not None) + (each.tls is not None))
             for name, each in self._by_name.items()

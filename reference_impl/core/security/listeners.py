@@ -10,8 +10,8 @@ key), KIP-651 (keys in PEM); SocketServerConfigs, SslConfigs, SaslConfigs, Broke
     listener.name.outside.ssl.keystore.type=PEM
     listener.name.outside.ssl.keystore.location=/etc/kafka/broker.pem
 
-A listener's own key (listener.name.NAME.KEY) is stronger than KEY itself. Listeners named in
-`controller.listener.names` are the controller's, which other nodes ask there.
+A listener's own key (listener.name.NAME.KEY) overrides KEY. Listeners named in
+`controller.listener.names` belong to the controller and receive the requests of other nodes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ OF_LISTENERS = table(
     ConfigKey("ssl.keystore.location", _S, None),
     ConfigKey("ssl.keystore.type", _S, "JKS"),
 )
-"""The keys that a listener may have of its own; without prefix they are for all listeners."""
+"""The keys that can be set for a single listener (with its prefix) or for all listeners
+(without)."""
 _JAAS, _REAUTH = "sasl.jaas.config", "connections.max.reauth.ms"
 _OF_MECHANISMS = (_JAAS, _REAUTH)
 
@@ -63,18 +64,19 @@ class Sasl:
 
     mechanisms: tuple[str, ...]
     passwords: Mapping[str, str] = field(repr=False)
-    """The users of PLAIN."""
+    """User name -> password, for the mechanism PLAIN."""
     session_ms: Mapping[str, int]
-    """How long a session lasts, by mechanism; 0 means without end (KIP-368)."""
+    """Mechanism -> how many milliseconds a session lasts; 0 means without end (KIP-368)."""
     failure_delay_ms: int
-    """How long a refusal is held back, to slow down guessing (KIP-306)."""
+    """How many milliseconds a refusal is held back, to slow down the guessing of passwords
+    (KIP-306)."""
     max_token_bytes: int
     """The most bytes that an unauthenticated client may send at once."""
 
 
 @dataclass(frozen=True)
 class Tls:
-    """Key and certificates in PEM: as text, or both in one file."""
+    """The key and the certificates of a listener in PEM, given as text or as one file."""
 
     key: str | None = field(repr=False)
     chain: str | None

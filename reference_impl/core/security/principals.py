@@ -13,7 +13,7 @@ class Principals:
         self._by_connection: dict[int, str] = {}
 
     def of(self, connection: int) -> str:
-        """Return `User:NAME`, as ACLs and quotas name it."""
+        """Return the principal of a connection as ACLs and quotas name it: `User:NAME`."""
         return self._by_connection.get(connection, ANONYMOUS)
 
     def authenticated(self, connection: int, principal: str) -> None:

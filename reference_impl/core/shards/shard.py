@@ -1,9 +1,10 @@
-"""One shard: the state that a partition of a coordinator's topic adds up to, in one leadership.
+"""One shard: the state of a coordinator that the records of one partition of its topic add up to,
+during one leadership.
 
 Source: CoordinatorRuntime.java (CoordinatorContext), CoordinatorShard.java,
 CoordinatorLoaderImpl.java, CoordinatorTimerImpl.java. A shard is never reused: the next leadership
-of the same broker has another one, so what is left of handlers and timers of the last finds a
-closed shard, and can neither read nor write.
+of the same broker gets a new shard. Handlers and timers left over from the last leadership find the
+old shard closed, and can neither read nor write.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from reference_impl.core.shards.states import SHARD, Move, State
 from reference_impl.wire import RecordBatch, read_header
 
 SLICE_BYTES = 1 << 17
-"""How much of a log is read before others may have their turn."""
+"""How many bytes of a log are read before other requests have their turn."""
 
 
 class Shard(ABC):
-    """The part of a coordinator that one partition keeps."""
+    """The part of a coordinator whose state is stored in one partition."""
 
     def __init__(self, topic: KeyedTopic, partition: Partition, rules: Rules) -> None:
         self.topic, self.rules = topic, rules
@@ -41,7 +42,7 @@ class Shard(ABC):
         return f"{self._partition.topic}-{self.index}"
 
     def move(self, move: Move) -> None:
-        """Make a move, which the table must have."""
+        """Change the state as the table of transitions says for this move."""
         self.state = SHARD[self.state][move]
 
     @property
@@ -81,7 +82,8 @@ class Shard(ABC):
 
     @abstractmethod
     def loaded(self) -> Iterator[Effect]:
-        """Go on where the last leader has stopped, once everything is loaded."""
+        """Continue the work of the last leader, once the whole log is loaded: start timers, finish
+        decided changes."""
 
     @abstractmethod
     def unloaded(self) -> Iterator[Effect]:
@@ -90,8 +92,8 @@ class Shard(ABC):
     # --- timers -------------------------------------------------------------------------------
 
     def own(self, timer: SetTimer | CancelTimer) -> None:
-        """Put the partition and the leader epoch into the key of a timer, so that it dies with the
-        shard."""
+        """Put the partition and the leader epoch into the key of a timer, so that the timer has no
+        effect after this leadership."""
         name, *rest = timer.key
         timer.key = (name, self.index, self.leader_epoch, *rest)
         if isinstance(timer, SetTimer):

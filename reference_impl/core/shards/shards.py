@@ -2,9 +2,9 @@
 come and go.
 
 Source: CoordinatorRuntime.java (scheduleLoadOperation, scheduleUnloadOperation,
-withActiveContextOrThrow), BrokerMetadataPublisher.scala (updateCoordinator). As in Kafka one thread
-loads all shards, one after the other. Unlike Kafka's group coordinator, a broker that is elected
-again in a later epoch loads once more: one way, also for the rare case.
+withActiveContextOrThrow), BrokerMetadataPublisher.scala (updateCoordinator). As in Kafka, shards
+are loaded one after another. Unlike Kafka's group coordinator, a broker that is elected again in a
+later epoch always loads the log again, so that there is only one way to begin.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AnyShard = TypeVar("AnyShard", bound=Shard)
 
 
 class Shards(Generic[AnyShard]):
-    """The shards by the indexes of their partitions."""
+    """The shards of this broker, by partition index."""
 
     def __init__(
         self, topic: KeyedTopic, rules: Rules, outbox: Outbox, make: Callable[[Partition], AnyShard]
@@ -42,8 +42,8 @@ class Shards(Generic[AnyShard]):
     # --- found --------------------------------------------------------------------------------
 
     def of(self, key: str) -> AnyShard:
-        """Return the shard that keeps a key. Raise Refused if this broker does not coordinate it,
-        or not yet."""
+        """Return the shard that keeps a key. Raise Refused if this broker does not coordinate the
+        key, or is still loading the shard."""
         return self.at(self.topic.index_of(key))
 
     def at(self, index: int) -> AnyShard:
@@ -92,7 +92,8 @@ class Shards(Generic[AnyShard]):
             self._outbox.post(f"load {self.topic.name}", self._load())
 
     def _close(self, shard: AnyShard) -> None:
-        """Close a shard at once. The handlers that wait for it are told at the end of the step."""
+        """Close a shard at once. The handlers that wait for it are refused at the end of the
+        step."""
         del self._shards[shard.index]
         shard.move(Move.RESIGNED)
         name = f"unload {shard} of leader epoch {shard.leader_epoch}"
@@ -103,7 +104,7 @@ class Shards(Generic[AnyShard]):
         yield from shard.unloaded()
 
     def _load(self) -> Iterator[Effect]:
-        """Load the shards one after the other, and let others have their turn in between."""
+        """Load the shards one after another, and let other requests have their turn in between."""
         while self._to_load:
             shard = self._to_load.pop(0)
             try:
@@ -118,8 +119,8 @@ class Shards(Generic[AnyShard]):
             yield Pause()
 
     def _begin(self, shard: AnyShard) -> Iterator[Effect]:
-        """Let a shard begin once all records that it has loaded are replicated: records that only
-        this leader has may still be lost."""
+        """Wait until all records that a shard has loaded are replicated, since records that only
+        this leader has may still be lost; then let it start work."""
         try:
             if (wait := self._replication_of(shard)) is not None:
                 yield wait

@@ -15,12 +15,12 @@ class State(Enum):
 
     INITIAL = auto()
     LOADING = auto()
-    """Its log is being read, or is not known to be replicated yet."""
+    """The log is being read, or not all of it is known to be replicated yet."""
     ACTIVE = auto()
     FAILED = auto()
-    """Its log cannot be understood; another leader, or a repair, may do better."""
+    """The log cannot be read or understood. Another leader, or a repaired file, may help."""
     CLOSED = auto()
-    """This broker leads the partition no more, or in another epoch."""
+    """This broker no longer leads the partition, or leads it in another epoch."""
 
 
 class Move(Enum):

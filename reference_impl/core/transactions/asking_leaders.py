@@ -1,8 +1,8 @@
-"""Asking the leaders of partitions on other nodes to end a transaction there.
+"""Send transaction markers to the leaders of partitions on other nodes.
 
 Source: TransactionMarkerChannelManager.scala, TransactionMarkerRequestCompletionHandler.scala
-(KIP-98). What a leader refuses, or does not answer, is asked again later: a marker that is written
-twice ends nothing the second time.
+(KIP-98). Markers that a leader refuses, or does not confirm, are sent again later: a marker that is
+written twice has no second effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REQUEST = request_definition(ApiKey.WRITE_TXN_MARKERS)
 def ask_leader(
     node: int, keys: Collection[PartitionKey], marker: Marker, timeout_ms: int
 ) -> Generator[Effect, Any, dict[PartitionKey, ErrorCode]]:
-    """Return the error code of each partition in which a node was asked to write a marker. Raise
+    """Ask a node to write a marker to these partitions. Return the error code of each. Raise
     Unanswered."""
     row = REQUEST.struct(
         "WritableTxnMarker",

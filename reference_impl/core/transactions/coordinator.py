@@ -1,9 +1,8 @@
 """The transaction coordinator of one partition of `__transaction_state`: the ids that it keeps.
 
 Source: TransactionCoordinator.scala, TransactionStateManager.scala; KIP-98, KIP-360, KIP-588,
-KIP-890. What must survive a restart is in `__transaction_state` before it is acted upon
-(transaction_log.py): a decision that is in that log is carried out, by the next leader if not by
-this one.
+KIP-890. A change is written to `__transaction_state` before the coordinator acts upon it
+(transaction_log.py). A decision in that log is carried out, by this leader or the next one.
 
 Not modelled: two-phase commit (KIP-939).
 """
@@ -42,18 +41,20 @@ from reference_impl.wire import ErrorCode, RecordBatch
 TIMER = "transactions"
 MARKERS = "markers"
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
-"""The errors of partitions that need no marker any more."""
+"""The errors of a marker request that mean that the partition needs no marker any more."""
 MARKER_RETRY_MS, MARKER_RETRY_MAX_MS = 1000, 60_000
-"""Each attempt waits twice as long as the one before."""
+"""The first and the longest pause between attempts to write markers, in milliseconds. Each pause is
+twice as long as the one before."""
 
 DEFAULT_TIMEOUT_MS = 60_000
-"""How long a tombstone waits for its replicas (transaction.timeout.ms, its default)."""
+"""How many milliseconds to wait for the replication of a tombstone, which has no timeout of its own
+(the default of transaction.timeout.ms)."""
 ProducerIdAndEpoch = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Saving:
-    """A state of a transactional id that is in the log, and not yet on every replica."""
+    """A state of a transactional id that is written to the log but not replicated yet."""
 
     name: str
     transaction: Transaction | None
@@ -80,14 +81,15 @@ class TransactionCoordinator(Shard):
     def __init__(self, topic: KeyedTopic, partition: Partition, shared: Shared) -> None:
         super().__init__(topic, partition, shared.rules)
         self.transactions: dict[str, Transaction] = {}
-        """What every replica of the log has."""
+        """Transactional id -> the newest state that is replicated."""
         self.pending: dict[str, Saving] = {}
-        """What the log has, and its replicas not yet (TransactionMetadata.pendingState)."""
+        """Transactional id -> the state that is written but not replicated yet
+        (TransactionMetadata.pendingState)."""
         self.log, self._outbox = TransactionLog(topic, self.partition), shared.outbox
         self._markers, self._moment, self._rules = shared.markers, shared.moment, shared.rules
         self._config, self._producer_ids = shared.config, shared.producer_ids
         self._marked: dict[str, set[PartitionKey]] = {}
-        """For decided transactions that could not be completed: the partitions that have the
+        """For decided transactions that are not completed yet: the partitions that already have the
         marker."""
         self._marker_retry_ms = MARKER_RETRY_MS
 
@@ -108,11 +110,12 @@ class TransactionCoordinator(Shard):
         return iter(())
 
     def unloaded(self) -> Iterator[Effect]:
-        """Do nothing: a handler that waits for a record of the log is refused by that wait."""
+        """Do nothing: handlers that wait for the replication of a record are refused by their
+        wait."""
         return iter(())
 
     def markers_are_due(self) -> None:
-        """Send the markers again that could not be written."""
+        """Try again to write the markers that could not be written."""
         self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
         for name in self.transactions:
             self.carry_out(name)
@@ -141,7 +144,7 @@ class TransactionCoordinator(Shard):
             self.carry_out(name)
 
     def expire(self) -> None:
-        """Forget transactional ids that were not used for transactional.id.expiration.ms
+        """Remove transactional ids that were not used for transactional.id.expiration.ms
         (KIP-98)."""
         oldest_ms = self._moment.now_ms - self._config().number("transactional.id.expiration.ms")
         at_rest = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
@@ -274,8 +277,8 @@ class TransactionCoordinator(Shard):
             self._post(f"markers of {transactional_id}", self._complete(transaction))
 
     def _complete(self, transaction: Transaction) -> Iterator[Effect]:
-        """Write the markers of a decided transaction, and, once they are replicated, that it is
-        complete."""
+        """Write the markers of a decided transaction and, once they are replicated, the state that
+        it is complete."""
         transactional_id = transaction.transactional_id
         marked = self._marked.setdefault(transactional_id, set())
         failure: Refused | StorageError | None = None
@@ -365,9 +368,9 @@ class TransactionCoordinator(Shard):
         )
 
     def _save(self, name: str, transaction: Transaction | None) -> Iterator[Effect]:
-        """Append the state of a transactional id to the log, or (None) its end, and apply it once
-        it is replicated. Raise Refused if the append fails, or if replication takes too long: then
-        the outcome is open, and requests meanwhile get CONCURRENT_TRANSACTIONS."""
+        """Append the new state of a transactional id to the log (None: a tombstone), and apply it
+        once it is replicated. Raise Refused if the append fails, or if replication takes too long:
+        then the outcome is open, and later requests get CONCURRENT_TRANSACTIONS."""
         partition = self.log.append(name, transaction)
         saving = self.pending[name] = Saving(
             name, transaction, partition, partition.leader_epoch, partition.log.log_end_offset
@@ -384,9 +387,8 @@ class TransactionCoordinator(Shard):
         self._apply(saving)
 
     def _settle(self, saving: Saving) -> Iterator[Effect]:
-        """Once a change is replicated, apply it and perform its decision. If this broker stops
-        being the coordinator before, forget the change: the next coordinator follows its own
-        log."""
+        """Once a change is replicated, apply it and carry out its decision. If this broker stops
+        being the coordinator first, forget the change: the next coordinator follows its own log."""
         partition = saving.partition
         try:
             yield Replicated(partition.topic, partition.index, saving.end_offset)

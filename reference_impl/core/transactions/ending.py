@@ -1,8 +1,8 @@
 """Decide whether an EndTxn may end the transaction, has been answered before, or is wrong.
 
 Source: TransactionCoordinator.scala (endTransaction, endTransactionWithTV1); KIP-98, KIP-588,
-KIP-890. With an epoch for each transaction a repeated request is told from the next one by its
-epoch; before that, the same epoch and the same outcome are taken for a repetition.
+KIP-890. Where each transaction has its own epoch, the epoch distinguishes a repeated request from a
+new one. In older versions, a request with the same epoch and outcome counts as a repetition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Ending(Enum):
 
     DECIDE = auto()
     DONE = auto()
-    """It was decided like this before: the same answer again."""
+    """The transaction was already decided in the same way: send the same answer again."""
 
 
 _OUTCOME = {
@@ -53,7 +53,8 @@ def check_ending_producer(
 
 
 def _is_retry(transaction: Transaction, producer_id: int, epoch: int) -> bool:
-    """Return whether the epoch is that before the last end, which has bumped it (KIP-890)."""
+    """Return whether the epoch is the one before the last end of a transaction, which bumped the
+    epoch (KIP-890)."""
     if transaction.producer_id == producer_id:
         return transaction.producer_epoch == epoch + 1
     has_rotated = epoch == EPOCH_LAST and transaction.producer_epoch == 0
@@ -63,7 +64,8 @@ def _is_retry(transaction: Transaction, producer_id: int, epoch: int) -> bool:
 def decide(
     transaction: Transaction, producer_id: int, epoch: int, *, commit: bool, version: int
 ) -> Ending:
-    """Return the work that is left for an EndTxn whose producer was checked, or raise Refused."""
+    """Return the work that is left for an EndTxn, or raise Refused. The producer has been checked
+    before."""
     state = transaction.state
     if state is State.ONGOING:
         return Ending.DECIDE

@@ -41,8 +41,8 @@ class MarkerWriter:
     def partition(self, topic: str, index: int) -> Partition | None:
         """Return a partition that takes part, or None if its topic is deleted and needs no marker.
 
-        Raise Refused for one whose files cannot be used: had it no marker, its readers would wait
-        for ever once it is back.
+        Raise Refused if its files cannot be used: the marker must be written later, since without
+        it readers would wait for ever.
         """
         partition = self._replicas.get(topic, index)
         if partition is None:

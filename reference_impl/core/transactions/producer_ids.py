@@ -10,7 +10,8 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
 ASK_WHEN_LEFT = 100
-"""The next block is asked for when nine tenths of this one are gone (PID_PREFETCH_THRESHOLD)."""
+"""How many ids are left in a block when the next block is requested: a tenth
+(PID_PREFETCH_THRESHOLD)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,9 @@ class Reserved:
 
     ids: range
     end_offset: int
-    """The end of the metadata log with this decision."""
+    """The offset after the decision's record in the metadata log."""
     decided_in: int
-    """The epoch of the decision."""
+    """The quorum epoch in which the controller made the decision."""
 
 
 class ProducerIds:
@@ -31,17 +32,18 @@ class ProducerIds:
     def __init__(
         self, reserve: Callable[[], Reserved | None], is_committed: Callable[[Reserved], bool]
     ) -> None:
-        """Create it without a block. reserve: returns the next block if the active controller is
-        here, None if not. is_committed: returns whether that decision is committed, or raises
-        Refused if it may have been lost."""
+        """Start without a block. reserve: returns the next block if the active controller is here,
+        None if not. is_committed: returns whether that decision is committed, or raises Refused if
+        it may have been lost."""
         self._reserve, self._is_committed = reserve, is_committed
         self._left, self._next = range(0), range(0)
         self._unsure: Reserved | None = None
         self.ask: Callable[[], None] = lambda: None
-        """Asks the active controller, wherever it is, for a block to `add` (`broker_lifecycle`)."""
+        """A function that requests a block from the active controller, wherever it is; the block
+        arrives by `add` (`broker_lifecycle`)."""
 
     def add(self, block: range) -> None:
-        """Keep a committed block for when the current one is used up."""
+        """Store a committed block, to be used when the current one is used up."""
         self._next = block
 
     def take(self) -> int:

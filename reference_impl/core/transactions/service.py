@@ -45,7 +45,7 @@ class TransactionCoordinators(Shards[TransactionCoordinator]):
         return [each for shard in self.active() for each in shard.transactions.values()]
 
     def start(self) -> Iterator[Effect]:
-        """Begin to look at the clock."""
+        """Start the timers of timed-out transactions, expiry and markers."""
         for what in _INTERVALS:
             yield self._again(what)
 

@@ -22,7 +22,8 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    """Values as DescribeTransactions and ListTransactions say them."""
+    """The states of a transactional id. The values are the names in DescribeTransactions and
+    ListTransactions."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -42,14 +43,14 @@ STATE_IDS = {
     5: State.COMPLETE_ABORT,
     6: State.DEAD,
 }
-"""As TransactionLogValue.TransactionStatus has them."""
+"""The codes of the states in TransactionLogValue.TransactionStatus."""
 
 
 class Move(Enum):
     """The moves that a transactional id can make."""
 
     PRODUCER_COMES = auto()
-    """InitProducerId: a producer begins, with an epoch of its own."""
+    """InitProducerId was handled: a producer begins with an epoch of its own."""
     PARTITIONS_ADDED = auto()
     """A partition or a consumer group takes part from now on."""
     COMMIT_DECIDED = auto()
@@ -57,7 +58,7 @@ class Move(Enum):
     MARKERS_WRITTEN = auto()
     """Every partition of the transaction has its marker."""
     EXPIRES = auto()
-    """Unused for `transactional.id.expiration.ms`."""
+    """The transactional id was not used for `transactional.id.expiration.ms`."""
 
 
 _AT_REST = {

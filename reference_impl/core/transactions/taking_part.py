@@ -2,9 +2,9 @@
 
 Source: ReplicaManager.scala (maybeSendPartitionsToTransactionCoordinator, handleProduceAppend),
 AddPartitionsToTxnManager.scala, TransactionSupportedOperation; KIP-890. Without this check a batch
-that comes late, after the end of its transaction, would begin one that nobody ends, and readers
-would wait for ever (a hanging transaction). Older clients say beforehand which partitions take
-part, and that is verified; newer ones just write, and the partition is added.
+that arrives after the end of its transaction would begin a new one that no marker ends, and readers
+would wait for ever (a hanging transaction). Older clients add partitions by AddPartitionsToTxn
+first, which is verified here; newer ones just write, and the partition is added here.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ _UNANSWERED = (
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.BROKER_NOT_AVAILABLE,
 )
-"""The coordinator could not be asked: the client may try again."""
+"""The errors that mean that the coordinator could not be reached: the client may try again."""
 _SINCE = {"Produce": (11, 12), "TxnOffsetCommit": (4, 5)}
-"""First version of each that knows TRANSACTION_ABORTABLE, and first that adds implicitly."""
+"""API -> the first version whose clients know TRANSACTION_ABORTABLE, and the first that adds
+partitions implicitly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The writer in a transaction, and what its client understands."""
+    """The producer that writes in a transaction, and the abilities of its client."""
 
     transactional_id: str
     producer_id: int
@@ -46,7 +47,7 @@ class Writer:
 
     @property
     def knows_abortable(self) -> bool:
-        """Whether the client aborts on TRANSACTION_ABORTABLE."""
+        """Whether the client understands the error TRANSACTION_ABORTABLE, on which it aborts."""
         # [Modified in Produce v11: KIP-890]
         return self.api_version >= _SINCE[self.api][0]
 
@@ -116,7 +117,7 @@ def ask_coordinator(
 
 
 def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:
-    """Return the error for the writer's client that corresponds to the coordinator's."""
+    """Return the error to send to the writer's client, given the coordinator's error."""
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code in _UNANSWERED:

@@ -14,9 +14,9 @@ from reference_impl.core.transactions.states import Move, State, next_state
 NO_PRODUCER_ID = NO_EPOCH = NO_TIME = -1
 EPOCH_MAX = 2**15 - 1
 EPOCH_LAST = EPOCH_MAX - 1
-"""The last that a producer gets; the one above it is kept for fencing."""
+"""The last epoch that a producer can get; the one above is reserved for fencing."""
 CLASSIC, EPOCH_PER_TRANSACTION = 0, 2
-"""The protocol of a transaction's client, as levels of the feature transaction.version."""
+"""The two kinds of client protocol, as levels of the feature transaction.version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,20 @@ class Transaction:
     last_update_ms: int
     state: State = State.EMPTY
     last_epoch: int = NO_EPOCH
-    """The epoch before the current one, if the same producer had it: its retries are known by it.
-    Not in the log, as in Kafka."""
+    """The epoch before the current one, if the same producer had it, so that its retries are
+    recognised. As in Kafka, it is not in the log."""
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
-    """Taken once the markers are written, where the epochs of this one are used up."""
+    """The producer id to use from the end of this transaction on, because the current one has no
+    epochs left."""
     partitions: frozenset[PartitionKey] = frozenset()
     start_ms: int = NO_TIME
     client_version: int = CLASSIC
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Return whether the next producer needs another producer id."""
+        """Return whether the producer id has no epochs left, so that the next producer needs
+        another id."""
         return self.producer_epoch >= EPOCH_LAST
 
     @property
@@ -109,10 +111,10 @@ class Transaction:
         return decided
 
     def fenced(self, now_ms: int) -> Transaction:
-        """Return the state in which the coordinator aborts it under an epoch that no producer has,
-        so that its producer can write no more (prepareFenceProducerEpoch, then ABORT). As in Kafka
-        that is done in the newest way, whatever the client speaks: the epoch before is remembered,
-        and the producer may go on from it (KIP-360)."""
+        """Return the state in which the coordinator aborts the transaction under an epoch that no
+        producer has, so that its producer can write no more (prepareFenceProducerEpoch, then
+        ABORT). As in Kafka, this is done as for the newest clients, whatever the client's protocol:
+        the epoch before is remembered, and the producer may continue from it (KIP-360)."""
         return self.prepared(Move.ABORT_DECIDED, EPOCH_PER_TRANSACTION, NO_PRODUCER_ID, now_ms)
 
     def completed(self, now_ms: int) -> Transaction:

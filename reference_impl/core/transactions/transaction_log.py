@@ -27,7 +27,8 @@ from reference_impl.wire import (
 TOPIC = "__transaction_state"
 MODULE = "transaction-coordinator"
 VALUE_VERSION = 1
-"""Since transaction.version 1: with tagged fields (TransactionVersion.java)."""
+"""The version of the record value, which allows tagged fields since transaction.version 1
+(TransactionVersion.java)."""
 _STATUS = {state: number for number, state in STATE_IDS.items()}
 
 
@@ -36,12 +37,12 @@ class TransactionLog:
     batches."""
 
     def __init__(self, topic: KeyedTopic, partition: Callable[[], Partition]) -> None:
-        """Create it. partition: returns the partition, or raises Refused when it is not led any
+        """Create a log. partition: returns the partition, or raises Refused when it is not led any
         more."""
         self._topic, self._partition = topic, partition
 
     def append(self, transactional_id: str, transaction: Transaction | None) -> Partition:
-        """Write the state of a transactional id, or (None) its tombstone, and return the partition.
+        """Write the state of a transactional id (None: a tombstone), and return the partition.
         Raise Refused."""
         partition = self._partition()
         key = definition("TransactionLogKey").new(transactional_id=transactional_id)

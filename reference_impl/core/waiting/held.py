@@ -1,10 +1,10 @@
 """Answers that are held back until the records on which they rest are replicated.
 
 Source: CoordinatorRuntime.java, DeferredEventQueue.java. The group coordinator writes a record,
-changes its state at once, and goes on: so a later request may read what is not committed yet, and
-what a new coordinator may never have known. Hence every answer waits for the highest offset that
-its handler can have read: those of its own records, and those of others in the same partitions.
-With one replica that is committed by then, and the answer leaves in the same step.
+changes its state at once, and continues. So a later request may read state that is not committed
+yet, and that a new coordinator may lack. Therefore every answer waits until the partitions that its
+handler has read or written are replicated up to their log end at that moment. With a single replica
+that is the case at once, and the answer is sent in the same step.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _TIMERS = (SetTimer, CancelTimer)
 
 
 def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
-    """Run a handler of the group coordinator, and hold back its answers, also those to others,
-    until what it has read and written is replicated. Its timers become those of the shard."""
+    """Run a handler of the group coordinator. Hold back its answers, including those to other
+    members' requests, until the records that it has read and written are replicated. Its timers
+    become those of the shard."""
     topic = broker.groups.topic
     read = topic.uncommitted = {}
     generator = cast("Generator[Effect, Any, None]", handler)
@@ -82,7 +83,7 @@ def when_replicated(
 
 
 def timer_fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
-    """Handle a timer of a group, unless its coordinator is closed by now."""
+    """Handle a timer of a group, unless its coordinator is closed."""
     shard = broker.groups.timed(key)
     if shard is not None:
         yield from held(broker, shard.timer_fired(str(key[3]), list(key[4:])))

@@ -1,7 +1,7 @@
-"""Other nodes, as handlers ask them: over the same links that a client uses.
+"""Requests from handlers to other nodes, over the same kind of links that our client uses.
 
 Source: NodeToControllerChannelManager, InterBrokerSendThread.java: a connection for each purpose to
-each node, so that what waits long on one keeps nothing else waiting (`Lane`).
+each node, so that a request that waits long delays only its own connection (`Lane`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ VERSION_MAX = 1 << 15
 
 
 class PeerKernel:
-    """Time, timers and chance of the links: a timer of theirs is one of the node's."""
+    """The time, the timers and the randomness that the links use; each of their timers is a timer
+    of the node."""
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
         self._actions: dict[TimerKey, Callable[[], None]] = {}
         self.effects: list[Effect] = []
-        """What the links have asked of the host since the last `taken`."""
+        """The effects that the links have requested since the last call of `taken`."""
 
     @property
     def monotonic_ms(self) -> int:
@@ -74,8 +75,8 @@ class Peers:
         address_of: Callable[[int, Lane], Endpoint | None],
         tell: Callable[[int, Any], None],
     ) -> None:
-        """Create no link yet. tell: called with the number of each wait that is over, and its
-        outcome."""
+        """Create no link yet. tell: a function to call with the number of each wait that is over,
+        and its outcome."""
         self._kernel = PeerKernel(moment)
         self._address_of = address_of
         self._tell = tell
@@ -106,8 +107,7 @@ class Peers:
         return self._taken()
 
     def withdraw(self, number: int) -> None:
-        """Forget a request that nobody waits for any more. If it was not sent yet, do not send
-        it."""
+        """Drop a request whose handler is gone. If it was not sent yet, do not send it."""
         link, query = self._asked.pop(number, (None, None))
         if link is not None and query is not None:
             link.withdraw(query)

@@ -1,8 +1,8 @@
-"""Run handlers, and keep those that wait (`core/waiting/waits.py`) until they can go on.
+"""Run handlers, and keep those that wait (`core/waiting/waits.py`) until they can continue.
 
 A handler belongs to the connection whose request it serves, and is closed with it: a host delivers
-one request of a connection at a time, so the connection is the handler's name. Whatever no client
-waits for has a name of its own, under which one handler at a time is at work. An error in one
+one request of a connection at a time, so the connection identifies the handler. Background work,
+which no client waits for, has a name; only one handler of a name runs at a time. An error in one
 handler is reported with the effects that came before it, and stops no other.
 """
 
@@ -47,10 +47,11 @@ from reference_impl.wire import ErrorCode
 
 TIMER = "waiting"
 Owner = int | str | None
-"""A connection, the name of what no client waits for, or None for a timer's handler."""
+"""The owner of a handler: a connection, the name of background work, or None for the handler of a
+timer."""
 Handler = Iterator[Effect]
 Outcome = Any
-"""What a handler is sent, or the Refused that it is thrown."""
+"""The value that a waiting handler is resumed with, or the Refused that is raised in it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +64,7 @@ class Suspended:
 
 
 class Waiting:
-    """The handlers of one node."""
+    """The running and waiting handlers of one node."""
 
     def __init__(
         self,
@@ -79,8 +80,8 @@ class Waiting:
         self._handler_of = handler_of
         self.peers = Peers(broker.moment, broker.node_id, address_of, self._tell)
         self._own: dict[int, int] = {}
-        """The numbers of the waits for this node's own answers, by the connections that stand for
-        them: negative numbers, which no host uses."""
+        """The waits for answers of this node to itself: connection -> number of the wait. These
+        connections are negative numbers, which no host uses."""
         self._own_requests: dict[int, Request] = {}
         self._numbers = count(1)
         self._suspended: dict[int, Suspended] = {}
@@ -94,7 +95,8 @@ class Waiting:
     # --- running ------------------------------------------------------------------------------
 
     def run(self, owner: Owner, handler: Handler, effects: list[Effect]) -> None:
-        """Run a handler until it ends or waits, and add its effects. Raise StorageError alone."""
+        """Run a handler until it ends or waits, and add its effects. Raise only StorageError;
+        report other errors."""
         try:
             for effect in handler:
                 if not isinstance(effect, Wait):
@@ -134,20 +136,20 @@ class Waiting:
                 return
 
     def go_on(self, connection: int, effects: list[Effect]) -> None:
-        """Go on with the request that gave way, if it is still there."""
+        """Continue the request that gave way, if it still exists."""
         number = self._by_owner.get(connection)
         if number is not None and isinstance(self._suspended[number].wait, GiveWay):
             self._resume(number, None, effects)
 
     def timer_fired(self, key: TimerKey) -> None:
-        """End a wait whose time is over: a pause has lasted long enough, or the awaited answer has
-        not come."""
+        """End a wait whose time is over: a pause is over, or the awaited answer or change has not
+        come in time."""
         number = int(key[1])
         if number in self._suspended:
             self._ready[number] = outcome_at_end(self._suspended[number].wait)
 
     def close(self, connection: int, effects: list[Effect]) -> None:
-        """Close the handler that waits for a client which is gone."""
+        """Close the handler of a connection that is gone."""
         number = self._by_owner.get(connection)
         if number is None:
             return
@@ -162,7 +164,7 @@ class Waiting:
     # --- waits --------------------------------------------------------------------------------
 
     def _waits(self, owner: Owner, handler: Handler, wait: Wait, effects: list[Effect]) -> bool:
-        """Suspend a handler, and return whether that was needed."""
+        """Suspend a handler. Return False, without suspending it, if it need not wait."""
         if isinstance(wait, GiveWay | Pause) and not self._must_give_way():
             return False
         if isinstance(wait, Pause):
@@ -225,7 +227,7 @@ class Waiting:
         return len(self._own) < came
 
     def _tell(self, number: int, outcome: Outcome) -> None:
-        """End a wait, unless its handler is gone."""
+        """Note the outcome of a wait, unless its handler is gone."""
         if number in self._suspended:
             self._ready.setdefault(number, outcome)
 
@@ -264,7 +266,7 @@ class Waiting:
         self.run(owner, handler, effects)
 
     def _forget(self, number: int, effects: list[Effect]) -> Suspended:
-        """Return a wait that is over, and leave nothing of it behind."""
+        """Remove a wait that is over from all tables, and return its suspended handler."""
         suspended = self._suspended.pop(number)
         self._by_owner.pop(suspended.owner, None)
         self._ready.pop(number, None)
@@ -295,7 +297,7 @@ def watched(wait: Wait) -> PartitionKey | None:
 
 
 def has_come(broker: Broker, wait: Wait) -> bool:
-    """Return whether the awaited condition is met. Raise Refused if it never will be."""
+    """Return whether the awaited condition is fulfilled. Raise Refused if it never will be."""
     if isinstance(wait, Applied):
         if wait.decided_in is not None:
             broker.rules.check_still_decides(wait.decided_in, broker.quorum.active_epoch)
@@ -308,13 +310,13 @@ def has_come(broker: Broker, wait: Wait) -> bool:
 
 
 def is_news(quorum: Quorum, wait: MetadataNews) -> bool:
-    """Return whether there is something new for a follower that waits."""
+    """Return whether there is something new for the follower whose fetch waits."""
     is_longer = quorum.end_offset > wait.end_offset
     return is_longer or quorum.told_high_watermark > wait.high_watermark or quorum.turn != wait.turn
 
 
 def time_of(wait: Wait) -> int | None:
-    """Return after how many milliseconds a timer ends this wait, or None if no timer does."""
+    """Return the milliseconds after which a timer ends this wait, or None if no timer does."""
     match wait:
         case Later():
             return wait.ms
@@ -324,7 +326,7 @@ def time_of(wait: Wait) -> int | None:
 
 
 def outcome_at_end(wait: Wait) -> Outcome:
-    """Return the outcome of a wait whose time is over."""
+    """Return the outcome of a wait that its timer ends."""
     match wait:
         case Later():
             return None

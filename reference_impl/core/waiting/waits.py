@@ -1,7 +1,8 @@
-"""The waits that a handler may yield beside its effects, and work that nobody waits for.
+"""The waits that a handler may yield beside its effects, and the outbox for background work.
 
-A handler is sent the outcome of what it waited for, or is thrown Refused; then it must look again
-at all it knew. `core/waiting` suspends and resumes it; GiveWay (`core/effects.py`) is one more.
+After a wait, its outcome is sent to the handler (a generator), or Refused is raised in it. From
+then on the handler must not rely on state that it read before. `core/waiting` suspends and resumes
+it; GiveWay (`core/effects.py`) is one more.
 
 Source: DelayedOperation.java, DeferredEventQueue.java, where each of these is a callback.
 """
@@ -26,27 +27,28 @@ class Later(Wait):
 
 @dataclass(slots=True)
 class Pause(Wait):
-    """Go on when others have had their turn, if any has waited long enough: GiveWay for work that
-    no request began. The outcome is None."""
+    """Continue after other requests have had their turn, if any has waited long enough. This is
+    GiveWay for work that no request began. The outcome is None."""
 
 
 @dataclass(slots=True)
 class Applied(Wait):
-    """Go on when this broker has applied the metadata log up to this offset. The outcome is None,
-    or REQUEST_TIMED_OUT after the time; with a time of None it waits on."""
+    """Continue when this broker has applied the metadata log up to this offset. The outcome is
+    None, or REQUEST_TIMED_OUT after timeout_ms; None waits without limit."""
 
     metadata_offset: int
     timeout_ms: int | None = None
     decided_in: int | None = None
-    """Set where the controller of this node has decided what is waited for, in this epoch: the
-    outcome is NOT_CONTROLLER once the epoch is over, as another record may take the offset."""
+    """The epoch in which the controller of this node made the decision that is awaited, or None.
+    When the epoch is over, the outcome is NOT_CONTROLLER, since another record may get the
+    offset."""
 
 
 @dataclass(slots=True)
 class Replicated(Wait):
-    """Go on when the high watermark of a partition has reached this offset. The outcome is None,
-    the reason why this broker does not lead the partition, or REQUEST_TIMED_OUT after the time;
-    with a time of None it waits on."""
+    """Continue when the high watermark of a partition has reached this offset. The outcome is None,
+    the reason why this broker does not lead the partition, or REQUEST_TIMED_OUT after timeout_ms;
+    None waits without limit."""
 
     topic: str
     index: int
@@ -56,7 +58,7 @@ class Replicated(Wait):
 
 @dataclass(slots=True)
 class MetadataNews(Wait):
-    """Go on when the metadata log goes beyond this offset or is committed beyond this high
+    """Continue when the metadata log goes beyond this offset or is committed beyond this high
     watermark, or this node has changed its part in the quorum (`Quorum.turn`). The outcome is None,
     or REQUEST_TIMED_OUT after the time."""
 
@@ -68,8 +70,8 @@ class MetadataNews(Wait):
 
 @dataclass(slots=True)
 class Answer(Wait):
-    """Ask a node, which may be this one, in the newest version that both speak. The outcome is the
-    body of its answer, or Unanswered."""
+    """Send a request to a node, which may be this one, in the newest version that both support. The
+    outcome is the body of its answer, or Unanswered."""
 
     node: int
     api_key: ApiKey
@@ -79,8 +81,8 @@ class Answer(Wait):
 
 
 class Unanswered(Refused):
-    """A node has not answered: NETWORK_EXCEPTION, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION, or
-    BROKER_NOT_AVAILABLE for one whose address is unknown."""
+    """No answer from another node: NETWORK_EXCEPTION, REQUEST_TIMED_OUT, UNSUPPORTED_VERSION, or
+    BROKER_NOT_AVAILABLE if its address is unknown."""
 
     def __init__(self, code: ErrorCode, message: str, *, was_sent: bool) -> None:
         super().__init__(code, message)
@@ -89,11 +91,11 @@ class Unanswered(Refused):
 
 
 class Outbox:
-    """Work to be done after the current event, which nobody waits for. `Node.step` empties it."""
+    """Background work to be run after the current event. `Node.step` empties it."""
 
     def __init__(self) -> None:
         self.posted: dict[str, Iterator[Effect]] = {}
 
     def post(self, name: str, handler: Iterator[Effect]) -> None:
-        """Run a handler at the end of the step, unless one of this name is posted or under way."""
+        """Run a handler at the end of the step, unless one of this name is posted or running."""
         self.posted.setdefault(name, handler)

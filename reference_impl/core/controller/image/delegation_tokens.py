@@ -30,7 +30,7 @@ class DelegationToken:
 
     @property
     def principals(self) -> tuple[str, ...]:
-        """The principals that the token concerns: they may see it."""
+        """The principals that may see the token: its owner, its requester and its renewers."""
         return (self.owner, self.requester, *self.renewers)
 
     def is_managed_by(self, principal: str) -> bool:

@@ -37,11 +37,13 @@ class Goal:
     epoch: int
     partitions: frozenset[TopicIdPartition]
     subscribed: frozenset[UUID]
-    """Topics which the member wants now; a target may be older than that."""
+    """The topics to which the member subscribes now; the target may have been made before that."""
     is_free: Callable[[TopicIdPartition], bool]
-    """Whether the member may take a partition: no other member holds it (rules.is_released)."""
+    """A function that returns whether the member may take a partition, because no other member
+    holds it (rules.is_released)."""
     reported: set[TopicIdPartition] | None
-    """The partitions that the member reports to read (TopicPartitions); None if it reports none."""
+    """The partitions that the member says it reads (TopicPartitions); None if the heartbeat does
+    not say."""
     subscription_changed: bool
 
 
@@ -55,8 +57,8 @@ def reconciled(member: ConsumerMember, goal: Goal) -> ConsumerMember:
 
 
 def _still_reads(revoking: Epochs, goal: Goal) -> bool:
-    """Return whether the member may still be reading; one that does not report its partitions may
-    read anything."""
+    """Return whether the member may still be reading partitions that it must give up. A member that
+    does not report its partitions may be."""
     return goal.reported is None or not goal.reported.isdisjoint(revoking)
 
 

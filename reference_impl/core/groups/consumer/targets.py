@@ -1,8 +1,4 @@
-"""Give a group a new epoch, and the epoch a new target assignment.
-
-Source: GroupMetadataManager.java (updateSubscriptionMetadata, maybeUpdateTargetAssignment,
-maybeReconcile), TargetAssignmentBuilder.java; KIP-848, Rebalance Process.
-"""
+"""Bump the epoch of a group, and compute a new target assignment for it."""
 
 from __future__ import annotations
 

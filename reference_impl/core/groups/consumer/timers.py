@@ -14,13 +14,15 @@ from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.consumer.model.member import ConsumerMember
 
 SESSION = timers.SESSION
-"""The same as in the classic protocol, so that a group that changes its protocol takes it along."""
+"""The same purpose as in the classic protocol, so that the session timer of a group survives a
+change of its protocol."""
 REVOCATION, MEMBER_JOIN, MEMBER_SYNC = "revocation", "member-join", "member-sync"
 KINDS = (SESSION, REVOCATION, MEMBER_JOIN, MEMBER_SYNC)
 
 
 def expect_heartbeat(group_id: str, member: ConsumerMember, timeout_ms: int) -> Iterator[Effect]:
-    """Restart the member's session timeout; a classic member has its own."""
+    """Restart the member's session timeout. A classic member brings its own timeout; the others
+    have the group's."""
     if member.classic is not None:
         timeout_ms = member.classic.session_timeout_ms
     yield SetTimer(timers.key(SESSION, group_id, member.member_id), timeout_ms)
@@ -37,7 +39,8 @@ def revocation_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
 
 
 def expect_join(group: ConsumerGroup, member: ConsumerMember) -> Iterator[Effect]:
-    """Time a classic member that was asked to rejoin; asking again gives it no more time."""
+    """Start a timer for a classic member that was asked to rejoin. Asking again does not restart
+    it."""
     if member.member_id not in group.awaited_joins:
         group.awaited_joins.add(member.member_id)
         yield SetTimer(
@@ -52,12 +55,13 @@ def join_is_over(group: ConsumerGroup, member_id: str) -> Iterator[Effect]:
 
 
 def expect_sync(group_id: str, member: ConsumerMember) -> Iterator[Effect]:
-    """Time a classic member that joined and must come for its assignment."""
+    """Start a timer for a classic member that has joined and must fetch its assignment by
+    SyncGroup."""
     yield SetTimer(timers.key(MEMBER_SYNC, group_id, member.member_id), member.rebalance_timeout_ms)
 
 
 def sync_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
-    """Cancel the sync timer, as the member has come for its assignment."""
+    """Cancel the sync timer, as the member has fetched its assignment."""
     yield CancelTimer(timers.key(MEMBER_SYNC, group_id, member_id))
 
 

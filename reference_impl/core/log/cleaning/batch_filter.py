@@ -57,8 +57,8 @@ def horizon_has_passed(header: BatchHeader, now_ms: int) -> bool:
 
 
 class CleaningSteps(Protocol):
-    """The cleaner's steps that rules decide: `core/rules/deleting.py` implements them and names
-    their sources."""
+    """The steps of cleaning that the broker's rules decide: `core/rules/deleting.py` implements
+    them and names their sources."""
 
     def cleanable_end(self, log: ReadableLog) -> int:
         """Return the offset from which on nothing may be cleaned."""
@@ -84,7 +84,7 @@ class BatchFilter:
     newest: Mapping[bytes, int]
     """The newest offset of each key in the section that is cleaned."""
     end_offset: int
-    """Batches from here on are not judged."""
+    """The offset from which on batches are copied whole."""
     transactions: CleanedTransactions
     producers: Mapping[int, LastOfProducer]
     now_ms: int
@@ -128,7 +128,8 @@ class BatchFilter:
         return record.value is not None or not self.steps.tombstone_may_go(header, self.now_ms)
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
-        """Return a header without records for a producer's last batch, and None for others."""
+        """Return the batch's header without records if this is the last batch of a producer, else
+        None."""
         last = self.producers.get(header.producer_id)
         if not header.has_producer_id or last is None or not last.is_in(header):
             return None

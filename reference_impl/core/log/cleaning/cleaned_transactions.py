@@ -27,15 +27,16 @@ class _Open:
 
 
 class CleanedTransactions:
-    """The transactions seen so far: takes every batch in order, and says which may be removed."""
+    """The transactions that the cleaner has met so far. It is given every batch in order, and says
+    which records and markers may be removed."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._coming = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
         self._aborted: dict[int, _Open] = {}
         self._committed: set[int] = set()
         self.still_there: list[AbortedTransaction] = []
-        """The aborted transactions of which records were met: their marker stays, and so does their
-        entry in the transaction index of the segment that holds it."""
+        """The aborted transactions that still have records in the log. Their markers stay, and so
+        do their entries in the transaction index of the segment that holds the marker."""
 
     def _begin(self, last_offset: int) -> None:
         while self._coming and self._coming[-1].first_offset <= last_offset:
@@ -55,7 +56,7 @@ class CleanedTransactions:
         return True
 
     def is_useless_marker(self, header: BatchHeader, batch: RecordBatch) -> bool:
-        """Return whether nothing that is left in the log belongs to this marker's transaction."""
+        """Return whether the log holds no other batch of the transaction that this marker ends."""
         self._begin(header.last_offset)
         if not batch.records:
             return True  # cleaned before

@@ -26,7 +26,7 @@ from reference_impl.wire.batches.records import CorruptRecord
 
 
 class Cleaner:
-    """Cleans one log at a time, a slice at each `work`."""
+    """Cleans one log at a time. Each call of `work` does one slice."""
 
     def __init__(self, storage: Storage, directory: LogDirectory, steps: CleaningSteps) -> None:
         self._storage = storage
@@ -46,7 +46,8 @@ class Cleaner:
     ) -> bool:
         """Choose the log that most needs cleaning. Return False if none does.
 
-        memory_bytes: for the keys seen in one cleaning (log.cleaner.dedupe.buffer.size).
+        memory_bytes: the limit for the keys remembered during one cleaning
+        (log.cleaner.dedupe.buffer.size).
         """
         due = [each for each in self._candidates(logs, now_ms) if each.is_due]
         if not due:

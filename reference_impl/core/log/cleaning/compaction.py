@@ -1,7 +1,7 @@
 """Compaction: of each key the newest record stays, at its offset (design#compaction).
 
-Source: LogCleanerManager.java (cleanableOffsets, maxCompactionDelay), LogToClean.java,
-Cleaner.java (doClean, buildOffsetMap, groupSegmentsBySize, cleanSegments); KIP-58, KIP-354.
+Source: LogCleanerManager.java (cleanableOffsets, maxCompactionDelay), LogToClean.java, Cleaner.java
+(doClean, buildOffsetMap, groupSegmentsBySize, cleanSegments); KIP-58, KIP-354.
 
 A log consists of a clean section, a dirty one, and an end that is not touched: the active segment,
 what is at or above the last stable offset, and what is younger than `min.compaction.lag.ms`.
@@ -9,7 +9,8 @@ Cleaning notes the newest offset of each key in the dirty section, then copies a
 its end, leaving out what a newer record replaces.
 
 `clean` is a generator: it works in slices of about 256 KiB and lets the broker do other things
-between them. The log may have changed when it goes on: then it gives up, and is begun again later.
+between them. If the log has changed in between, `clean` gives up, and the broker begins again
+later.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ KEYS_BYTES_MAX = 128 * 1024 * 1024
 
 
 class Interrupted(Exception):
-    """The segments under cleaning are no longer those of the log."""
+    """The log no longer has the segments that are being cleaned."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,11 @@ class Cleanable:
     clean_bytes: int
     cleanable_bytes: int
     is_overdue: bool
-    """The oldest dirty record is older than `max.compaction.lag.ms`."""
+    """Whether the oldest dirty record is older than `max.compaction.lag.ms`."""
 
     @property
     def ratio(self) -> float:
-        """The share of dirty bytes in those that cleaning would read."""
+        """The dirty bytes as a share of all bytes that cleaning would read, between 0 and 1."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
@@ -95,7 +96,7 @@ def clean(
     steps: CleaningSteps,
     keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY,
 ) -> Iterator[int | None]:
-    """Clean one log in slices. Yield None after each slice, and at last the offset up to which the
+    """Clean one log in slices. Yield None after each slice, and finally the offset up to which the
     log is clean."""
     log = todo.log
     newest, end = yield from _newest_offsets(todo, keys_max, steps)
@@ -115,8 +116,9 @@ def clean(
 def _newest_offsets(
     todo: Cleanable, keys_max: int, steps: CleaningSteps
 ) -> Generator[None, None, tuple[dict[bytes, int], int]]:
-    """Return the newest offset of each key in the dirty section, and the offset up to which it was
-    read: its end, or less if it holds more than `keys_max` keys. Yield between pieces of work."""
+    """Return the newest offset of each key in the dirty section, and the offset up to which the
+    section was read: its end, or less if it holds more than `keys_max` keys. Yield between pieces
+    of work."""
     log, newest, end = todo.log, dict[bytes, int](), todo.first_dirty_offset
     limit = todo.first_uncleanable_offset
     transactions = CleanedTransactions(log.aborted_transactions(end, limit))
@@ -147,8 +149,8 @@ def _note_keys(
     newest: dict[bytes, int],
     steps: CleaningSteps,
 ) -> None:
-    """Note the newest offset of each key in a batch; aborted records and markers replace
-    nothing."""
+    """Note the newest offset of each key in a batch. Leave out aborted records and markers, which
+    replace nothing."""
     batch, _ = RecordBatch.decode(data)
     if header.is_control:
         transactions.is_useless_marker(header, batch)
@@ -188,8 +190,8 @@ def _end_of(segment: Segment, log: PartitionLog) -> int:
 def _clean_group(
     storage: Storage, log: PartitionLog, group: list[Segment], judge: BatchFilter, now_ms: int
 ) -> Iterator[int | None]:
-    """Copy the records that stay of some segments into one new segment, and replace them by it.
-    Yield None after each slice."""
+    """Copy the records to keep from some segments into one new segment, and replace the old
+    segments by it. Yield None after each slice."""
     base_offset = group[0].base_offset
     segment_swap.discard(storage, log.directory, base_offset)
     cleaned = Segment(

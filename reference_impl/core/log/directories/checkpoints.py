@@ -70,7 +70,7 @@ def read_offsets(storage: Storage, path: str) -> dict[TopicPartition, int]:
 
 
 def write_offsets(storage: Storage, path: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Replace the file, durably."""
+    """Replace the file with these offsets, and sync it."""
     lines = (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())
     storage.write_atomically(path, encode_lines(lines))
 
@@ -103,7 +103,8 @@ def write_topic_id(storage: Storage, directory: str, topic_id: uuid.UUID) -> Non
 
 
 def write_clean_shutdown(storage: Storage, data_directory: str, broker_epoch: int) -> None:
-    """Say that all logs were closed and need no recovery (KIP-966 added the epoch)."""
+    """Write the file that says that all logs were closed and need no recovery, with the broker's
+    epoch (KIP-966)."""
     content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
     storage.write_atomically(f"{data_directory}/{CLEAN_SHUTDOWN_FILE}", content.encode())
 

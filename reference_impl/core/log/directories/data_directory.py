@@ -1,4 +1,5 @@
-"""The owner of a data directory: `meta.properties`, in Kafka's format.
+"""The identity of a data directory: which node and cluster it belongs to, in `meta.properties`, in
+Kafka's format.
 
 Source: MetaProperties.java, MetaPropertiesVersion.java (version 1); KIP-631; KIP-858
 (directory.id).
@@ -16,11 +17,12 @@ from reference_impl.core.storage import Space, Storage, StorageError
 
 META_PROPERTIES = "meta.properties"
 METADATA_DIRECTORY = "__cluster_metadata-0"
-"""Made by the first start, after the file."""
+"""The directory of the metadata log. The first start makes it after meta.properties."""
 
 
 class WrongDirectory(Exception):
-    """The data directory belongs to something else; the message is one sentence for a person."""
+    """The data directory belongs to another node or cluster, or its meta.properties cannot be used.
+    The message is one sentence for the user."""
 
 
 def uuid_text(uuid: UUID) -> str:
@@ -42,7 +44,8 @@ class DataDirectory:
     path: str
     cluster_id: str
     directory_id: UUID
-    """The id of the directory itself, by which the cluster tells it from its successors."""
+    """The id of the directory itself, which distinguishes it from a later directory at the same
+    place."""
     storage: Storage
 
     def space(self) -> Space | None:
@@ -62,8 +65,8 @@ class DataDirectory:
         *,
         may_format: bool = True,
     ) -> DataDirectory:
-        """Open the data directory: read whose it is, or format it for this node, which is then a
-        cluster of its own. Raise WrongDirectory."""
+        """Open the data directory: read its meta.properties. If there is none, format it for this
+        node as a cluster of its own. Raise WrongDirectory."""
         properties = _read(storage, path, node_id)
         if properties is None and not may_format:
             raise WrongDirectory(
@@ -93,7 +96,7 @@ class DataDirectory:
     def format(
         storage: Storage, path: str, node_id: int, random_uuid: Callable[[], UUID], cluster_id: str
     ) -> None:
-        """Make the directory one of a node of this cluster, unless it is that. Raise
+        """Format the directory for a node of this cluster, unless it already belongs to that. Raise
         WrongDirectory."""
         properties = _read(storage, path, node_id)
         if properties is None:
@@ -136,7 +139,7 @@ def _written(
     random_uuid: Callable[[], UUID],
     known: dict[str, str],
 ) -> dict[str, str]:
-    """Write meta.properties with the known values and new ids for the others. Return its
+    """Write meta.properties with the known values, and new ids for missing ones. Return its
     content."""
     properties = {
         "version": "1",

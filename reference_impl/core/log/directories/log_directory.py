@@ -47,14 +47,16 @@ class LogDirectory:
         self._steps = steps
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.offline: dict[TopicPartition, StorageError] = {}
-        """Partitions whose files cannot be used, and why; they wait for a person and a restart."""
+        """The partitions whose files cannot be used, each with the error. They stay offline until
+        an operator has mended them and restarted the broker."""
         self._storage = storage
         storage.make_directory(path)
         clean_file = f"{path}/{CLEAN_SHUTDOWN_FILE}"
         self.clean_shutdown = storage.exists(clean_file)
-        """Whether the last process closed its logs; if not, opening a log recovers it."""
+        """Whether the previous process closed its logs cleanly; if not, opening a log recovers
+        it."""
         self.previous_broker_epoch = read_clean_shutdown(storage, path)
-        """The broker epoch of the process that closed its logs, -1 if unknown (KIP-966)."""
+        """The broker epoch of the process that closed the logs, -1 if unknown (KIP-966)."""
         if self.clean_shutdown:
             # Durably: were it to come back after a loss of power, torn files would be trusted.
             storage.delete(clean_file)
@@ -109,8 +111,8 @@ class LogDirectory:
         self._deleted.add(key)
 
     def _move_damaged_away(self, path: str) -> None:
-        """Rename a damaged directory as far as the disk lets us; what keeps its name keeps a new
-        partition of that name offline."""
+        """Rename a damaged directory where the disk allows it. If it keeps its name, a new
+        partition of that name is offline."""
         with suppress(StorageError):
             topic_id = read_topic_id(self._storage, path)
             if topic_id is not None:
@@ -129,8 +131,8 @@ class LogDirectory:
 
     def delete_due(self, now_ms: int) -> Iterator[int | None]:
         """Delete the files of segments and partitions that were removed long enough ago. After each
-        partition yield when its next files are due, or None. The delay counts from the first call
-        that sees the files."""
+        directory or log, yield the time in milliseconds when its next files are due, or None. The
+        delay counts from the first call after the removal."""
         for path, delay_ms in self._moved_away:
             heappush(self._doomed, (now_ms + delay_ms, path))
         self._moved_away.clear()
@@ -162,7 +164,7 @@ class LogDirectory:
     def checkpoint(self) -> None:
         """Write the offset files (Kafka: every minute, after a truncation, at shutdown).
 
-        Partitions that are not open keep the lines which they had.
+        Partitions that are not open keep their old lines.
         """
         for offsets in self._offsets.values():
             for key in self._deleted:
@@ -185,9 +187,10 @@ class LogDirectory:
             self._written[name] = dict(offsets)
 
     def close(self, *, broker_epoch: int = -1) -> None:
-        """Close all logs cleanly, and say so last: a crash on the way still means recovery.
+        """Close all logs cleanly, and last of all write the file that says so: after a crash on the
+        way, the next start recovers.
 
-        Where one of them failed nothing is said, so that the next start looks at it again.
+        If a log failed, do not write that file, so that the next start checks the logs.
         """
         for log in self.logs.values():
             log.close(clean=True)

@@ -1,4 +1,5 @@
-"""The directory of one partition: its owner, and its name once the partition is deleted.
+"""The directory of one partition: the topic that it belongs to, and its new name once the partition
+is deleted.
 
 Source: LocalLog.java (logDeleteDirName), PartitionMetadataFile.java (KIP-516).
 """
@@ -13,7 +14,7 @@ from reference_impl.core.storage import Storage
 
 DELETE_SUFFIX = "-delete"
 NAME_BYTES_MAX = 255
-"""The limit of most file systems; a topic's name may have 249 of them."""
+"""The longest file name in bytes on most file systems. A topic's name may have 249 bytes of it."""
 
 
 def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID) -> None:

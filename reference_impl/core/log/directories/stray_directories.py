@@ -1,9 +1,10 @@
-"""Directories of partitions that the cluster no longer knows are set aside, not opened, not lost.
+"""Set aside the directories of partitions that the cluster no longer knows: rename them, neither
+open nor delete them.
 
-A crash between the record that deletes a topic and the deletion of its files leaves them behind;
-so does a metadata log that was lost. Under their old name they would stand in the way of the next
-topic that is called so. Source: LogManager.java (strayLogs), LogManager.isStrayReplica; Kafka
-renames them in the same way.
+A crash between the record that deletes a topic and the deletion of its files leaves them behind; so
+does a metadata log that was lost. Under their old name they would block a new topic of the same
+name. Source: LogManager.java (strayLogs), LogManager.isStrayReplica; Kafka renames them in the same
+way.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from reference_impl.core.storage import Storage
 
 STRAY_SUFFIX = "-stray"
 NAMED_MAX = 10
-"""A deletion of thousands of partitions that a crash cut short must not fill the log."""
+"""How many stray directories are named one by one in the log: a crash during the deletion of
+thousands of partitions must not fill it."""
 
 
 def set_aside(

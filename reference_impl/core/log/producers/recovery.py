@@ -20,8 +20,8 @@ from reference_impl.wire.batches.records import read_header
 class ProducerRecovery:
     """An empty producer state, and the files from which it is restored to the log end.
 
-    The transaction index is synced when a snapshot is taken, so its entries up to there are right;
-    those after it are rebuilt.
+    The transaction index is synced when a snapshot is taken, so its entries up to the snapshot are
+    right; later ones are rebuilt.
     """
 
     producers: ProducerStateManager
@@ -32,7 +32,7 @@ class ProducerRecovery:
     note_aborted: Callable[[CompletedTransaction], None]
 
     def load_snapshot(self) -> int:
-        """Load the newest snapshot that can be right. Return the log end at which it was taken."""
+        """Load the newest valid snapshot. Return the log end offset at which it was taken."""
         broken = self.segments.broken_transaction_index()
         limit = self.log_end_offset if broken is None else broken.base_offset
         taken_at, entries = self.snapshots.newest(self.log_start_offset, limit)

@@ -1,13 +1,13 @@
-"""Producer snapshots: `<offset>.snapshot` holds the producer state as it was when the log ended
-at `offset`.
+"""Producer snapshots: `<offset>.snapshot` holds the producer state as it was when the log ended at
+`offset`.
 
 Source: ProducerSnapshot.json; ProducerStateManager.java (writeSnapshot, readSnapshot). int16
-version, uint32 CRC-32C of all that follows, the entries. Only the last batch of a producer is
-kept: the other four of the window are known again only where the log is replayed (claims
+version, uint32 CRC-32C of all that follows, the entries. Only the last batch of each producer is
+stored: the four before it are known again only if the log that holds them is replayed (claims
 IDM-1).
 
-Snapshots are not synced: one that a loss of power has torn fails its CRC, and the one before it
-serves, with a longer replay.
+Snapshots are not synced: if a loss of power has torn one, its CRC is wrong, and the one before it
+is used, with a longer replay.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ class Snapshots:
         ]
 
     def write(self, offset: int, entries: Iterable[ProducerEntry]) -> None:
-        """Keep the state for a log that ends at `offset`."""
+        """Write a snapshot of the state for a log that ends at `offset`."""
         self._storage.write_atomically(self.path(offset), encode_snapshot(entries), sync=False)
 
     def newest(self, log_start_offset: int, log_end_offset: int) -> tuple[int, list[ProducerEntry]]:
-        """Return the newest whole snapshot and its offset, and remove torn or later ones, and those
-        from before the log start: what followed them has been deleted, so they cannot be brought up
-        to date (ProducerStateManager.truncateAndReload)."""
+        """Return the newest whole snapshot and its offset, and remove the torn ones, those after
+        the log end, and those before the log start: the batches needed to bring them up to date
+        have been deleted (ProducerStateManager.truncateAndReload)."""
         for offset in reversed(self.offsets()):
             path = self.path(offset)
             if log_start_offset <= offset <= log_end_offset:

@@ -30,8 +30,8 @@ from reference_impl.wire.batches.records import (
 )
 
 BATCHES_TO_RETAIN = 5
-"""ProducerStateEntry.NUM_BATCHES_TO_RETAIN: `max.in.flight.requests.per.connection` may not
-exceed it.
+"""The number of batches remembered per producer (ProducerStateEntry.NUM_BATCHES_TO_RETAIN):
+`max.in.flight.requests.per.connection` may not exceed it.
 """
 NO_EPOCH = -1
 NO_SEQUENCE = -1
@@ -91,7 +91,7 @@ class ProducerEntry:
     current_txn_first_offset: int | None = None
     batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=BATCHES_TO_RETAIN))
     last_marker: int = field(default=-1, compare=False)
-    """The offset of its newest marker that came while this log was open."""
+    """The offset of the producer's newest marker written since this log was opened, or -1."""
 
     @property
     def last_sequence(self) -> int:
@@ -121,9 +121,9 @@ def duplicate_of(entry: ProducerEntry | None, header: BatchHeader) -> BatchMetad
 
 
 def check_sequence(entry: ProducerEntry | None, header: BatchHeader) -> ErrorCode:
-    """Return NONE if the batch continues the producer's sequence, or else the error to answer.
-    ProducerAppendInfo.checkProducerEpoch and checkSequence. Gaps and older duplicates get the same
-    error (claims IDM-2)."""
+    """Return NONE if the batch continues the producer's sequence, or else the error to answer. Gaps
+    and duplicates older than the last five batches get the same error (claims IDM-2). Source:
+    ProducerAppendInfo.checkProducerEpoch and checkSequence."""
     if entry is None or entry.producer_epoch == NO_EPOCH:
         # The state may have expired, or its records been deleted: any first sequence is accepted.
         return ErrorCode.NONE
@@ -249,8 +249,8 @@ class ProducerStateManager:
         return min(*self._ongoing, *self._unreplicated, 2**63 - 1)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """Return the last stable offset once this transaction's marker counts
-        (ProducerStateManager.lastStableOffset)."""
+        """Return the last stable offset that holds as soon as this transaction's marker is in the
+        log (ProducerStateManager.lastStableOffset)."""
         return min(self._ongoing, default=completed.last_offset + 1)
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
@@ -263,8 +263,8 @@ class ProducerStateManager:
         )
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that wrote nothing for `producer.id.expiration.ms` and have nothing
-        open.
+        """Forget the producers that have no open transaction and wrote nothing for
+        `producer.id.expiration.ms`.
         """
         expired = [
             entry.producer_id

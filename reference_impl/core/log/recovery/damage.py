@@ -1,8 +1,8 @@
 """Tell damage from a torn tail: in both cases a batch differs from the one that was written.
 
-A crash tears what was not synced: the end of a file is missing, or sectors of it never came. It
-does not turn a single bit of a batch that whole batches follow. Where that has happened nothing may
-be cut off: what follows was acknowledged, and may have been read.
+A crash tears what was not synced: the end of a file is missing, or sectors of it were never
+written. It does not flip a single bit of a batch that is followed by whole batches. If a bit is
+flipped, nothing may be cut off: the batches that follow were acknowledged, and may have been read.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from reference_impl.wire.batches.batch_header import HEADER_BYTES, LOG_OVERHEAD
 from reference_impl.wire.batches.records import CorruptRecord, check_crc, read_header
 
 SEARCHED_BYTES = 4 << 20
-"""How far behind a bad batch the next whole one is searched."""
+"""How many bytes after a bad batch are searched for the next whole one."""
 TRIED_BYTES = 64 << 20
-"""How many bytes are read again and again in the search for the bit."""
+"""The number of bytes over which the search for the flipped bit may compute checksums in all; each
+attempt takes one over the whole batch."""
 _MAGIC_AT, _CRC_AT, _CRC_FROM = 16, 17, 21
 _OFFSETS_MAX = 2**31
 
 
 class Misplaced(CorruptRecord):
-    """A batch that is whole, but stands where another belongs."""
+    """A batch that is whole, but stands at the place of another."""
 
 
 def is_damage(file: File, position: int, next_offset: int) -> bool:

@@ -40,8 +40,8 @@ _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 
 
 class RecoverySteps(Protocol):
-    """The steps of recovery that rules decide: `core/rules/recovering.py` implements them and names
-    their sources."""
+    """The steps of recovery that the broker's rules decide: `core/rules/recovering.py` implements
+    them and names their sources."""
 
     def check_batch(self, batch: memoryview) -> None:
         """Raise CorruptRecord unless a batch that was found after a crash is whole."""
@@ -49,7 +49,7 @@ class RecoverySteps(Protocol):
     def recover_unsynced(
         self, opening: Opening, loaded: Loaded, segment: Segment, following: int | None
     ) -> int:
-        """Bring a segment that may hold unsynced bytes in order. Return the offset after its last
+        """Check and repair a segment that may hold unsynced bytes. Return the offset after its last
         batch. `following` is the base offset of the next segment, if there is one."""
 
     def restore_producers(self, recovery: ProducerRecovery) -> None:
@@ -143,7 +143,7 @@ def _open_segments(opening: Opening) -> list[Segment]:
 def _load_segment(
     opening: Opening, loaded: Loaded, segment: Segment, following: int | None
 ) -> None:
-    """Trust or recover one segment, and move the log end past it."""
+    """Open one segment, recovering it if necessary, and move the log end past it."""
     may_be_unsynced = not opening.clean_shutdown and (
         following is None or following > opening.recovery_point
     )
@@ -204,7 +204,7 @@ def _check_place(
 ) -> None:
     """Raise Misplaced unless the batch may follow what comes before it.
 
-    Cleaning leaves gaps behind, but not in a segment that is appended to.
+    Offsets may have gaps where records were cleaned, but not in the active segment.
     """
     is_dense = is_last and not opening.config.is_compacted
     is_behind = header.base_offset < next_offset or header.last_offset_delta < 0
@@ -221,7 +221,7 @@ def _why_no_torn_tail(
     error: CorruptRecord,
     is_last: bool,
 ) -> str | None:
-    """Return the reason why no crash can have left these bytes behind, or None if one can."""
+    """Return the reason why these bytes cannot be the result of a crash, or None if they can."""
     if not is_last or next_offset < opening.recovery_point:
         return "which was synced before the crash"
     if isinstance(error, Misplaced):

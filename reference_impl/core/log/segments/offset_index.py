@@ -17,7 +17,7 @@ _ENTRY = Struct(">ii")
 
 
 class OffsetIndex(SparseIndex):
-    """`<base offset>.index` of one segment."""
+    """The offset index of one segment, in the file `<base offset>.index`."""
 
     def __init__(self, storage: Storage, path: str, base_offset: int, max_bytes: int) -> None:
         super().__init__(storage, path, base_offset, _ENTRY, max_bytes)
@@ -56,8 +56,7 @@ class OffsetIndex(SparseIndex):
         self.keep_entries(self._count_up_to(offset - self.base_offset - 1, 0))
 
     def problem(self, log_size: int) -> str | None:
-        """Return the sign that the file is not this segment's index, in words, or None
-        (sanityCheck)."""
+        """Return why the file cannot be this segment's index, or None if it can (sanityCheck)."""
         if not self.has_whole_entries:
             return "its size is not a multiple of 8"
         if self._last and (self._last[0] < 0 or not 0 <= self._last[1] < max(log_size, 1)):

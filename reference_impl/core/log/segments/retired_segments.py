@@ -1,8 +1,8 @@
 """Segments that were removed from the log, and whose files are deleted after a delay.
 
 Source: LocalLog.deleteSegmentFiles; topic config file.delete.delay.ms. The files are renamed to
-`.deleted` at once and stay open, so that readers in progress get their bytes. A start deletes what
-a crash has left of them (recovery/recovery.py).
+`.deleted` at once and stay open, so that readers in progress get their bytes. The next start
+deletes those that a crash has left behind (recovery/recovery.py).
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from reference_impl.core.log.segments.segment import Segment
 
 
 class RetiredSegments:
-    """In the order in which they left. The delay counts from the next round of housekeeping."""
+    """The removed segments, in the order of removal. The delay counts from the next round of
+    housekeeping."""
 
     def __init__(self) -> None:
         self._new: list[Segment] = []
         self._waiting: deque[tuple[int, Segment]] = deque()
 
     def add(self, segment: Segment, delay_ms: int) -> None:
-        """Rename a segment's files so that no start takes them for the log's; without a delay,
-        delete them."""
+        """Rename a segment's files so that no start takes them for a part of the log. If the delay
+        is 0, delete them."""
         if delay_ms == 0:
             segment.delete()
             return
@@ -29,8 +30,9 @@ class RetiredSegments:
         self._new.append(segment)
 
     def delete_due(self, now_ms: int, delay_ms: int) -> int | None:
-        """Delete the files that are due. Return when the next ones are, or None. Raise
-        StorageError; what failed is left to the next start."""
+        """Delete the files that are due. Return the time in milliseconds when the next ones are
+        due, or None. Raise StorageError; the next start deletes the files that could not be
+        deleted."""
         self._waiting.extend((now_ms + delay_ms, segment) for segment in self._new)
         self._new.clear()
         while self._waiting and self._waiting[0][0] <= now_ms:

@@ -37,7 +37,8 @@ DELETED_SUFFIX = ".deleted"
 """The suffix of files that are no longer part of the log, and will be deleted soon."""
 _TAIL_BATCHES_MAX = 1024
 RELATIVE_OFFSET_MAX = 2**31 - 1
-"""The indexes hold offsets relative to the base in an int32; so does a position."""
+"""The largest offset relative to the base offset, and the largest file position, that an index
+entry can hold (int32)."""
 
 
 def segment_path(directory: str, base_offset: int, suffix: str) -> str:
@@ -46,7 +47,7 @@ def segment_path(directory: str, base_offset: int, suffix: str) -> str:
 
 
 class TimestampOffset(NamedTuple):
-    """A record found by its time. `leader_epoch` is -1 where the batch has none."""
+    """A record found by its timestamp. `leader_epoch` is -1 if the batch has none."""
 
     timestamp: int
     offset: int
@@ -55,7 +56,7 @@ class TimestampOffset(NamedTuple):
 
 @dataclass(slots=True)
 class Slice:
-    """Whole batches, where they lie. A host may send them from the file itself."""
+    """The place of whole batches in a segment's file. A host may send them from the file itself."""
 
     file: File
     position: int
@@ -127,7 +128,8 @@ class Segment:
     def should_roll(
         self, batch: BatchHeader, last_offset: int, config: LogConfig, now_ms: int
     ) -> bool:
-        """Return whether this batch belongs into a new segment (LogSegment.shouldRoll)."""
+        """Return whether a new segment must begin before this batch is appended
+        (LogSegment.shouldRoll)."""
         size = self.log.size()
         if size == 0:
             return False
@@ -146,10 +148,11 @@ class Segment:
         return waited_ms > limit_ms
 
     def _jitter_ms(self, config: LogConfig) -> int:
-        """Return the time by which to roll earlier, so that not all partitions of a topic roll at
-        once.
+        """Return by how many milliseconds to roll earlier, so that not all partitions of a topic
+        roll at once.
 
-        Kafka draws it at random; the core has no randomness, and the file's name spreads them too.
+        Kafka draws this time at random. The core has no randomness, and a number derived from the
+        file's name spreads them as well.
         """
         return crc32(self.log.path.encode()) % min(config.segment_jitter_ms, config.segment_max_ms)
 
@@ -218,7 +221,8 @@ class Segment:
             self._first_timestamp = None
 
     def become_inactive(self) -> None:
-        """Close the time index with the largest timestamp (LogSegment.onBecomeInactiveSegment)."""
+        """Add the last entry, with the segment's largest timestamp, to the time index
+        (LogSegment.onBecomeInactiveSegment)."""
         self.time_index.maybe_append(*self.newest)
         self.offset_index.release_memory()
         self.time_index.release_memory()
@@ -244,15 +248,14 @@ class Segment:
         self.transaction_index.close()
 
     def delete(self) -> None:
-        """Remove the files; the `.log` last, since an index without a log is recognised as a
-        leftover.
-        """
+        """Remove the files: the indexes first, the `.log` last."""
         self.close()
         for path in self._paths():
             self._storage.delete(path)
 
     def retire(self) -> None:
-        """Rename the files so that no start takes them for the log's, and keep them open."""
+        """Rename the files so that no start takes them for a part of the log, and keep them
+        open."""
         for path in self._paths():
             if self._storage.exists(path):
                 self._storage.rename(path, path + DELETED_SUFFIX)

@@ -1,16 +1,16 @@
 """Replace segments by the cleaned segment that was made from them, in a way that survives a crash.
 
 Source: LocalLog.replaceSegments, LogLoader.java (removeTempFilesAndCollectSwapFiles,
-minSwapFileOffset). The files tell what a crash has interrupted:
+minSwapFileOffset). After a crash, the names of the files tell which step was interrupted:
 
 1. `.cleaned`: the new segment is being written. A start deletes such files.
 2. All of it is durable: its files become `.swap`, the `.log` last. From here on the exchange is
    decided, and a start completes it.
 3. The old segments are deleted, then the new files lose their suffix, the `.log` last.
 
-A start knows which segments are to go by what lies inside the `.log.swap`. An old segment behind
-its last batch, of which nothing was kept, may so survive a crash: that is a segment not cleaned
-yet, which the next cleaning sees again, since its progress was not noted either.
+A start deletes the old segments whose offsets lie within the `.log.swap`. An old segment after its
+last batch, of which no record was kept, may so survive a crash. That does no harm: the next
+cleaning reads the segment again, since the progress of this one was not noted either.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _LOG_LAST = (*INDEX_SUFFIXES, LOG_SUFFIX)
 
 
 def discard(storage: Storage, directory: str, base_offset: int) -> None:
-    """Delete the files of a cleaned segment that is not to be."""
+    """Delete the files of a cleaned segment that will not be used."""
     for suffix in _LOG_LAST:
         storage.delete(segment_path(directory, base_offset, suffix + CLEANED))
 
 
 def commit(storage: Storage, directory: str, base_offset: int, old: Iterable[int]) -> None:
-    """Exchange the segments: the files `.cleaned` are durable, those of the old segments are
-    closed."""
+    """Replace the old segments, whose files are closed, by the new one, whose `.cleaned` files are
+    durable."""
     for suffix in _LOG_LAST:
         path = segment_path(directory, base_offset, suffix)
         if storage.exists(path + CLEANED):
@@ -58,7 +58,8 @@ def _complete(storage: Storage, directory: str, base_offset: int, old: Iterable[
 
 
 def recover(storage: Storage, directory: str) -> None:
-    """Complete the exchanges that were decided, and forget those that were not."""
+    """After a crash, complete the replacements that were decided, and delete the files of the
+    others."""
     names = storage.list(directory)
     bases = _bases(names, LOG_SUFFIX)
     for base in _bases(names, LOG_SUFFIX + SWAP):

@@ -1,4 +1,4 @@
-"""The segments of one partition in order, and what is looked up across them. Source:
+"""The segments of one partition in order, and searches across all of them. Source:
 LogSegments.java.
 """
 
@@ -45,7 +45,7 @@ class Segments:
         return self._segments[:-1]
 
     def replace(self, old: list[Segment], new: Segment) -> None:
-        """Put one segment where others were, which are next to each other."""
+        """Put one segment in the place of several neighbours."""
         first = self._segments.index(old[0])
         self._segments[first : first + len(old)] = [new]
 
@@ -55,7 +55,7 @@ class Segments:
         self._segments.append(segment)
 
     def from_offset(self, offset: int) -> list[Segment]:
-        """Return the segment that holds the offset and all after it."""
+        """Return the segment that holds the offset, and all later ones."""
         found = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset)
         return self._segments[max(found - 1, 0) :]
 
@@ -137,7 +137,8 @@ class Segments:
     # -- cutting -------------------------------------------------------------------------------
 
     def take_below(self, offset: int) -> Iterator[Segment]:
-        """Take out the closed segments that lie wholly below the offset, oldest first."""
+        """Remove the closed segments that lie wholly below the offset from the list, and yield
+        them, oldest first."""
         while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
             yield self._segments.pop(0)
 
@@ -150,14 +151,15 @@ class Segments:
         return self.active.read_next_offset()
 
     def delete_all(self) -> None:
-        """Remove every file. Nothing may be asked of the segments afterwards."""
+        """Remove every file. The object must not be used afterwards."""
         for segment in self._segments:
             segment.delete()
 
     # -- keeping -------------------------------------------------------------------------------
 
     def sync_from(self, offset: int) -> None:
-        """Make everything from `offset` on survive a loss of power."""
+        """Sync every segment with data at or after `offset`, so that it survives a loss of
+        power."""
         for segment in self.from_offset(offset):
             segment.sync()
 

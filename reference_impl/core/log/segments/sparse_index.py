@@ -15,8 +15,8 @@ from reference_impl.core.storage import Storage
 
 
 class SparseIndex:
-    """Entries `(a, b)`, rising in both. The index of the active segment is kept in memory as
-    well.
+    """A file of entries `(a, b)`, rising in both numbers. The index of the active segment is kept
+    in memory as well.
     """
 
     def __init__(
@@ -32,7 +32,8 @@ class SparseIndex:
         self._count = size // form.size
         self._is_synced = False
         self._columns: tuple[array[int], array[int]] | None = None
-        """All entries, by their two fields, where they are kept in memory."""
+        """The first numbers of all entries, and the second numbers, if the index is kept in
+        memory."""
         self._last = self._entry(self._count - 1) if self._count else None
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
-"""The time index: from which offset on to look for a timestamp.
+"""The time index: the offset from which to search for a timestamp.
 
-Source: TimeIndex.java; KIP-33. An entry of 12 bytes says: the largest timestamp so far (int64),
-and the last offset of the batch that has it, relative to the base offset (int32). Entries rise
-in time; a closed segment ends with the largest timestamp it holds.
+Source: TimeIndex.java; KIP-33. An entry of 12 bytes has the largest timestamp so far (int64), and
+the last offset of the batch that has it, relative to the base offset (int32). Entries rise in time;
+a closed segment ends with the largest timestamp it holds.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ _ENTRY = Struct(">qi")
 
 
 class TimeIndex(SparseIndex):
-    """`<base offset>.timeindex` of one segment."""
+    """The time index of one segment, in the file `<base offset>.timeindex`."""
 
     def __init__(self, storage: Storage, path: str, base_offset: int, max_bytes: int) -> None:
         super().__init__(storage, path, base_offset, _ENTRY, max_bytes)
 
     @property
     def is_full(self) -> bool:
-        """Whether the index is full; one place stays free for the entry that closes the segment."""
+        """Whether the index is full: only the place for the entry that closes the segment is
+        free."""
         return self._count >= self._entries_max - 1
 
     @property
@@ -38,12 +39,13 @@ class TimeIndex(SparseIndex):
         return self.base_offset + (self._last[1] if self._last else 0)
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
-        """Add an entry if time has moved on since the last one."""
+        """Add an entry if this timestamp is larger than that of the last entry."""
         if timestamp > self.last_timestamp:
             self._append(timestamp, offset - self.base_offset)
 
     def offset_before(self, timestamp: int) -> int:
-        """Return an offset to search from: every batch that ends before it is older."""
+        """Return the offset from which to search for a timestamp. Every batch that ends before it
+        is older."""
         count = self._count_up_to(timestamp, 0)
         return self.base_offset + (self._entry(count - 1)[1] if count else 0)
 
@@ -52,8 +54,7 @@ class TimeIndex(SparseIndex):
         self.keep_entries(self._count_up_to(offset - self.base_offset - 1, 1))
 
     def problem(self) -> str | None:
-        """Return the sign that the file is not this segment's index, in words, or None
-        (sanityCheck)."""
+        """Return why the file cannot be this segment's index, or None if it can (sanityCheck)."""
         if not self.has_whole_entries:
             return "its size is not a multiple of 12"
         if self._last and (self._last[1] < 0 or self._last[0] < self._entry(0)[0]):

@@ -2,8 +2,8 @@
 
 Source: TransactionIndex.java, AbortedTxn.java; KIP-98. One entry of 34 bytes (int16 version,
 producer id, first offset, last offset, last stable offset) for each abort marker of the segment; a
-segment without any has no file. A read_committed consumer gets the entries that overlap what it
-gets, and drops the records of these producers up to their markers.
+segment without any has no file. A fetch by a read_committed consumer returns the entries that
+overlap the returned records; the consumer drops the records of these producers up to their markers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
     last_offset: int
     last_stable_offset: int
-    """The last stable offset once the marker counted: no transaction that begins below it ends in a
-    later entry, so a search that reaches it is complete."""
+    """The last stable offset after the marker was written. No transaction that begins below it ends
+    in a later entry, so a search may stop at this entry once it is past the range."""
 
 
 class TransactionIndex:
-    """`<base offset>.txnindex` of one segment, kept in memory as well: aborts are few."""
+    """The transaction index of one segment, in the file `<base offset>.txnindex`; also kept in
+    memory, since aborts are few."""
 
     def __init__(self, storage: Storage, path: str, base_offset: int) -> None:
         self.path = path
@@ -71,8 +72,7 @@ class TransactionIndex:
         self._entries = kept
 
     def problem(self) -> str | None:
-        """Return the sign that the file is not this segment's index, in words, or None
-        (sanityCheck)."""
+        """Return why the file cannot be this segment's index, or None if it can (sanityCheck)."""
         if not self._whole:
             return "it does not consist of whole entries of version 0"
         if any(entry.last_offset < self._base_offset for entry in self._entries):
@@ -85,6 +85,6 @@ class TransactionIndex:
             self._file.sync()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()

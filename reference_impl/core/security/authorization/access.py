@@ -3,7 +3,7 @@
     broker.access.may(request, WRITE_TOPIC, name)         yes or no
     broker.access.require(request, READ_GROUP, group_id)  raises Refused with the error for that
 
-Without `authorizer.class.name` everybody may do everything, and asking costs next to nothing.
+Without `authorizer.class.name` every request is permitted, and the check costs almost nothing.
 Source: AuthHelper.scala.
 """
 
@@ -61,7 +61,7 @@ class Access:
 
     @property
     def is_controlled(self) -> bool:
-        """Return whether there is an authorizer at all."""
+        """Return whether the broker has an authorizer."""
         return self.authorizer is not None
 
     def principal_of(self, request: Request) -> str:
@@ -69,8 +69,8 @@ class Access:
         return request.principal or self._principals.of(request.connection)
 
     def may(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> bool:
-        """Return whether the request's principal may do this to the resource of this name. A node
-        may do everything to itself: such a request comes over no connection (`Waiting`)."""
+        """Return whether the request's principal may do this to the resource of this name. A node's
+        requests to itself are always permitted: they have no connection (`Waiting`)."""
         if self.authorizer is None or (request.connection < 0 and request.principal is None):
             return True
         return self.authorizer.allows(
@@ -86,7 +86,7 @@ class Access:
         )
 
     def require(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> None:
-        """Raise Refused unless the request may do this."""
+        """Raise Refused unless the request's principal may do this to the resource of this name."""
         if not self.may(request, permission, name):
             code = REFUSALS[permission.resource_type]
             raise Refused(code, ERRORS[code].message)

@@ -34,7 +34,7 @@ def named(kind: type[Code], code: int) -> Code:
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """One entry, which allows or denies a principal from a host an operation on the resources that
+    """One entry: it allows or denies an operation to a principal from a host, on the resources that
     its pattern matches."""
 
     resource_type: ResourceType
@@ -103,7 +103,7 @@ class AclFilter:
 
     @property
     def is_unknown(self) -> bool:
-        """Return whether it names something that this broker does not know."""
+        """Return whether the filter contains a code that this broker does not know."""
         kinds = (self.resource_type, self.pattern_type, self.operation, self.permission)
         return any(kind == 0 for kind in kinds)
 
@@ -126,20 +126,20 @@ class AclFilter:
 
 
 def covers(acl: Acl, resource_name: str) -> bool:
-    """Return whether the pattern of an entry matches this name."""
+    """Return whether the resource pattern of an entry matches this name."""
     if acl.pattern_type is PatternType.PREFIXED:
         return resource_name.startswith(acl.resource_name)
     return acl.resource_name in (resource_name, WILDCARD)
 
 
 class Acls:
-    """All entries, by id for the metadata log and by pattern for questions."""
+    """All entries: by id for the metadata log, and by resource pattern for permission checks."""
 
     def __init__(self) -> None:
         self.by_id: dict[UUID, Acl] = {}
         self._by_pattern: dict[tuple[ResourceType, PatternType], dict[str, set[Acl]]] = {}
         self._prefix_lengths: dict[ResourceType, Counter[int]] = {}
-        """How many PREFIXED patterns there are of each length."""
+        """For each resource type, how many PREFIXED patterns there are of each length."""
 
     def __contains__(self, acl: Acl) -> bool:
         return acl in self._named(acl).get(acl.resource_name, ())

@@ -28,13 +28,13 @@ IMPLIED_BY: dict[AclOperation, frozenset[AclOperation]] = {
     ),
     AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.ALTER_CONFIGS}),
 }
-"""A permission to read implies one to describe. Only permissions imply: to deny reading does not
-deny describing."""
+"""Operation -> the operations that imply it when they are allowed. A denied operation implies
+nothing: denying READ does not deny DESCRIBE."""
 
 
 @dataclass(frozen=True)
 class Authorizer:
-    """Decides by the entries that exist at the moment of the question."""
+    """Decides by the entries that exist at the moment of the check."""
 
     acls: Acls
     super_users: frozenset[str]
@@ -86,7 +86,7 @@ class Authorizer:
 
 
 def permits(acl: Acl, operation: AclOperation) -> bool:
-    """Return whether an entry that allows one operation allows this one too."""
+    """Return whether an allowing entry permits this operation, directly or by implication."""
     return acl.operation in (operation, AclOperation.ALL) or acl.operation in IMPLIED_BY.get(
         operation, ()
     )
@@ -97,7 +97,7 @@ def _pattern(acl: Acl) -> tuple[PatternType, str]:
 
 
 def _is_dominated(acl: Acl, denied: set[tuple[PatternType, str]]) -> bool:
-    """Return whether every name that an entry allows is denied by other entries."""
+    """Return whether every name that an allowing entry matches is denied by other entries."""
     name = acl.resource_name
     if acl.pattern_type is PatternType.LITERAL and name == WILDCARD:
         return False

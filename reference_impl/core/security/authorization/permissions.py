@@ -1,7 +1,7 @@
 """The permission that each API requires: the table of authorization.
 
-A permission is an operation on a type of resource; the handler says on which resource. What is
-refused gets the error of the resource's type (REFUSALS), in the place that the API has for it: a
+A permission is an operation on a type of resource; the handler says on which resource. A refusal
+has the error of the resource's type (REFUSALS), and stands where the API has a field for it: in a
 topic's row, a group's row, or the whole answer. A client learns nothing else about a resource that
 it may not DESCRIBE, not even whether it exists: lists of everything leave it out.
 
@@ -18,7 +18,7 @@ from reference_impl.wire.acls import AclOperation, ResourceType
 
 @dataclass(frozen=True)
 class Permission:
-    """An operation on a type of resource that must be allowed."""
+    """An operation on a type of resource, which a request needs to be allowed."""
 
     operation: AclOperation
     resource_type: ResourceType

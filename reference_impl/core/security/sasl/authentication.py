@@ -1,9 +1,10 @@
 """Authentication by SASL, connection by connection; [states.py](states.py) has the table.
 
-Source: SaslServerAuthenticator.java; KIP-43, KIP-152, KIP-368; KIP-306 (a refusal comes late).
+Source: SaslServerAuthenticator.java; KIP-43, KIP-152, KIP-368; KIP-306 (a refusal is delayed).
 
-Only connections to listeners with SASL are known here. Those which are not (or no longer) in are
-`outside`: before every request the node looks there, which is all that others pay for it.
+Only connections to listeners with SASL are tracked here. Those that are not, or no longer,
+authenticated are in `outside`. The node looks there before every request; authenticated connections
+have no other cost.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from reference_impl.wire import API_NAMES, ApiKey, ErrorCode
 TIMER = "authentication"
 _REFUSAL, _SESSION, _RENEWAL = "refusal", "session", "renewal"
 RENEWALS_APART_MS = 1000
-"""KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
+"""The shortest time between two re-authentications in milliseconds
+(KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 NONCE_BYTES = 16
 ALLOWED: dict[State, tuple[ApiKey, ...]] = {
     State.NEW: (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE),
@@ -59,19 +61,21 @@ class Session:
     state: State = State.NEW
     mechanism: str = ""
     exchange: Exchange | None = None
-    """Under way; None also where the mechanism is not the one that this user came in by."""
+    """The exchange of tokens that is in progress. None if none is, or if a re-authentication names
+    a different mechanism than before."""
     user: str | None = None
     """The authenticated user, which never changes."""
     token_expiry_ms: int | None = None
-    """When the delegation token expires that proved the user; None where a password did."""
+    """The expiry of the delegation token with which the user logged in, in milliseconds of the wall
+    clock; None if a password was used."""
     lifetime_ms: int | None = None
-    """How long this session lasts from its beginning; None means without end."""
+    """How many milliseconds this session lasts from its beginning; None means without end."""
     may_renew: bool = True
     refusal: Respond | None = field(default=None, repr=False)
-    """The answer that is held back."""
+    """The refusal that is held back for a while."""
 
     def move(self, move: Move) -> None:
-        """Move the session to the state that the table names."""
+        """Change the state as the table of transitions says for this move."""
         self.state = next_state(self.state, move)
 
     def objection_to(self, api_key: int) -> str | None:
@@ -96,8 +100,9 @@ class Session:
         return self.may_renew and self.lifetime_ms is not None
 
     def proven(self, exchange: Exchange, now_ms: int) -> None:
-        """Begin the session of the user that an exchange has proven. It ends with its token or
-        after connections.max.reauth.ms, whichever is first (SaslServerAuthenticator.ReauthInfo)."""
+        """Begin the session of the user that an exchange has authenticated. It ends when its token
+        expires or after connections.max.reauth.ms, whichever is first
+        (SaslServerAuthenticator.ReauthInfo)."""
         self.move(Move.PROVEN)
         self.user, self.token_expiry_ms = exchange.user, exchange.token_expiry_ms
         self.exchange = None
@@ -119,14 +124,14 @@ class Authentication:
         self._principals, self._moment = principals, moment
         self._sessions: dict[int, Session] = {}
         self.outside: dict[int, Session] = {}
-        """Those which must not be served."""
+        """Connection -> session, for the connections whose requests must not be served now."""
 
     def opened(self, connection: int, sasl: Sasl) -> None:
         """Begin to track a new connection, not authenticated yet."""
         self._sessions[connection] = self.outside[connection] = Session(connection, sasl)
 
     def closed(self, connection: int) -> Iterator[Effect]:
-        """Forget a closed connection."""
+        """Forget a closed connection, and cancel its timer."""
         self.outside.pop(connection, None)
         if self._sessions.pop(connection, None) is not None:
             for what in (_REFUSAL, _SESSION, _RENEWAL):
@@ -156,8 +161,8 @@ class Authentication:
     # --- the exchange -------------------------------------------------------------------------
 
     def begin(self, session: Session, mechanism: str, *, framed: bool) -> Iterator[Effect]:
-        """Begin the exchange of the chosen mechanism. framed: tokens come inside requests
-        (KIP-152)."""
+        """Begin the exchange of the chosen mechanism. framed: whether tokens come inside
+        SaslAuthenticate requests (KIP-152)."""
         renews_otherwise = session.user is not None and mechanism != session.mechanism
         session.move(Move.MECHANISM_CHOSEN)
         self.outside[session.connection] = session
@@ -189,7 +194,7 @@ class Authentication:
         return answer
 
     def let_in(self, session: Session) -> Iterator[Effect]:
-        """Admit the client once its exchange is complete; until then do nothing."""
+        """Admit the client if its exchange is complete, else do nothing."""
         if session.exchange is None or session.exchange.user is None:
             return
         session.proven(session.exchange, self._moment.now_ms)

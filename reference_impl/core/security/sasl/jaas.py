@@ -1,7 +1,8 @@
-"""A JAAS configuration in one string, as `sasl.jaas.config` has it: a login module, its options.
+"""A JAAS configuration in one string, as the value of `sasl.jaas.config`: a login module and its
+options.
 
-Source: JaasConfig.java; KIP-85. Java's own syntax: CLASS FLAG KEY=VALUE …; with values in quotes
-where they hold more than letters and digits.
+Source: JaasConfig.java; KIP-85. The syntax is Java's: CLASS FLAG KEY=VALUE …; with values in quotes
+if they contain more than letters and digits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _TOKEN = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"'=;]
 
 @dataclass(frozen=True)
 class LoginModule:
-    """The class that logs in, and its options."""
+    """The class name of a login module, and its options."""
 
     name: str
     options: Mapping[str, str]

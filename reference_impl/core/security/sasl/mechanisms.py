@@ -1,4 +1,5 @@
-"""The broker's view of a SASL mechanism: tokens come in, tokens go out, in the end there is a user.
+"""The server side of a SASL mechanism: it answers the client's tokens, and in the end knows the
+user.
 
 Source: RFC 4422 (SASL); javax.security.sasl.SaslServer, as SaslServerAuthenticator.java uses it.
 """
@@ -11,8 +12,8 @@ from typing import Protocol
 class Denied(Exception):
     """Authentication failed.
 
-    `message` is what the client may hear of it. None hides the reason, since "no such user" and
-    "wrong password" would help somebody who guesses.
+    `message` is the reason that the client is given. None hides it, since "no such user" or "wrong
+    password" would help an attacker who guesses.
     """
 
     def __init__(self, reason: str, message: str | None = None) -> None:
@@ -32,4 +33,4 @@ class Exchange(Protocol):
         """The expiry of the delegation token that proved the user, or None if a password did."""
 
     def answer(self, token: bytes) -> bytes:
-        """Return the server's token after one of the client's, or raise Denied."""
+        """Return the server's token that answers one of the client's, or raise Denied."""

@@ -1,4 +1,4 @@
-"""PLAIN: user and password in one token, as they are; only TLS keeps others from reading them.
+"""PLAIN: user and password in one token, unencrypted; only TLS protects them.
 
 Source: RFC 4616; PlainSaslServer.java, PlainServerCallbackHandler.java. The users are those of the
 listener's JAAS configuration: user_NAME="password".

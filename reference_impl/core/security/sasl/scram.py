@@ -35,7 +35,8 @@ from dataclasses import dataclass
 from reference_impl.core.security.sasl.mechanisms import Denied
 
 ITERATIONS_MIN, ITERATIONS_MAX = 4096, 16384
-"""Bounds of AlterUserScramCredentials (KIP-554): enough against guessing, not for a stampede."""
+"""The bounds of iterations in AlterUserScramCredentials (KIP-554): enough to slow down guessing,
+and few enough to serve many logins at once."""
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"  # RFC 5802, saslname; ASCII only, as Kafka
 _NONCE = r"[\x21-\x2b\x2d-\x7e]+"
@@ -52,11 +53,11 @@ _CLIENT_FINAL = re.compile(
 
 @dataclass(frozen=True)
 class ScramMechanism:
-    """One of the hashes that SCRAM may use."""
+    """One of SCRAM's variants, which differ in their hash function."""
 
     name: str
     number: int
-    """As UserScramCredentialRecord and KIP-554's APIs have it."""
+    """The number of the mechanism in UserScramCredentialRecord and KIP-554's APIs."""
     hash: str
 
     def hmac(self, key: bytes, message: bytes) -> bytes:
@@ -138,8 +139,8 @@ class ScramExchange:
         return self._final(text, self._credential).encode()
 
     def _first(self, text: str) -> str:
-        """Note the user name that the client claims. Return the answer with that user's salt and
-        iterations."""
+        """Handle the client's first message: note the user name. Return the answer with that user's
+        salt and iterations."""
         message = _CLIENT_FIRST.fullmatch(text)
         if message is None:
             raise Denied("the client's first message has no known form")
@@ -172,8 +173,8 @@ class ScramExchange:
         return self._token.credential
 
     def _final(self, text: str, credential: Credential) -> str:
-        """Check the client's proof. Return the answer with the server's signature, or raise
-        Denied."""
+        """Handle the client's final message: check its proof. Return the answer with the server's
+        signature, or raise Denied."""
         message = _CLIENT_FINAL.fullmatch(text)
         if message is None:
             raise Denied("the client's final message has no known form")

@@ -34,11 +34,11 @@ class Move(Enum):
     MECHANISM_CHOSEN = auto()
     """SaslHandshake named one that is enabled."""
     PROVEN = auto()
-    """The last token was right."""
+    """The last token proved the user's identity."""
     DENIED = auto()
-    """A mechanism or token was wrong."""
+    """The mechanism is not enabled, or a token was wrong."""
     SESSION_ENDS = auto()
-    """connections.max.reauth.ms are over."""
+    """connections.max.reauth.ms have passed since the authentication."""
 
 
 SASL: dict[State, dict[Move, State]] = {

@@ -37,14 +37,14 @@ _SALT_BYTES = 16
 
 
 class Tokens:
-    """Finds the delegation tokens of the cluster, and proves them."""
+    """Finds the delegation tokens of the cluster, and checks proofs of them."""
 
     def __init__(self, tokens: DelegationTokens, moment: Moment, config: BrokerConfig) -> None:
         self._tokens, self._moment = tokens, moment
         self._secret = config.text(SECRET_KEY).encode()
         self._ids_by_hmac: dict[bytes, str] = {}
         self._credentials: dict[tuple[str, str], Credential] = {}
-        """What SCRAM needs of a token, by (token id, mechanism): made at its first login."""
+        """(token id, mechanism) -> the SCRAM credential of the token, made at its first login."""
 
     def changed(self, token_ids: Iterable[str]) -> None:
         """Take note of tokens that are new, and forget those that are gone."""
@@ -93,7 +93,7 @@ class Tokens:
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
         """Return owner, expiry and SCRAM credential of the token with this id, or None.
 
-        An expired token that is not removed yet is found, too: its session ends as it begins.
+        This includes an expired token that is not removed yet; a session with it ends at once.
         """
         token = self._tokens.get(token_id)
         if token is None or not self.are_enabled:

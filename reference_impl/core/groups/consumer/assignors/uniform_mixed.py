@@ -62,8 +62,8 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
 
 
 def _ranks(parts: Mapping[str, set[TopicIdPartition]], member_ids: Sequence[str]) -> dict[str, int]:
-    """Return the order of members for one topic, the least loaded first; it decides between
-    equals."""
+    """Return member id -> rank for one topic: 0 for the least loaded member; equally loaded members
+    are ranked by id. Ranks decide between equals while partitions move."""
     ordered = sorted(member_ids, key=lambda member_id: (len(parts[member_id]), member_id))
     return {member_id: rank for rank, member_id in enumerate(ordered)}
 

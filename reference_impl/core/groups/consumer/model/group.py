@@ -1,8 +1,8 @@
 """A consumer group (KIP-848): its members, their target, and the three epochs.
 
-Source: ConsumerGroup.java, ModernGroup.java. This is state, and pure questions about it. Every
-change is a record of the log, which `records.apply` applies in the broker that wrote it and, after
-a restart, in the one that reads it; so log and memory cannot differ.
+Source: ConsumerGroup.java, ModernGroup.java. This file holds the state, and functions that only
+read it. Every change is a record of the log. `records.apply` applies it both in the broker that
+wrote it and in a broker that reads the log after a restart, so log and memory cannot differ.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NEVER_HASHED = -1
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRegex:
-    """The topics which a regular expression described at some moment."""
+    """The topics whose names matched a regular expression at some moment."""
 
     topics: frozenset[str]
     version: int
-    """The version of the metadata at that moment: the end of the metadata log."""
+    """The end offset of the metadata log at that moment."""
     timestamp_ms: int
 
 
@@ -41,7 +41,7 @@ class ConsumerGroup:
     """One group that the new protocol coordinates."""
 
     kind: ClassVar[str] = "consumer"
-    """As ListGroups calls it."""
+    """The name of the group's type in ListGroups."""
     protocol_type: ClassVar[str] = "consumer"
 
     def __init__(self, group_id: str) -> None:
@@ -53,22 +53,24 @@ class ConsumerGroup:
         self.assignment_timestamp_ms = 0
         self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}
-        """group.instance.id -> member id."""
+        """Static members: group.instance.id -> member id."""
         self.target: dict[str, frozenset[TopicIdPartition]] = {}
         self.owners: dict[TopicIdPartition, str] = {}
-        """The member that may be reading a partition now: it has it, or has not reported yet that
-        it stopped."""
+        """Partition -> the member that may be reading it now: it is assigned to the member, or the
+        member has not reported yet that it stopped."""
         self.regexes: dict[str, ResolvedRegex] = {}
         self.has_partition_metadata = False
-        """The log has a record of the type which Kafka wrote before 4.1; it is to be ended."""
+        """Whether the log has a record of the type ConsumerGroupPartitionMetadata, which Kafka
+        wrote before 4.1; it is deleted by a tombstone."""
         self.hashed_at_version = NEVER_HASHED
-        """Not in the log: the metadata with which `metadata_hash` was compared last."""
+        """The metadata version at which `metadata_hash` was last compared with the topics; kept in
+        memory only."""
         self.awaited_joins: set[str] = set()
-        """Classic members that were asked to join again; not in the log."""
+        """The classic members that were asked to join again; kept in memory only."""
 
     def draft(self) -> ConsumerGroup:
-        """Return a copy to try changes on; members and assignments are values, so they are
-        shared."""
+        """Return a copy on which changes can be tried. Members and assignments are immutable, so
+        the copy shares them."""
         twin = copy.copy(self)
         for name in ("members", "static_members", "target", "owners", "regexes"):
             setattr(twin, name, dict(getattr(self, name)))
@@ -151,7 +153,7 @@ class ConsumerGroup:
         return member
 
     def part_of(self, member_id: str) -> frozenset[TopicIdPartition]:
-        """Return the target assignment of one member."""
+        """Return the partitions of one member in the target assignment."""
         return self.target.get(member_id, frozenset())
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
@@ -178,13 +180,14 @@ class ConsumerGroup:
         return sum(member.topic_regex == regex for member in self.members.values())
 
     def preferred_assignor(self, assignors: Sequence[str]) -> str:
-        """Return the assignor that most members ask for; of several, the first in the broker's
-        order. (Kafka takes the first in the order of a HashMap, which is uniform.)"""
+        """Return the assignor that most members ask for; if several have equally many votes, the
+        first of them in the broker's order. (Kafka takes the first in the order of a HashMap, which
+        happens to be `uniform`.)"""
         votes = Counter(member.server_assignor for member in self.members.values())
         return max(assignors, key=lambda name: votes[name])
 
     def specs(self, image: MetadataImage) -> list[MemberSpec]:
-        """Return the members in the form that an assignor takes."""
+        """Return the members in the form that assignors take as input."""
         return [
             MemberSpec(
                 member.member_id,
@@ -210,8 +213,9 @@ class ConsumerGroup:
 
     def hash_of_metadata(self, image: MetadataImage) -> int:
         """Return a hash that changes with the subscribed topics: ids, names, partitions. Kafka
-        hashes the same facts by XXH3 (Utils.computeGroupHash). Nobody but the group's own
-        coordinator looks at the number, and another one would cost one rebalance."""
+        hashes the same facts by XXH3 (Utils.computeGroupHash). The hash need not be the same, since
+        only the group's own coordinator compares it, and a difference costs no more than one
+        rebalance."""
         facts = [
             (name, image.topics[name].topic_id.hex, len(image.topics[name].partitions))
             for name in sorted(self.subscribed_topics())

@@ -15,10 +15,11 @@ from reference_impl.core.groups.consumer.model.states import MemberState
 
 TopicIdPartition = tuple[UUID, int]
 Epochs = Mapping[TopicIdPartition, int]
-"""Partitions, each with the assignment epoch in which the member got it (KIP-1251)."""
+"""Partition -> the assignment epoch in which the member got it (KIP-1251)."""
 
 LEAVE_EPOCH, LEAVE_STATIC_EPOCH, JOIN_EPOCH = -1, -2, 0
-"""ConsumerGroupHeartbeatRequest.java: what MemberEpoch says besides an epoch."""
+"""The special values of MemberEpoch in a heartbeat: the member leaves, leaves as a static member
+that will return, or joins (ConsumerGroupHeartbeatRequest.java)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class ConsumerMember:
     member_id: str
     epoch: int = 0
     previous_epoch: int = 0
-    """The epoch before, which comes again if the answer with the new one was lost."""
+    """The member's epoch before the current one. The member still sends it if the answer with the
+    current one was lost."""
     state: MemberState = MemberState.STABLE
     instance_id: str | None = None
     rack_id: str | None = None
@@ -49,7 +51,7 @@ class ConsumerMember:
     classic: ClassicMembership | None = None
     assigned: Epochs = field(default_factory=dict)
     revoking: Epochs = field(default_factory=dict)
-    """The partitions that it must give up and may still be reading."""
+    """The partitions that the member must give up but may still be reading."""
 
     @property
     def owned(self) -> set[TopicIdPartition]:
@@ -57,7 +59,8 @@ class ConsumerMember:
         return {*self.assigned, *self.revoking}
 
     def has_arrived_at(self, assignment_epoch: int) -> bool:
-        """Return whether the member owns all of its part of this target."""
+        """Return whether the member has this assignment epoch and owns all of its part of that
+        target."""
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
 
     def with_epoch(self, epoch: int) -> ConsumerMember:
@@ -71,5 +74,6 @@ class ConsumerMember:
 
 
 def is_subset(claimed: set[TopicIdPartition] | None, partitions: Epochs) -> bool:
-    """Return whether a member reports its partitions, and all of them are among these."""
+    """Return whether a member reports its partitions (not None) and all of them are in
+    `partitions`."""
     return claimed is not None and claimed <= partitions.keys()

@@ -25,7 +25,7 @@ from reference_impl.wire import Struct, definition
 
 KeyValue = tuple[Struct, Struct | None]
 DELETED_EPOCH = -1
-"""The epoch of a target whose group is gone."""
+"""The epoch in the record of a target whose group is being deleted."""
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def group_records(group: ConsumerGroup) -> list[KeyValue]:
 
 
 def by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[int]]]:
-    """Return partitions in the form of the protocol: for each topic its indexes."""
+    """Return partitions in the form of the protocol: a list of (topic id, partition indexes)."""
     topics: dict[UUID, list[int]] = {}
     for topic_id, index in sorted(partitions):
         topics.setdefault(topic_id, []).append(index)
@@ -170,7 +170,7 @@ def by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[in
 
 
 def partitions_in(rows: Iterable[Struct]) -> list[TopicIdPartition]:
-    """Return the partitions that such rows name."""
+    """Return the partitions in these rows of a record (each a topic id with partition indexes)."""
     return [(row.topic_id, index) for row in rows for index in row.partitions]
 
 
@@ -191,7 +191,8 @@ def is_of_consumer_group(key: Struct) -> bool:
 
 
 def ends_group(key: Struct, value: Struct | None) -> bool:
-    """Return whether this is the last record of a group."""
+    """Return whether this record is the last tombstone of a group, after which nothing of the group
+    is left."""
     return value is None and type(key).__name__ == "ConsumerGroupMetadataKey"
 
 

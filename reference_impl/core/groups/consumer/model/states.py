@@ -29,7 +29,7 @@ from enum import Enum, IntEnum, auto
 
 
 class GroupState(Enum):
-    """Values as ConsumerGroupDescribe and ListGroups say them."""
+    """The states of a group. The values are the names in ConsumerGroupDescribe and ListGroups."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -81,7 +81,8 @@ CONSUMER_GROUP: dict[GroupState, dict[GroupMove, GroupState]] = {
 
 
 class MemberState(IntEnum):
-    """Values as ConsumerGroupCurrentMemberAssignmentValue.State has them."""
+    """The states of a member. The values are the codes of
+    ConsumerGroupCurrentMemberAssignmentValue.State."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -92,11 +93,12 @@ class MemberMove(Enum):
     """The possible next steps of a member towards its target."""
 
     MUST_REVOKE = auto()
-    """It reads what is not its own any more; it must say that it has stopped."""
+    """The member reads partitions that are no longer its own, and must report that it has
+    stopped."""
     MUST_WAIT = auto()
-    """It has everything that is free, and others still hold the rest."""
+    """The member has all of its partitions that are free; other members still hold the rest."""
     ARRIVES = auto()
-    """It has its whole part."""
+    """The member has its whole part."""
 
 
 CONSUMER_MEMBER: dict[MemberState, dict[MemberMove, MemberState]] = {
@@ -107,7 +109,7 @@ CONSUMER_MEMBER: dict[MemberState, dict[MemberMove, MemberState]] = {
     }
     for state in MemberState
 }
-"""A member can take any step from anywhere, since the target may change under its feet."""
+"""Every step can be taken from every state, since the target may change at any moment."""
 
 
 def next_member_state(state: MemberState, move: MemberMove) -> MemberState:

@@ -24,14 +24,15 @@ from reference_impl.core.security.authorization.permissions import DESCRIBE_TOPI
 from reference_impl.wire import ErrorCode
 
 Found = dict[str, ResolvedRegex]
-"""By pattern."""
+"""Pattern -> the topics that it matches."""
 REFRESH_INTERVAL_MIN_MS = 10_000
-"""REGEX_BATCH_REFRESH_MIN_INTERVAL_MS: topics may come fast, and each time means all of them."""
+"""The shortest time between two matchings, since each goes through all topics and topics may be
+created in quick succession (REGEX_BATCH_REFRESH_MIN_INTERVAL_MS)."""
 
 
 def note_change(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """Note a member's new pattern; return whether the topics matching it are known already. Raise
-    Refused if the pattern is invalid."""
+    """Note a member's change of pattern. Return whether its topics have changed and are known at
+    once. Raise Refused if the new pattern is invalid."""
     group = draft.group
     if old.topic_regex == new.topic_regex:
         return False

@@ -1,15 +1,15 @@
-"""Regular expressions over topic names, as RE2 has them: no pattern can make the broker slow.
+r"""Regular expressions over topic names, as RE2 has them: no pattern can make the broker slow.
 
 Source: KIP-848 (SubscribedTopicRegex), RE2's syntax; TopicRegexResolver.java. A backtracking
 matcher, such as Python's `re`, needs exponential time for some patterns, and here the pattern comes
-from a client. So this one never tries one way after the other: it computes, for all positions at
-once, where a part of the pattern can end. Positions are the bits of a number, so that a step costs
-the same for one and for all. That is also why RE2 has no backreferences and no lookaround, which
-are refused here, too.
+from a client. So this matcher never tries alternatives one after another: it computes, for all
+start positions at once, where a part of the pattern can end. A set of positions is the bits of an
+integer, so that a step costs the same for one position and for all. Backreferences and lookaround
+cannot be matched in this way; RE2 and this file refuse them.
 
-Understood: literals, `.`, `[classes]` with ranges, negation and [:alpha:], \\d \\w \\s \\b and
-their opposites, escapes and \\Q..\\E, groups (capturing, named, not capturing, with the flag i),
-alternation, * + ? {n,m} and their lazy forms, ^ $ \\A \\z. Not understood, unlike in RE2: \\p{..}.
+Understood: literals, `.`, `[classes]` with ranges, negation and [:alpha:], \d \w \s \b and their
+opposites, escapes and \Q..\E, groups (capturing, named, not capturing, with the flag i),
+alternation, * + ? {n,m} and their lazy forms, ^ $ \A \z. Not understood, unlike in RE2: \p{..}.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Positions = int
-"""Bit n: before letter n of the text; the highest one: at its end."""
+"""A set of positions in the text. Bit n: before character n; the highest bit: at the end."""
 
 REPEAT_MAX, DEPTH_MAX = 1000, 100
 _CLASSES = {"d": string.digits, "w": string.ascii_letters + string.digits + "_", "s": "\t\n\f\r "}
@@ -43,7 +43,7 @@ class BadRegex(ValueError):
 
 
 class Text:
-    """A name to match, and the positions of each of its letters."""
+    """A name to match, and the set of positions of each character."""
 
     def __init__(self, text: str) -> None:
         self.end: Positions = 1 << len(text)
@@ -51,13 +51,15 @@ class Text:
         for position, letter in enumerate(text):
             self.letters[letter] = self.letters.get(letter, 0) | 1 << position
         self.repeated: dict[tuple[Matcher, Positions], Positions] = {}
-        """The results of repetitions: nested ones see the same positions many times."""
+        """The results of repetitions, kept because nested repetitions ask for the same positions
+        many times."""
         words = sum(at for letter, at in self.letters.items() if letter in _CLASSES["w"])
         self.word_boundaries: Positions = words ^ (words << 1)
 
 
 Matcher = Callable[[Text, Positions], Positions]
-"""(text, where it may begin) -> where it may end."""
+"""A function from a text and the positions where a part of the pattern may begin to those where it
+may end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +150,13 @@ def _repeat(part: Matcher, least: int, most: int | None) -> Matcher:
 
 
 class _Parser:
-    """Recursive descent: alternatives, then sequences, then repeated atoms."""
+    """A recursive-descent parser: alternatives, then sequences, then repeated atoms."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern, self.position = pattern, 0
         self.ignores_case = False
         self.size = 1
-        """How often the innermost atom is written out by nested {n,m}."""
+        """How many copies of the innermost atom the enclosing {n,m} make in all."""
         self.depth = 0
 
     def peek(self, ahead: str = "") -> bool:
@@ -337,7 +339,8 @@ class _Parser:
         return _one_of(accepts)
 
     def bracket_item(self, letters: set[str], excluded: list[str]) -> None:
-        """Parse one class, letter or range of a bracket."""
+        """Parse one item inside [brackets]: a class, a letter or a range. Add its letters to
+        `letters`, or to `excluded` a class that is negated."""
         if self.peek("[:"):
             name, closed, _ = self.pattern[self.position + 2 :].partition(":]")
             inside = _NAMED.get(name.removeprefix("^"))
