@@ -3,11 +3,14 @@ warmed up.
 
 Then measure what the reference alone needs to start and to run (`broker_resources.py`). The bounds
 hold for a quiet machine. Apache uses more CPUs than the reference, so a busy machine favours the
-reference: each row says how many CPUs other processes used meanwhile.
+reference: each row says how many CPUs other processes used meanwhile. The client stays on one CPU:
+where the scheduler puts it next to a broker would otherwise change the rate of long responses by a
+factor of three from one slice to the next.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -73,6 +76,7 @@ def run() -> Table:
         with (
             running(parse_target("reference"), Path(scratch) / "reference") as ours,
             running(apache, Path(scratch) / "apache") as theirs,
+            on_one_cpu(),
         ):
             for wire in (ours, theirs):
                 loads.warm_up(wire)
@@ -108,6 +112,17 @@ def _median(slices: list[Measured]) -> Measured:
     return Measured(
         statistics.median(s.rate for s in slices), statistics.median(s.p50_ms for s in slices)
     )
+
+
+@contextmanager
+def on_one_cpu() -> Iterator[None]:
+    """Keep this thread, which is the client, on the first CPU that it may use."""
+    may_use = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(may_use)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, may_use)
 
 
 @contextmanager

@@ -96,6 +96,12 @@ class DiskFile:
             with _speaking(self.path):
                 raise error
 
+    def descriptor(self) -> int:
+        """Return an open descriptor, which stays the disk's: it is valid until the next use of any
+        file."""
+        with _speaking(self.path):
+            return self._disk.descriptor(self)
+
     def duplicate(self) -> int:
         """Return a new descriptor, which the caller must close; it stays valid when the file is
         deleted."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from typing import cast
 
@@ -21,6 +23,8 @@ from reference_impl.host.disk import DiskFile
 
 PIECE_BYTES = 1 << 20
 """The bytes sent at once; then other connections have their turn."""
+CORK: int | None = getattr(socket, "TCP_CORK", None)
+"""The option that holds packets back until they are full; only Linux has it."""
 
 Ended = Callable[[Exception | None], None]
 """Called once: with None when all is sent, or with what went wrong in the middle."""
@@ -42,7 +46,7 @@ class FileAnswer(ABC):
         self._sent = 0
         """How much of the first part was sent."""
         self._file = -1
-        """A descriptor of the first part's file, once it was begun."""
+        """A duplicate of the descriptor of the first part's file, while its rest waits."""
         self._progressed = progressed
         self._ended = ended
 
@@ -77,10 +81,13 @@ class FileAnswer(ABC):
             self._file = -1
 
     def _file_of(self, part: Slice) -> int:
-        # A duplicate, since the file may be deleted, or its other descriptor closed, meanwhile.
-        if self._file < 0:
-            self._file = cast(DiskFile, part.file).duplicate()
-        return self._file
+        return self._file if self._file >= 0 else cast(DiskFile, part.file).descriptor()
+
+    def _keep_file(self) -> None:
+        """Duplicate the descriptor of the file whose rest waits, if one does, since the file may be
+        deleted, or its other descriptor closed, meanwhile."""
+        if self._file < 0 and self._parts and isinstance(self._parts[0], Slice):
+            self._file = cast(DiskFile, self._parts[0].file).duplicate()
 
     def _note_sent(self, count: int) -> None:
         part = self._parts[0]
@@ -98,8 +105,11 @@ class FileAnswer(ABC):
 
 
 class Direct(FileAnswer):
-    """A response sent by sendfile, bypassing the transport. It writes to a duplicate of the
-    socket's descriptor, since the transport does not share its own."""
+    """A response sent by sendfile, bypassing the transport.
+
+    While the socket takes all that it is given, its descriptor is the transport's own. To wait for
+    room it is duplicated, since the transport does not share the waiting.
+    """
 
     def __init__(
         self,
@@ -109,45 +119,43 @@ class Direct(FileAnswer):
         ended: Ended,
     ) -> None:
         super().__init__(transport, parts, progressed, ended)
-        self._socket = -1
-        self._is_watched = self._has_limits = False
+        self._watched = -1
+        """A duplicate of the socket's descriptor, while the response waits for room."""
+        self._has_limits = False
 
     def _send(self) -> None:
         if self._transport.get_write_buffer_size():
             # No byte may wait that goes before: resume_writing comes once they are all gone.
             self._has_limits = True
             self._transport.set_write_buffer_limits(high=0)
+            self._keep_file()
             return
-        if self._socket < 0:
-            self._socket = os.dup(self._transport.get_extra_info("socket").fileno())
         left = PIECE_BYTES
-        try:
+        descriptor = self._transport.get_extra_info("socket").fileno()
+        with corked(descriptor), suppress(BlockingIOError):
             while self._parts and left > 0:
-                left -= self._send_some(left)
-        except BlockingIOError:
-            left = 0
-        if self._parts and not self._is_watched:
-            self._is_watched = True
-            self._loop.add_writer(self._socket, self.go_on)
+                left -= self._send_some(descriptor, left)
+        self._keep_file()
+        if self._parts and self._watched < 0:
+            self._watched = os.dup(descriptor)
+            self._loop.add_writer(self._watched, self.go_on)
 
-    def _send_some(self, most: int) -> int:
+    def _send_some(self, descriptor: int, most: int) -> int:
         part = self._parts[0]
         if isinstance(part, Slice):
             start, count = part.position + self._sent, min(most, part.size - self._sent)
-            sent = os.sendfile(self._socket, self._file_of(part), start, count)
+            sent = os.sendfile(descriptor, self._file_of(part), start, count)
         else:
-            sent = os.write(self._socket, memoryview(part)[self._sent :])
+            sent = os.write(descriptor, memoryview(part)[self._sent :])
         self._note_sent(sent)
         return sent
 
     def close(self) -> None:
         super().close()
-        if self._is_watched:
-            self._loop.remove_writer(self._socket)
-            self._is_watched = False
-        if self._socket >= 0:
-            os.close(self._socket)
-            self._socket = -1
+        if self._watched >= 0:
+            self._loop.remove_writer(self._watched)
+            os.close(self._watched)
+            self._watched = -1
         if self._has_limits:
             self._has_limits = False
             self._transport.set_write_buffer_limits()
@@ -174,7 +182,7 @@ class Encrypted(FileAnswer):
         while self._parts and self._takes_more():
             if left <= 0:
                 self._loop.call_soon(self.go_on)
-                return
+                break
             part = self._parts[0]
             if isinstance(part, Slice):
                 start, count = part.position + self._sent, min(left, part.size - self._sent)
@@ -184,6 +192,23 @@ class Encrypted(FileAnswer):
             self._transport.write(data)
             left -= len(data)
             self._note_sent(len(data))
+        self._keep_file()
+
+
+@contextmanager
+def corked(descriptor: int) -> Iterator[None]:
+    """Let a socket gather what is written meanwhile into full packets (tcp(7)): a header that goes
+    alone wakes the client before there are records to read."""
+    if CORK is None:
+        yield
+        return
+    endpoint = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=descriptor)
+    try:
+        endpoint.setsockopt(socket.IPPROTO_TCP, CORK, 1)
+        yield
+        endpoint.setsockopt(socket.IPPROTO_TCP, CORK, 0)
+    finally:
+        endpoint.detach()  # the transport goes on with the descriptor
 
 
 def joined(parts: Sequence[bytes | Slice]) -> deque[bytes | Slice]:
