@@ -25,7 +25,7 @@ from chaos.targets.clusters.equipment import disks_for, preload
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import by_name, with_listeners
 from chaos.targets.clusters.node import LocalNode
-from chaos.targets.clusters.properties import properties_of, write_private
+from chaos.targets.clusters.properties import properties_of
 from chaos.targets.faults import performers_of
 from chaos.values.faults import (
     ADMIN_FAULTS,
@@ -39,6 +39,7 @@ from chaos.values.faults import (
 )
 from chaos.values.protocols import Cluster, TargetError
 from chaos.world import Address, joined
+from reference_impl.host.properties import write_private
 
 DEFAULT_VERSION = "4.3.1"
 VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}

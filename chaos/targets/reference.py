@@ -17,7 +17,6 @@ from chaos.targets.clusters.equipment import disks_for, preload
 from chaos.targets.clusters.layout import LOOPBACK, client_link
 from chaos.targets.clusters.listeners import with_listeners
 from chaos.targets.clusters.node import LocalNode
-from chaos.targets.clusters.properties import write_private
 from chaos.targets.faults import performers_of
 from chaos.values.faults import (
     DISK_FAULTS,
@@ -33,6 +32,7 @@ from chaos.values.faults import (
 )
 from chaos.values.protocols import Cluster, TargetError
 from chaos.world import Address, joined
+from reference_impl.host.properties import write_private
 
 FAULTS: frozenset[type[Fault]] = (
     PROCESS_FAULTS

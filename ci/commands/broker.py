@@ -18,19 +18,36 @@ from ci.errors import UsageError
 
 
 def serve(
-    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
-    port: Annotated[int, typer.Option(help="Port of node 1; node i listens at port + i - 1.")] = (
-        9092
-    ),
+    nodes: Annotated[int, typer.Option(help="Number of nodes, each a process.")] = 1,
+    controllers: Annotated[
+        int | None, typer.Option(help="How many of the nodes are controllers, too (default: 3).")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            help="Port of node 1 (default: 9092); node i listens at port + i - 1, and the"
+            " controllers at the ports after those."
+        ),
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Data directory (default: temporary).")] = None,
     config: ConfigOption = None,
     config_file: ConfigFileOption = None,
+    cluster_id: Annotated[
+        str | None,
+        typer.Option(
+            help="Format a new data directory for this cluster; refuse one of another cluster."
+        ),
+    ] = None,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
-    """Run the reference broker until Ctrl-C. Prints one `ready host:port` line."""
+    """Run the reference broker until Ctrl-C, one node or a cluster. Prints one line when it is
+    ready: `ready host:port`, with the address of each node."""
     from reference_impl.host.serve import main as serve_main
 
-    arguments = ["--nodes", str(nodes), "--port", str(port)]
+    arguments = ["--nodes", str(nodes)]
+    arguments += ["--controllers", str(controllers)] if controllers is not None else []
+    arguments += ["--port", str(port)] if port is not None else []
+    arguments += ["--cluster-id", cluster_id] if cluster_id else []
     arguments += ["--data", str(data)] if data else []
     arguments += ["--config-file", str(config_file)] if config_file else []
     arguments += [word for pair in config or [] for word in ("--config", pair)]

@@ -73,7 +73,7 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
         ),
         (["check", "no-such-run"], "no-such-run"),
         (["report", "no-such-run"], "no-such-run"),
-        (["serve", "--nodes", "3"], "--nodes 1"),
+        (["serve", "--nodes", "3", "--controllers", "4"], "--controllers 4"),
         (["serve", "--config", "no.such.key=1"], "no.such.key"),
         (["bench", "nothing"], "recorder"),
         (["nightly", "--targets", "apach"], "apache"),

@@ -1,5 +1,9 @@
 """Run several nodes, each in a process of its own, as one cluster on this machine.
 
+    DATA/1.properties   the settings of node 1: with them it can be started alone
+    DATA/1.log          its log
+    DATA/1/             its data directory
+
 The nodes end with this process, however it ends: each watches a pipe that this process alone holds
 open. A node that ends alone is not started again, so that one may see how the others go on.
 """
@@ -17,16 +21,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.cluster import VOTERS
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
 from reference_impl.host.disk import Disk
+from reference_impl.host.properties import write_private
 
 HOST = "127.0.0.1"
 REPLICAS, VOTERS_USUAL, NODES_MAX = 3, 3, 99
 STOP_S = 20.0
-OF_EACH_NODE = ("node.id", "process.roles", "listeners", "advertised.listeners", "log.dirs", VOTERS)
+OF_EACH_NODE = (
+    *("node.id", "process.roles", "listeners", "advertised.listeners"),
+    *("log.dir", "log.dirs", VOTERS),
+)
 """The settings that differ between the nodes, which are made here."""
+SAID = "touchstone serve: "
 
 
 @dataclass(frozen=True)
@@ -38,24 +48,25 @@ class Size:
     first_port: int
 
 
-def options_of_nodes(size: Size, data: Path, given: Mapping[str, str]) -> dict[int, list[str]]:
-    """Return the options of each node: its data directory and its settings. Raise BadConfig."""
+def settings_of_nodes(
+    size: Size, data: Path, given: Mapping[str, str]
+) -> dict[int, dict[str, str]]:
+    """Return the settings of each node. Raise BadConfig.
+
+    Node i listens for clients at the first port + i - 1; the controllers' ports follow.
+    """
     voters = range(1, _controllers(size) + 1)
     for key in OF_EACH_NODE:
         if key in given:
             raise BadConfig(f"{key} differs between nodes: --nodes {size.nodes} sets it; remove it")
-    first = size.first_port
-    if first + size.nodes - 1 > 65535:
-        raise BadConfig(f"--port {first}: {size.nodes} nodes need as many ports, up to 65535")
-    free = _free_ports(size.nodes + len(voters))
-    quorum = {node: f"{HOST}:{free.pop()}" for node in voters}
-    cluster_id = _cluster_id(data, size.nodes)
+    ports = _ports(size.first_port, size.nodes + len(voters))
+    quorum = {node: f"{HOST}:{ports[size.nodes + node - 1]}" for node in voters}
     replicas = min(size.nodes, REPLICAS)
     found = {}
     for node in range(1, size.nodes + 1):
-        listeners = [f"PLAINTEXT://{HOST}:{first + node - 1 if first else free.pop()}"]
+        listeners = [f"PLAINTEXT://{HOST}:{ports[node - 1]}"]
         listeners += [f"CONTROLLER://{quorum[node]}"] if node in voters else []
-        settings = {
+        found[node] = {
             "offsets.topic.replication.factor": str(replicas),
             "transaction.state.log.replication.factor": str(replicas),
             "transaction.state.log.min.isr": str(min(replicas, 2)),
@@ -64,23 +75,37 @@ def options_of_nodes(size: Size, data: Path, given: Mapping[str, str]) -> dict[i
             "process.roles": "broker,controller" if node in voters else "broker",
             VOTERS: ",".join(f"{voter}@{where}" for voter, where in quorum.items()),
             "listeners": ",".join(listeners),
+            "log.dirs": str(data / str(node)),
         }
-        pairs = [word for key, text in settings.items() for word in ("--config", f"{key}={text}")]
-        found[node] = ["--data", str(data / str(node)), f"--cluster-id={cluster_id}", *pairs]
+        BrokerConfig.of(found[node])
     return found
 
 
-def run(options: Mapping[int, Sequence[str]]) -> int:
+def options_of_nodes(
+    settings: Mapping[int, Mapping[str, str]], data: Path, cluster_id: str | None, bug: str | None
+) -> dict[int, list[str]]:
+    """Write the settings of each node to a file, and return the options that it is started
+    with."""
+    owner = cluster_id or _cluster_id(data, len(settings))
+    found = {}
+    for node, own in settings.items():
+        write_private(file := data / f"{node}.properties", own)
+        planted = [f"--bug={bug}"] if bug else []
+        found[node] = [f"--config-file={file}", f"--cluster-id={owner}", *planted]
+    return found
+
+
+def run(options: Mapping[int, Sequence[str]], data: Path) -> int:
     """Run the nodes until a signal comes or all have ended, and return the exit status: 0 after a
     clean stop, else that of the first node that could not start or gave up."""
-    return asyncio.run(_Cluster(options).run())
+    return asyncio.run(_Cluster(options, data).run())
 
 
 class _Cluster:
     """The running nodes."""
 
-    def __init__(self, options: Mapping[int, Sequence[str]]) -> None:
-        self._options = options
+    def __init__(self, options: Mapping[int, Sequence[str]], data: Path) -> None:
+        self._options, self._data = options, data
         self._children: dict[int, asyncio.subprocess.Process] = {}
         self._addresses: dict[int, str] = {}
         self._is_stopping = False
@@ -94,11 +119,14 @@ class _Cluster:
             stack.callback(os.close, held)
             try:
                 for node, options in self._options.items():
-                    self._children[node] = await _started(options, watched)
+                    self._children[node] = await _started(options, watched, self._log(node))
             finally:
                 os.close(watched)
             statuses = await asyncio.gather(*map(self._accompany, self._children))
         return next((status for status in statuses if status), 0)
+
+    def _log(self, node: int) -> Path:
+        return self._data / f"{node}.log"
 
     async def _accompany(self, node: int) -> int:
         """Take the node's address, wait for its end, and return its status."""
@@ -113,10 +141,22 @@ class _Cluster:
         status = await child.wait()
         if self._is_stopping:
             return max(status, 0)
-        print(f"touchstone serve: node {node} has ended, status {status}", file=sys.stderr)
         if len(self._addresses) < len(self._children):
+            print(f"{SAID}node {node} cannot start: {self._last_words(node)}", file=sys.stderr)
             self._stop()  # a cluster that did not come up as a whole is none
+        else:
+            print(
+                f"{SAID}node {node} has ended, status {status}, see {self._log(node)}; to start it"
+                f" again: touchstone serve --config-file {self._data / f'{node}.properties'}",
+                file=sys.stderr,
+            )
         return max(status, 0)
+
+    def _last_words(self, node: int) -> str:
+        """Return the sentence with which a node has ended, or where its log is."""
+        lines = self._log(node).read_text("utf-8", "replace").splitlines()
+        said = [line.removeprefix(SAID) for line in lines[-1:] if line.startswith(SAID)]
+        return said[0] if said else f"see {self._log(node)}"
 
     def _stop(self) -> None:
         self._is_stopping = True
@@ -131,24 +171,22 @@ class _Cluster:
                 child.kill()
 
 
-async def _started(options: Sequence[str], watched: int) -> asyncio.subprocess.Process:
+async def _started(options: Sequence[str], watched: int, log: Path) -> asyncio.subprocess.Process:
     """Start the process of a node, which ends when nobody holds the pipe open any more."""
-    command = [
-        sys.executable,
-        "-m",
-        "reference_impl.host",
-        *options,
-        "--until-closed",
-        str(watched),
-    ]
-    return await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, pass_fds=(watched,)
-    )
+    command = [sys.executable, "-m", "reference_impl.host", *options]
+    with log.open("ab") as stderr:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            f"--until-closed={watched}",
+            stdout=asyncio.subprocess.PIPE,
+            stderr=stderr,
+            pass_fds=(watched,),
+        )
 
 
 def _controllers(size: Size) -> int:
     if not 1 <= size.nodes <= NODES_MAX:
-        raise BadConfig(f"--nodes {size.nodes}: there are from 1 to {NODES_MAX} nodes here")
+        raise BadConfig(f"--nodes {size.nodes}: give a number from 1 to {NODES_MAX}")
     count = min(size.nodes, VOTERS_USUAL) if size.controllers is None else size.controllers
     if not 1 <= count <= size.nodes:
         raise BadConfig(
@@ -167,8 +205,13 @@ def _cluster_id(data: Path, nodes: int) -> str:
     return uuid_text(uuid4())
 
 
-def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on at this moment."""
+def _ports(first: int, count: int) -> list[int]:
+    """Return the ports from the first one on or, if that is 0, ports that nobody listens on at
+    this moment. Raise BadConfig if there are not so many."""
+    if first + count - 1 > 65535:
+        raise BadConfig(f"--port {first}: these nodes need {count} ports, the last at most 65535")
+    if first:
+        return list(range(first, first + count))
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

@@ -1,12 +1,14 @@
-"""Read a file of settings in the format of java.util.Properties, such as Kafka's server.properties.
+"""Read and write files of settings in the format of java.util.Properties, such as Kafka's
+server.properties.
 
-Source: java.util.Properties.load(InputStream), ISO 8859-1 with escapes.
+Source: java.util.Properties.load(InputStream) and store, ISO 8859-1 with escapes.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from reference_impl.core.configs.keys import BadConfig
@@ -16,6 +18,7 @@ _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _KEY = re.compile(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|u|.)", re.DOTALL)
 _MEANT = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_WRITTEN = {"\\": "\\\\", **{character: f"\\{name}" for name, character in _MEANT.items()}}
 
 
 def read(file: Path) -> dict[str, str]:
@@ -35,6 +38,39 @@ def read(file: Path) -> dict[str, str]:
         where = f"{file}, line {number}"
         found[_plain(match[1], where)] = _plain(match[2], where)
     return found
+
+
+def as_text(settings: Mapping[str, str]) -> str:
+    """Return the settings in the format of java.util.Properties; a value of several lines, such as
+    a PEM key, becomes one line."""
+    return "".join(
+        f"{_escaped(key, '=: #!')}={_escaped(value)}\n" for key, value in settings.items()
+    )
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """Return a key or a value with escapes. Only a blank at its beginning is escaped."""
+    found = []
+    for at, character in enumerate(text):
+        if character in _WRITTEN:
+            found.append(_WRITTEN[character])
+        elif character in more or (character == " " and at == 0):
+            found.append(f"\\{character}")
+        elif character > "~":
+            units = character.encode("utf-16-be")
+            found += [f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)]
+        else:
+            found.append(character)
+    return "".join(found)
+
+
+def write_private(file: Path, settings: Mapping[str, str]) -> None:
+    """Write a file that only this user can read, since the settings may contain passwords."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="ascii") as writer:
+        writer.write(as_text(settings))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

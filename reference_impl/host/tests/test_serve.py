@@ -42,7 +42,12 @@ def refused(*options: str) -> str:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--nodes", "3"), "--nodes 1"),
+        (("--nodes", "0"), "--nodes 0: give a number from 1 to 99"),
+        (("--nodes", "3", "--controllers", "4"), "--controllers 4: give a number from 1 to 3"),
+        (("--nodes", "3", "--config", "node.id=1"), "node.id differs between nodes"),
+        (("--nodes", "3", "--config", "no.such.key=1"), "Unknown broker config name: no.such.key"),
+        (("--nodes", "3", "--cluster-id", "mine"), "--cluster-id mine: an id has 22 letters"),
+        (("--nodes", "3", "--resolver", "hosts"), "--resolver is for one node"),
         (("--config", "no.such.key=1"), "Unknown broker config name: no.such.key"),
         (("--config", "num_partitions=3"), "did you mean num.partitions?"),
         (("--config", "log.retention.m=3"), "did you mean log.retention.ms?"),
@@ -63,8 +68,17 @@ def refused(*options: str) -> str:
                 *("--config", "node.id=4", "--config", "process.roles=broker"),
                 *("--config", "controller.quorum.voters=1@a:1,2@b:1"),
             ),
-            "a cluster of several is not served yet",
+            "is not formatted: all nodes of a cluster have one cluster id",
         ),
+        (
+            (
+                *("--config", "node.id=4", "--config", "process.roles=broker,controller"),
+                *("--config", "controller.quorum.voters=1@a:1,2@b:1"),
+                *("--config", "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0"),
+            ),
+            "node.id=4 is a controller and not among the voters 1, 2",
+        ),
+        (("--config", "process.roles=worker"), "process.roles"),
     ],
     ids=str,
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,78 +19,96 @@ from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
 from reference_impl.core.security.listeners import Endpoint
-from reference_impl.host.cluster import Size, options_of_nodes
+from reference_impl.host import properties
+from reference_impl.host.cluster import Size, options_of_nodes, settings_of_nodes
 from reference_impl.host.disk import Disk
-from reference_impl.host.serve import parse_pairs
+from reference_impl.host.tests.test_serve import refused
 from reference_impl.robustness.process import PATIENCE_S, RawClient
 from reference_impl.wire import ApiKey
 
-SCRIPT = "import sys; from reference_impl.host.cluster import run; sys.exit(run({options}))"
+COMMAND = [sys.executable, "-m", "reference_impl.host"]
+TWO_NODES = ("--nodes", "2", "--port", "0")
 
 
-def settings_of(words: list[str]) -> dict[str, str]:
-    """Return what the options of a node set."""
-    return parse_pairs([value for key, value in pairwise(words) if key == "--config"])
-
-
-def test_nodes_know_each_other_and_have_one_cluster_id(tmp_path: Path) -> None:
-    planned = options_of_nodes(Size(4, 3, 19092), tmp_path, {"num.partitions": "2"})
-    configs = {node: BrokerConfig.of(settings_of(words)) for node, words in planned.items()}
+def test_nodes_know_each_other_and_share_what_is_given(tmp_path: Path) -> None:
+    planned = settings_of_nodes(Size(4, 3, 19092), tmp_path, {"num.partitions": "2"})
+    configs = {node: BrokerConfig.of(settings) for node, settings in planned.items()}
     places = {node: config.membership() for node, config in configs.items()}
     assert [places[node].is_controller for node in (1, 2, 3, 4)] == [True, True, True, False]
     assert all(place.voters == places[1].voters and place.is_broker for place in places.values())
+    assert [voter.port for voter in places[1].voters.values()] == [19096, 19097, 19098]
     ports = [config.listeners()[0].endpoint.port for config in configs.values()]
     assert ports == [19092, 19093, 19094, 19095]
     assert {config.number("num.partitions") for config in configs.values()} == {2}
     assert {config.number("offsets.topic.replication.factor") for config in configs.values()} == {3}
-    assert len({words[2] for words in planned.values()}) == 1
-    assert len({words[1] for words in planned.values()}) == 4
+    assert len({config["log.dirs"] for config in planned.values()}) == 4
 
 
-def test_nodes_that_were_formatted_keep_their_cluster_id(tmp_path: Path) -> None:
+def test_nodes_are_formatted_for_one_cluster(tmp_path: Path) -> None:
+    settings = settings_of_nodes(Size(3, None, 0), tmp_path, {"ssl.key.password": "s3cret"})
+    new = options_of_nodes(settings, tmp_path, None, None)
+    assert len({words[1] for words in new.values()}) == 1
+    assert "s3cret" not in str(new)
+    assert (tmp_path / "2.properties").stat().st_mode & 0o777 == 0o600
+    assert properties.read(tmp_path / "2.properties") == settings[2]
     known = uuid_text(uuid4())
     DataDirectory.format(Disk(), str(tmp_path / "2"), 2, uuid4, known)
-    planned = options_of_nodes(Size(3, None, 0), tmp_path, {})
-    assert {words[2] for words in planned.values()} == {f"--cluster-id={known}"}
+    again = options_of_nodes(settings, tmp_path, None, "forget-retries")
+    assert {words[1] for words in again.values()} == {f"--cluster-id={known}"}
+    assert {words[2] for words in again.values()} == {"--bug=forget-retries"}
 
 
 @pytest.mark.parametrize(
     ("size", "given", "sentence"),
     [
-        (Size(0, None, 0), {}, "from 1 to 99 nodes"),
+        (Size(0, None, 0), {}, "from 1 to 99"),
         (Size(3, 4, 0), {}, "--controllers 4: give a number from 1 to 3"),
         (Size(3, 0, 0), {}, "--controllers 0"),
-        (Size(3, None, 65534), {}, "--port 65534: 3 nodes"),
+        (Size(3, None, 65531), {}, "--port 65531: these nodes need 6 ports"),
         (Size(3, None, 0), {"node.id": "1"}, "node.id differs between nodes"),
+        (Size(3, None, 0), {"log.dirs": "d"}, "log.dirs differs between nodes"),
         (Size(3, None, 0), {"listeners": "A://:1"}, "listeners differs between nodes"),
+        (Size(3, None, 0), {"num.partitions": "many"}, "num.partitions"),
     ],
 )
 def test_what_cannot_be_a_cluster_is_one_sentence(
     tmp_path: Path, size: Size, given: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(BadConfig, match=sentence):
-        options_of_nodes(size, tmp_path, given)
+        settings_of_nodes(size, tmp_path, given)
+
+
+def test_a_node_that_cannot_start_ends_the_command_in_one_sentence(tmp_path: Path) -> None:
+    DataDirectory.format(Disk(), str(tmp_path / "2"), 3, uuid4, uuid_text(uuid4()))
+    assert "node 2 cannot start" in (said := refused("--data", str(tmp_path), *TWO_NODES))
+    assert f"{tmp_path}/2 belongs to node 3, not to node 2" in said
+
+
+def test_nodes_of_different_clusters_are_refused(tmp_path: Path) -> None:
+    for node in (1, 2):
+        DataDirectory.format(Disk(), str(tmp_path / str(node)), node, uuid4, uuid_text(uuid4()))
+    said = refused("--data", str(tmp_path), *TWO_NODES)
+    assert "node 2 cannot start" in said and f"{tmp_path}/2 belongs to cluster" in said
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("--data", str(tmp_path), "--nodes", "2", "--port", str(port - 1))
+    assert f"node 2 cannot start: cannot listen on 127.0.0.1 port {port}" in said
 
 
 @contextmanager
-def running(words: Mapping[int, list[str]]) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def running(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """Run nodes with these options, and yield the process and the address of each."""
-    script = SCRIPT.format(options=dict(words))
-    command = [sys.executable, "-c", script]
+    command = [*COMMAND, "--data", str(data), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         try:
             assert parent.stdout is not None
-            line = parent.stdout.readline().removeprefix("ready ").strip()
-            assert len(line.split(",")) == len(words), line
-            yield parent, line.split(",")
+            yield parent, parent.stdout.readline().removeprefix("ready ").strip().split(",")
         finally:
             with suppress(ProcessLookupError):
                 parent.kill()
-
-
-def strangers(data: Path) -> dict[int, list[str]]:
-    """Return the options of two nodes, each of which is a cluster of its own."""
-    return {node: ["--data", str(data / str(node)), "--port", "0"] for node in (1, 2)}
 
 
 def children_of(pid: int) -> list[int]:
@@ -124,10 +142,10 @@ def view_of(address: str) -> tuple[str, int, set[int]]:
     return told.cluster_id, told.controller_id, {broker.node_id for broker in told.brokers}
 
 
-def test_nodes_are_one_cluster_and_go_on_without_the_controller(tmp_path: Path) -> None:
-    quick = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
-    words = options_of_nodes(Size(3, None, 0), tmp_path, quick)
-    with running(words) as (parent, addresses):
+def test_nodes_go_on_without_the_controller_until_it_is_started_again(tmp_path: Path) -> None:
+    quick = ("broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500")
+    options = [word for pair in quick for word in ("--config", pair)]
+    with running(tmp_path, "--nodes", "3", "--port", "0", *options) as (parent, addresses):
         by_node = dict(enumerate(addresses, 1))
         processes = dict(zip(by_node, children_of(parent.pid), strict=True))
 
@@ -137,19 +155,25 @@ def test_nodes_are_one_cluster_and_go_on_without_the_controller(tmp_path: Path) 
             return views == [views[0]] * len(views) and controller in nodes and brokers == nodes
 
         wait_until(lambda: agree({1, 2, 3}), "the nodes do not become one cluster")
-        cluster_id, first, _ = view_of(addresses[0])
-        assert words[1][2] == f"--cluster-id={cluster_id}"
+        _, first, _ = view_of(addresses[0])
         os.kill(processes[first], signal.SIGKILL)
         rest = {1, 2, 3} - {first}
         wait_until(lambda: agree(rest), "the others do not go on as a cluster of two")
+        again = [*COMMAND, "--config-file", str(tmp_path / f"{first}.properties")]
+        with subprocess.Popen(again, stdout=subprocess.PIPE, text=True) as alone:
+            try:
+                assert alone.stdout is not None and alone.stdout.readline().startswith("ready ")
+                wait_until(lambda: agree({1, 2, 3}), "the node does not come back")
+            finally:
+                alone.kill()
         parent.terminate()
         assert parent.wait(PATIENCE_S) == 0
 
 
 def test_a_signal_ends_all_nodes_cleanly(tmp_path: Path) -> None:
-    with running(strangers(tmp_path)) as (parent, _):
+    with running(tmp_path, *TWO_NODES) as (parent, addresses):
         children = children_of(parent.pid)
-        assert len(children) == 2
+        assert len(addresses) == len(children) == 2
         parent.terminate()
         assert parent.wait(PATIENCE_S) == 0
         wait_for_end(children)
@@ -158,33 +182,7 @@ def test_a_signal_ends_all_nodes_cleanly(tmp_path: Path) -> None:
 
 
 def test_nodes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    with running(strangers(tmp_path)) as (parent, _):
+    with running(tmp_path, *TWO_NODES) as (parent, _):
         children = children_of(parent.pid)
         parent.kill()
         wait_for_end(children)
-
-
-def test_a_node_that_is_killed_leaves_the_others_alone(tmp_path: Path) -> None:
-    with running(strangers(tmp_path)) as (parent, _):
-        children = children_of(parent.pid)
-        os.kill(children[0], signal.SIGKILL)
-        wait_for_end(children[:1])
-        time.sleep(0.5)
-        assert (parent.poll(), is_running(children[1])) == (None, True)
-        parent.terminate()
-        assert parent.wait(PATIENCE_S) == 0
-
-
-def test_a_node_that_cannot_start_ends_the_others(tmp_path: Path) -> None:
-    words = {1: ["--data", str(tmp_path / "1"), "--port", "0"], 2: ["--config", "no.such.key=1"]}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(options=words)],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "Unknown broker config name: no.such.key" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
