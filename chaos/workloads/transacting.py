@@ -60,14 +60,17 @@ class End(Enum):
     ABORT = "abort"
     CRASH = "crash"
     """Its client dies; the next one's InitProducerId ends it, or the coordinator before that."""
+    DESPITE = "despite"
+    """A commit is asked for although a send has failed; the client must refuse it."""
     LATE = "late"
     """A commit is asked for when the coordinator must have aborted it."""
 
 
 def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:
     """Yield the operations of one transaction: its sends until one fails, a pause of idle_s
-    seconds, then its end. If the end has no clear response, abort the transaction if the client
-    still can; else leave it to the next client with the same transactional id."""
+    seconds, then its end. If a send has failed, or the end has no clear response, abort the
+    transaction if the client still can; else leave it to the next client with the same
+    transactional id."""
     if (yield Begin()).outcome is not Outcome.OK:
         return
     completion = Completion(Outcome.OK)
@@ -81,7 +84,8 @@ def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:
         yield Idle(idle_s)
     if completion.outcome is Outcome.OK and end is End.CRASH:
         return
-    if completion.outcome is Outcome.OK and end is not End.ABORT:
+    is_asked = end is End.DESPITE and not completion.broken
+    if is_asked or (completion.outcome is Outcome.OK and end is not End.ABORT):
         completion = yield Commit()
         if completion.outcome is Outcome.OK:
             return

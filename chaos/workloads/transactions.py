@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import count, islice
+from itertools import chain, count, islice
 from random import Random
 
 from chaos.values.operations import LeaveOpen
@@ -28,6 +28,8 @@ OUTLIVED_SHARE = 0.2
 comes."""
 
 
+REFUSED_MS = (4_102_444_800_000,)
+"""A timestamp in the year 2100: brokers that keep CreateTime refuse it (KIP-937)."""
 OPENS, BETWEEN_OPEN = OFTEN_LATE, (10, 40)
 """The writer that begins transactions and leaves them open for ever, and how many of its own lie
 between two such: under kills it comes to some dozens in half a minute."""
@@ -40,7 +42,7 @@ class Transactions(ByTransactions):
     A crashed client is replaced by one with the same transactional id, which fences it, at once or
     after the coordinator has ended the open transaction. Now and then a commit comes too late,
     after `transaction.timeout.ms` and the coordinator's check for expired transactions, so that it
-    must be refused. Spec: KIP-98.
+    must be refused; or a send is refused, and the client must then refuse to commit. Spec: KIP-98.
     """
 
     name = "transactions"
@@ -64,7 +66,7 @@ class Transactions(ByTransactions):
     pollers = 2
     processes = producers + pollers + 1
     nodes_min = 1
-    abort_share, crash_share = 0.2, 0.05
+    abort_share, crash_share, despite_share = 0.2, 0.05, 0.03
     sends_max = 4
     records_per_send_max = 6
 
@@ -101,7 +103,11 @@ class Transactions(ByTransactions):
                 Send(self.topic, partition, tuple(islice(values, size)))
                 for partition, size in zip(partitions, sizes, strict=True)
             )
-            yield from transaction(sends, end, idle_s)
+            refused = (
+                Send(self.topic, partition, (next(values),), timestamps=REFUSED_MS)
+                for partition in partitions[: end is End.DESPITE]
+            )
+            yield from transaction(chain(sends, refused), end, idle_s)
             until_open -= process == OPENS
             if until_open == 0:
                 until_open = rng.randint(*BETWEEN_OPEN)
@@ -117,4 +123,6 @@ class Transactions(ByTransactions):
         chance, waits = rng.random(), rng.random() < OUTLIVED_SHARE
         if chance < self.crash_share:
             return End.CRASH, PAST_TIMEOUT_S if waits else 0.0
+        if chance > 1 - self.despite_share:
+            return End.DESPITE, 0.0
         return End.ABORT if chance < self.crash_share + self.abort_share else End.COMMIT, 0.0

@@ -1,7 +1,8 @@
-"""Find evidence in a log, besides markers, that contradicts the acknowledged end of a transaction.
+"""Find evidence, besides markers, that contradicts the acknowledged end of a transaction.
 
 Part of `transaction_evidence`, which names the kinds: records without a marker although readers of
-committed records went on behind them, and records that came after the end.
+committed records went on behind them, records that came after the end, and records that the client
+had failed to send when it committed.
 """
 
 from __future__ import annotations
@@ -10,11 +11,32 @@ import polars as pl
 
 from linearizability.evidence.removals import compactable
 from linearizability.history import PARTITION, F, Type
-from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY, READ_COMMITTED, WHOLE_READ
+from linearizability.ingest import (
+    IS_DATA,
+    IS_OK,
+    IS_SEND,
+    KEY,
+    READ_COMMITTED,
+    TOLD_COMMIT,
+    WHOLE_READ,
+)
 from linearizability.reads.inferred_log import ACKNOWLEDGED, BELOW_HIGH_WATERMARK, PROVEN_POLL
 from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER
 
-UNMARKED, JOINED = "unmarked", "joined"
+UNMARKED, JOINED, UNSENT = "unmarked", "joined", "unsent"
+REFUSING_CLIENTS = ("confluent", "java", "reference")
+"""The client libraries that refuse to commit after a failed send (KafkaProducer.commitTransaction).
+A raw client commits whatever it is asked to."""
+REFUSED_BY_CALL = (
+    "_QUEUE_FULL",
+    "_STATE",
+    "_INVALID_ARG",
+    "_UNKNOWN_PARTITION",
+    "_UNKNOWN_TOPIC",
+    "MESSAGE_TOO_LARGE",
+)
+"""The errors with which librdkafka refuses a record in the call itself, so that it never belongs to
+the transaction, which may commit (confluent-kafka 2 did on Apache Kafka 4.3.1)."""
 NAMES_LAST_STABLE_OFFSET = (
     pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])
     & pl.col("offset").is_null()
@@ -167,4 +189,26 @@ def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
             kind=pl.lit(JOINED),
             op_ids=pl.concat_list("asked_op"),
         )
+    )
+
+
+def unsent(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records that a client library did not deliver, or does not know whether it did,
+    although it committed their transaction later."""
+    refused = (pl.col("client") == "confluent") & pl.col("error").is_in(REFUSED_BY_CALL)
+    return events.filter(
+        IS_SEND
+        & ~IS_OK
+        & (pl.col("told") == TOLD_COMMIT)
+        & (pl.col("t_invoke_ns") < pl.col("commit_done_ns"))
+        & pl.col("client").is_in(REFUSING_CLIENTS)
+        & ~refused.fill_null(False)
+    ).select(
+        *OF_ITS_TRANSACTION,
+        *PARTITION,
+        "offset",
+        "value",
+        send_op="op_id",
+        kind=pl.lit(UNSENT),
+        op_ids=pl.concat_list("op_id"),
     )

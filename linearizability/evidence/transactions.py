@@ -11,6 +11,7 @@ Computed partition by partition (`transaction_evidence`), then judged transactio
   only another of their records shows to be committed);
 - `unmarked`: no marker stands behind it, though the last stable offset had passed it;
 - `joined`: it was appended after the end of its transaction had been acknowledged;
+- `unsent`: its client had failed to send it when it committed the transaction;
 - `in_force`, `not_in_force`: of offsets, what the group was told (`offset_evidence`).
 
 Only records that prove something enter: acknowledged under acks=all with an offset, sent once, at
@@ -30,6 +31,7 @@ from linearizability.evidence.ends import (
     followed,
     joined_late,
     unmarked,
+    unsent,
 )
 from linearizability.evidence.offsets import offsets_told
 from linearizability.evidence.removals import not_compacted_away
@@ -77,6 +79,7 @@ def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
         unmarked(events, sent),
         followed(events, sent),
         joined_late(events),
+        unsent(events),
         offsets_told(events),
         *of_decided(events),
     ]

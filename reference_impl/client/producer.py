@@ -147,14 +147,10 @@ class Producer(Machine):
         size = HEADER_BYTES + estimated_size(record)
         for name in ("max.request.size", "buffer.memory"):
             if size > self._config[name]:
-                raise SendError(
-                    ClientError(
-                        "MESSAGE_TOO_LARGE",
-                        f"the record takes up to {size} bytes, more than"
-                        f" {name}={self._config[name]}",
-                    ),
-                    attempts=0,
-                )
+                sentence = f"the record takes up to {size} bytes, more than"
+                error = ClientError("MESSAGE_TOO_LARGE", f"{sentence} {name}={self._config[name]}")
+                self._spoil_transaction(error)
+                raise SendError(error, attempts=0)
         self._metadata.want(record.topic)
         self._unsettled.add(call_id)
         deadline_ms = self._kernel.monotonic_ms + self._config["max.block.ms"]
@@ -276,7 +272,14 @@ class Producer(Machine):
         )
         partitioner.appended(index, estimated_size(record))
 
+    def _spoil_transaction(self, error: ClientError) -> None:
+        """Leave only the abort to an open transaction, which lacks a record (KafkaProducer.doSend);
+        no sequence number was spent on it."""
+        if self._transactions is not None:
+            self._transactions.problem(error, spends_epoch=False)
+
     def _refuse(self, send: WaitingSend, error: ClientError) -> None:
+        self._spoil_transaction(error)
         self._kernel.fail(send.call_id, SendError(error, attempts=0))
         self._settled(send.call_id)
 

@@ -109,7 +109,7 @@ def test_about_one_transaction_in_five_is_aborted_and_all_span_partitions() -> N
     partitions: set[int] = set()
     for operation in drive(0, [OK] * 4_000):
         if isinstance(operation, Send) and not isinstance(operation, LeaveOpen):
-            assert operation.partition not in partitions
+            assert operation.partition not in partitions or operation.timestamps
             partitions.add(operation.partition)
         elif isinstance(operation, Commit | Abort | Crash):
             ends[type(operation)] += 1
@@ -126,6 +126,19 @@ def test_some_writers_soon_ask_for_a_commit_too_late() -> None:
         assert any(isinstance(operations[at + 1], Commit) for at in idle)
         longest_s = max(operations[at].seconds for at in idle)  # type: ignore[attr-defined]
         assert longest_s * 1_000 > Transactions().settings(process).transaction_timeout_ms
+
+
+def test_a_commit_is_asked_for_after_a_send_that_brokers_refuse() -> None:
+    operations = WORKLOADS["transactions"].operations(0, Random("7:workload:0"))
+    operation, ends = next(operations), list[type[Operation]]()
+    for _ in range(2_000):
+        is_refused = isinstance(operation, Send) and bool(operation.timestamps)
+        is_asked = bool(ends) and ends[-1] is Commit
+        operation = operations.send(FAILED if is_refused or is_asked else OK)
+        if is_refused or is_asked:
+            ends.append(type(operation))
+    assert len(ends) > 4 and ends[::2] == [Commit] * len(ends[::2])
+    assert set(ends[1::2]) == {Abort}
 
 
 def test_readers_seek_to_what_they_have_read_and_to_its_time() -> None:

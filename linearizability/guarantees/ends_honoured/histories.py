@@ -108,6 +108,29 @@ VALID: Valid = {
         P(1, 0),
         ASKS(None, **INPUTS) | {"final": False},
     ],
+    "a raw client may commit over a failed send": [
+        S(1, 0, **TXN),
+        S(2, type="fail", client="raw", **TXN),
+        COMMIT,
+        P(1, 0),
+    ],
+    "librdkafka refuses a record in the call itself": [
+        S(1, 0, **TXN),
+        S(2, type="fail", client="confluent", error="MESSAGE_TOO_LARGE", **TXN),
+        COMMIT,
+        P(1, 0),
+    ],
+    "an application aborts after a failed send": [
+        S(1, 0, **TXN),
+        S(2, type="fail", client="java", **TXN),
+        ABORT,
+    ],
+    "a producer that has committed refuses to send": [
+        S(1, 0, **TXN),
+        COMMIT,
+        S(2, type="fail", client="java", **TXN),
+        P(1, 0),
+    ],
     "acknowledged before its end": [S(1, 0, **TXN), S(2, 1), COMMIT, P(1, 0), P(2, 1)],
 }
 
@@ -171,6 +194,14 @@ INVALID: Invalid = {
     "it was sent after its end": (
         [S(1, 0, **TXN), COMMIT, S(2, 2, **TXN), P(1, 0)],
         [("joined-after-its-end", (1, 2))],
+    ),
+    "a client library committed over a failed send": (
+        [S(1, 0, **TXN), S(2, type="fail", client="java", **TXN), COMMIT, P(1, 0)],
+        [("committed-over-failed-send", (1, 2))],
+    ),
+    "a client library committed over a send that it gave up": (
+        [S(1, 0, **TXN), S(2, client="confluent", **TXN), COMMIT, P(1, 0)],
+        [("committed-over-failed-send", (1, 2))],
     ),
     "of unknown end, its offsets without its record": (
         [*SENT, UNKNOWN, TOLD, *TO_ABORT],

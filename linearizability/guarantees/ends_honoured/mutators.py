@@ -117,6 +117,23 @@ def arrive_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, other, given]
 
 
+def commit_over_a_failed_send(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a client library reported that a send had failed, and committed its
+    transaction nevertheless."""
+    committed = _answered(rows, F.COMMIT)
+    victims = [row for row in rows if is_acked(row) and row["txn"] in committed]
+    if not victims:
+        return None
+    failed = {
+        "op_id": NOT_OURS,
+        "value": NOT_OURS,
+        "offset": None,
+        "type": rng.choice(["fail", "info"]),
+        "client": rng.choice(["confluent", "java", "reference"]),
+    }
+    return [*rows, rng.choice(victims) | failed]
+
+
 def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: in the end a group gets another position than its last transaction
     committed."""
@@ -282,6 +299,9 @@ CLAUSES: Clauses = {
     ),
     "a record joins a transaction after its end was acknowledged": by(
         "joined-after-its-end", join_after_the_end, arrive_after_the_end
+    ),
+    "a client library committed although it had failed to send a record": by(
+        "committed-over-failed-send", commit_over_a_failed_send
     ),
     "the end is unknown, and only one of records and offsets is committed": by(
         "torn-offsets", tear_the_offsets

@@ -7,7 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
-from linearizability.evidence.ends import JOINED, UNMARKED
+from linearizability.evidence.ends import JOINED, UNMARKED, UNSENT
 from linearizability.evidence.offsets import IN_FORCE, NOT_IN_FORCE
 from linearizability.evidence.transactions import ABORT, COMMIT, DELIVERED, PASSED
 from linearizability.ingest import TOLD_ABORT, TOLD_COMMIT, UNASKED, UNKNOWN
@@ -15,6 +15,7 @@ from linearizability.ingest import TOLD_ABORT, TOLD_COMMIT, UNASKED, UNKNOWN
 COMMIT_BROKEN, ABORT_BROKEN = "committed-but-not", "aborted-but-committed"
 NEVER_ASKED, TORN_OFFSETS = "committed-unasked", "torn-offsets"
 NO_MARKER, CAME_LATE = "no-marker", "joined-after-its-end"
+OVER_FAILURE = "committed-over-failed-send"
 
 TOLD = pl.col("told").fill_null(UNASKED)
 EVIDENCE = pl.col("kind")
@@ -24,6 +25,7 @@ RULES: tuple[tuple[str, pl.Expr], ...] = (
     (NEVER_ASKED, (TOLD == UNASKED) & EVIDENCE.is_in([COMMIT, DELIVERED, IN_FORCE])),
     (NO_MARKER, EVIDENCE == UNMARKED),
     (CAME_LATE, EVIDENCE == JOINED),
+    (OVER_FAILURE, EVIDENCE == UNSENT),
 )
 """Kind of anomaly -> the evidence that shows it."""
 SEEN = {
@@ -34,6 +36,7 @@ SEEN = {
     NOT_IN_FORCE: "its group did not fetch {} as committed",
     UNMARKED: "{} has no COMMIT or ABORT marker behind it",
     JOINED: "{} was appended after that",
+    UNSENT: "the client had not delivered {}, and must then refuse to commit",
 }
 ENDED = {
     TOLD_COMMIT: "its commit was acknowledged",
@@ -54,6 +57,10 @@ class EndsHonoured(Checker):
     though the last stable offset had passed it before, or a record of the producer's next
     transaction follows; or a record came into the log after the end had been acknowledged. If the
     end is unknown: offsets are in force and records aborted, or the other way round.
+
+    Or a client library committed a transaction although it had reported the failure of a send in
+    it, definite or unknown: the application takes for complete what lacks a record. No broker can
+    know; the client must refuse (KafkaProducer.commitTransaction; librdkafka, txn_requires_abort).
 
     An acknowledged end is final: EndTxn is answered when the coordinator has written its decision
     (TransactionCoordinator.endTransaction, PrepareCommit), before the markers are written. A
@@ -77,14 +84,18 @@ class EndsHonoured(Checker):
         )
         position = pl.format("offset {}", "offset")
         record = pl.format("record {} at offset {}", "value", "offset")
+        unplaced = pl.col("offset").is_null()
         what = pl.when(pl.col("value").is_null()).then(position).otherwise(record)
+        what = pl.when(unplaced).then(pl.format("record {}", "value")).otherwise(what)
         seen = pl.lit("")
         for kind, words in SEEN.items():
             seen = pl.when(kind == EVIDENCE).then(pl.format(words, what)).otherwise(seen)
         message = pl.format("transaction {}: {}, but {}", "txn", TOLD.replace_strict(ENDED), seen)
         where = ["topic", "topic_id", "partition", "txn"]
         operations = ["op_ids", "send_op", "end_op"]
-        return describe(first, where, pl.col("anomaly"), operations, message, "broker")
+        by_client = pl.col("anomaly") == OVER_FAILURE
+        blame = pl.when(by_client).then(pl.lit("client")).otherwise(pl.lit("broker"))
+        return describe(first, where, pl.col("anomaly"), operations, message, blame)
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         return events.select(checked=pl.col("txn").n_unique().cast(pl.Int64))

@@ -19,6 +19,14 @@ Shown = tuple[Any, ...]
 
 
 OLD_NS = 60 * 10**9
+REFUSED_BY_CALL = {
+    "_QUEUE_FULL",
+    "_STATE",
+    "_INVALID_ARG",
+    "_UNKNOWN_PARTITION",
+    "_UNKNOWN_TOPIC",
+    "MESSAGE_TOO_LARGE",
+}
 
 
 KINDS = {
@@ -38,12 +46,14 @@ def ends_honoured(rows: list[Row]) -> Found:
         own = [row for row in rows if row["txn"] == txn]
         told, end_op = own[0]["told"], own[0]["end_op"]
         shown = _of_records(rows, own) + _late(rows, own) + _of_offsets(rows, txn)
+        shown += _unsent(own) if told == "commit" else []
         anomalies: dict[str, list[Shown]] = {}
         kinds = {one[2] for one in shown}
         for one in shown:
             names = [KINDS.get((told, one[2]))]
             names += ["no-marker"] if one[2] == "unmarked" else []
             names += ["joined-after-its-end"] if one[2] == "joined" else []
+            names += ["committed-over-failed-send"] if one[2] == "unsent" else []
             if told == "unknown":
                 torn = one[2] == "in_force" and kinds & {"abort", "passed"}
                 torn = torn or (one[2] == "not_in_force" and kinds & {"commit", "delivered"})
@@ -59,7 +69,15 @@ def ends_honoured(rows: list[Row]) -> Found:
 
 def _order(one: Shown) -> Shown:
     place, offset, kind, value, ops, send_op = one
-    return (*place, offset, kind, -1 if value is None else value, min(ops), max(ops), send_op)
+    return (
+        *place,
+        -1 if offset is None else offset,
+        kind,
+        -1 if value is None else value,
+        min(ops),
+        max(ops),
+        send_op,
+    )
 
 
 def _of_records(rows: list[Row], own: list[Row]) -> list[Shown]:
@@ -182,6 +200,17 @@ def _late(rows: list[Row], own: list[Row]) -> list[Shown]:
                 (send["place"], offset, "joined", send["value"], [asked[1]], send["op_id"])
             )
     return found
+
+
+def _unsent(own: list[Row]) -> list[Shown]:
+    return [
+        (row["place"], row["offset"], "unsent", row["value"], [row["op_id"]], row["op_id"])
+        for row in own
+        if row["f"] == "send" and row["type"] != "ok"
+        if row["client"] in ("confluent", "java", "reference")
+        if row["client"] != "confluent" or row["error"] not in REFUSED_BY_CALL
+        if row["commit_done_ns"] is not None and row["t_invoke_ns"] < row["commit_done_ns"]
+    ]
 
 
 def _of_offsets(rows: list[Row], txn: int) -> list[Shown]:

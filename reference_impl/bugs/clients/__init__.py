@@ -17,6 +17,7 @@ from reference_impl.bugs.clients.consuming.drop_on import DropOn
 from reference_impl.bugs.clients.consuming.ignore_seeks import IgnoreSeeks
 from reference_impl.bugs.clients.consuming.poll_past_a_record import PollPastARecord
 from reference_impl.bugs.clients.producing.commit_aborts import CommitAborts
+from reference_impl.bugs.clients.producing.commit_over_failures import CommitOverFailures
 from reference_impl.bugs.clients.producing.count_from_one import CountFromOne
 from reference_impl.bugs.clients.producing.give_base_offset import GiveBaseOffset
 from reference_impl.bugs.clients.producing.renumber_retries import RenumberRetries
@@ -31,6 +32,9 @@ CLIENT_BUGS: dict[str, ClientBug] = {
     "client-give-base-offset": ClientBug(GiveBaseOffset, ("inconsistent_offsets", "lost_writes")),
     "client-count-from-one": ClientBug(CountFromOne, ("inconsistent_offsets", "lost_writes")),
     "client-commit-aborts": ClientBug(CommitAborts, ("ends_honoured",), workload="transactions"),
+    "client-commit-over-failures": ClientBug(
+        CommitOverFailures, ("ends_honoured",), workload="transactions"
+    ),
     # --- what is delivered ---
     "client-deliver-aborted": ClientBug(DeliverAborted, ("aborted_reads",), "transactions"),
     "client-drop-on": ClientBug(DropOn, ("poll_skips", "torn_transactions"), "transactions"),

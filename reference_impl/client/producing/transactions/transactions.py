@@ -181,7 +181,7 @@ class Transactions:
             self.fail_for_good(error)
             return
         self._is_epoch_spent = self._is_epoch_spent or spends_epoch
-        if self.state in (State.IN_TRANSACTION, State.COMMITTING_TRANSACTION):
+        if self._kernel.rules.must_abort(self.state):
             self._move(Move.PROBLEM)
             self.error = error
             self._drop_offsets(error)
