@@ -70,6 +70,10 @@ _OF_QUORUMS = (
     "a quorum of one node has nobody to agree with; core/tests/test_quorum.py plants a bug in this"
     " rule, in a quorum of three, and finds it"
 )
+_OF_REPLICAS = (
+    "a partition on one node has no other replica; core/tests/test_followers.py plants a bug in"
+    " this rule, in a cluster of three nodes, and finds it"
+)
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,11 @@ WITHOUT_BUG = {
     "agrees": _OF_QUORUMS,
     "truncation_offset": _OF_QUORUMS,
     "has_caught_up": _OF_QUORUMS,
+    "truncation": _OF_REPLICAS,
+    "kept_end": _OF_REPLICAS,
+    "check_fetched": _OF_REPLICAS,
+    "followed_high_watermark": _OF_REPLICAS,
+    "check_replica_epoch": _OF_REPLICAS,
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so that no kill"
         " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"

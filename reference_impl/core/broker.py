@@ -45,6 +45,8 @@ from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.quorum import Hooks, Member, Quorum, Settings
 from reference_impl.core.quotas.throttling import Throttles
+from reference_impl.core.replication.copying import Copying
+from reference_impl.core.replication.fetching import Follower, Followers
 from reference_impl.core.requests.api import Api, Served, tables_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.authorization.access import Access
@@ -113,6 +115,7 @@ class Broker:
             lambda: self.now_ms,
             Holder(self.node_id, rules.high_watermark, self.purgatory.note_change),
         )
+        self.followers = self._followers()
         self.tokens = Tokens(self.image.delegation_tokens, self.moment, config)
         self.authentication = Authentication(
             self.image.scram_users, self.tokens, self.principals, self.moment
@@ -179,6 +182,11 @@ class Broker:
         self._has_caught_up = True
         if self._is_built:
             self._apply_what_came()
+
+    def _followers(self) -> Followers:
+        follower = Follower(self.node_id, lambda: self.broker_epoch, self._now_in_force)
+        copying = Copying(self.rules, self.moment, self.logs)
+        return Followers(follower, self.replicas, copying, self.moment, self.outbox)
 
     def _group_coordinators(self) -> GroupCoordinators:
         settings = GroupSettings(self._now_in_force, self.image)
@@ -316,6 +324,7 @@ class Broker:
     def _remove_topics(self, delta: MetadataDelta) -> None:
         for topic in delta.removed_topics.values():
             self.replicas.forget_topic(topic)
+            self.followers.forget(topic)
             self.groups.forget_topic(topic.name)
             self._coordinate(topic.name, topic.partitions)
             for index in topic.partitions:
@@ -325,6 +334,7 @@ class Broker:
         for topic_id, indexes in delta.partitions.items():
             topic = self.image.topics_by_id[topic_id]
             self.replicas.serve(topic, indexes)
+            self.followers.follow(topic, indexes)
             self._coordinate(topic.name, indexes)
 
     def _coordinate(self, topic: str, indexes: Iterable[int]) -> None:

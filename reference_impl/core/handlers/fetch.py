@@ -1,7 +1,9 @@
 """Fetch (API key 1). Spec: FetchRequest.json; KIP-74 (size limits), KIP-98 (read_committed),
-KIP-227 (sessions), KIP-320 (leader epochs), KIP-516 (topic ids since v13), KIP-595 (divergence).
+KIP-227 (sessions), KIP-320 (leader epochs), KIP-516 (topic ids since v13), KIP-595 (divergence),
+KIP-903 (broker epochs of followers).
 
-Not modelled: followers, rack-aware replica selection.
+A follower reads to the end of the log, and its fetch offset acknowledges everything below it.
+Not modelled: rack-aware replica selection.
 """
 
 from __future__ import annotations
@@ -92,6 +94,9 @@ class PendingFetch:
         self._max_bytes = min(request.body.max_bytes, most)
         self._min_bytes = min(request.body.min_bytes, self._max_bytes)
         self._denied: set[WantedKey] | None = None
+        self._replica_id = replica_of(request.body)
+        self._is_first = True
+        """Whether no attempt has read yet: the first one alone tells how far a follower is."""
 
     def watch(self) -> Watch:
         """Return a watch of the partitions to which an append may complete the request."""
@@ -137,6 +142,8 @@ class PendingFetch:
         """Charge these bytes of records to the client's quota and return 0. If the quota is used
         up, charge nothing, and return the milliseconds that the client must wait. Only records are
         charged, not the rest of the response."""
+        if self._replica_id >= 0:
+            return 0
         throttle, now_ms = self._broker.throttles.fetched, self._broker.monotonic_ms
         throttle_ms = throttle.spend(self.request, amount, now_ms)
         if throttle_ms > 0:
@@ -158,6 +165,7 @@ class PendingFetch:
                 reading.must_answer = True
             reading.rows.append((wanted, row))
             yield pause
+        self._is_first = False
         return reading
 
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
@@ -185,7 +193,12 @@ class PendingFetch:
             row.diverging_epoch = diverging
             reading.must_answer = True
             return row
-        end = rules.readable_end(partition, isolation)
+        is_follower = self._replica_id >= 0
+        end = (
+            partition.log.log_end_offset
+            if is_follower
+            else rules.readable_end(partition, isolation)
+        )
         row.records = read(
             rules,
             partition,
@@ -197,6 +210,8 @@ class PendingFetch:
             at_least_one=reading.bytes_read == 0,
             from_file=self._broker.sends_from_files,
         )
+        if is_follower and self._is_first:
+            self._note_follower(partition, offset)
         if isolation == READ_COMMITTED and row.records:
             row.aborted_transactions = self._aborted(partition, offset, row.records)
         # Before v10 a topic's compression.type decides, too, of whose change no session is told.
@@ -205,6 +220,14 @@ class PendingFetch:
         reading.bytes_read += len(row.records)
         reading.bytes_left = max(0, reading.bytes_left - len(row.records))
         return row
+
+    def _note_follower(self, partition: Partition, offset: int) -> None:
+        """Note that a follower has everything below the offset. Raise Refused for a follower that
+        has been started again since."""
+        broker, replica_state = self._broker, self.request.body.replica_state
+        registered = broker.image.brokers.get(self._replica_id)
+        broker.rules.check_replica_epoch(registered, replica_state.replica_epoch)
+        partition.follower_reached(self._replica_id, offset)
 
     def _aborted(
         self, partition: Partition, from_offset: int, records: bytes | Slice

@@ -75,6 +75,8 @@ def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Fo
     # DEDUPLICATE, APPLY: reading changes nothing.
     rules, isolation = broker.rules, request.body.isolation_level
     symbolic = SYMBOLIC.get(wanted.timestamp)
+    if wanted.timestamp == LATEST and request.body.replica_id >= 0:
+        return -1, partition.log.log_end_offset, partition.leader_epoch  # for a follower
     with disk_errors_refused():
         if symbolic is not None:
             return symbolic(rules, partition, isolation)

@@ -126,14 +126,21 @@ class PartitionLog(ReadableLog):
         """Append one batch as leader: write its offsets and the leader's epoch into its header, in
         place. Both fields are outside the CRC; the other bytes go to disk as the client sent
         them."""
-        self._flush_state.check()
-        self._now_ms = now_ms
         base_offset = self._log_end_offset
         assign_offset_and_epoch(data, 0, base_offset, leader_epoch)
-        batch = header.placed(base_offset, leader_epoch)
-        last_offset = batch.last_offset
+        return self._write(data, header.placed(base_offset, leader_epoch), now_ms)
+
+    def append_fetched(self, data: memoryview, batch: BatchHeader, now_ms: int) -> None:
+        """Append one batch as follower, at the offset and in the epoch that its leader has
+        given it. Offsets may be missing before it, where compaction has removed records."""
+        self._write(data, batch, now_ms)
+
+    def _write(self, data: bytearray | memoryview, batch: BatchHeader, now_ms: int) -> AppendResult:
+        self._flush_state.check()
+        self._now_ms = now_ms
+        base_offset, last_offset = batch.base_offset, batch.last_offset
         # Kafka, too, notes the epoch first: an epoch without records does no harm.
-        self.leader_epochs.assign(leader_epoch, base_offset)
+        self.leader_epochs.assign(batch.partition_leader_epoch, base_offset)
         try:
             segment = self._segments.active
             if segment.should_roll(batch, last_offset, self.config, now_ms):
@@ -228,6 +235,8 @@ class PartitionLog(ReadableLog):
         The caller writes the recovery point checkpoint before anything else is appended.
         """
         if offset >= self._log_end_offset:
+            # An epoch that has begun here without records may be unknown to the leader.
+            self.leader_epochs.truncate_from_end(offset)
             return
         self._after_cut(self._segments.truncate_to(offset))
 

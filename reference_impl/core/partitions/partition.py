@@ -99,6 +99,8 @@ class Partition:
         StorageError."""
         result = self.log.append(data, header, self.state.leader_epoch, now_ms)
         self.advance_high_watermark()
+        if len(self.state.replicas) > 1:
+            self._holder.changed(self.topic, self.index)  # followers read beyond what is committed
         return result
 
     def follower_reached(self, replica: int, log_end_offset: int) -> None:
@@ -110,11 +112,23 @@ class Partition:
     def take_state(self, state: PartitionImage) -> None:
         """Put the controller's new leader and ISR in force. Raise StorageError."""
         if state.leader_epoch > self.leader_epoch:
-            self.log.leader_epochs.begin(state.leader_epoch, self.log.log_end_offset)
             self._follower_ends.clear()
         self.state = state
+        self.begin_epoch()
         self.advance_high_watermark()
         self._holder.changed(self.topic, self.index)
+
+    def begin_epoch(self) -> None:
+        """Begin the epoch of this leadership at the log end, even if nothing is written in it. A
+        follower learns of epochs by the batches that it copies (Partition.makeLeader)."""
+        if self.leads:
+            self.log.leader_epochs.begin(self.state.leader_epoch, self.log.log_end_offset)
+
+    def follow(self, high_watermark: int) -> None:
+        """Take over the leader's high watermark, as far as this log goes."""
+        if high_watermark != self.log.high_watermark:
+            self.log.high_watermark = high_watermark
+            self._holder.changed(self.topic, self.index)
 
     def resign(self) -> None:
         """Stop being the leader, because the partition is deleted."""

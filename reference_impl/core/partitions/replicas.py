@@ -97,12 +97,11 @@ class Replicas:
         try:
             config, now_ms = self.config_of(topic), self._now_ms()
             log = self.directory.open_log(name, index, topic.topic_id, config, now_ms)
-            # Partition.makeLeader: the epoch begins here, even if nothing is written in it.
-            log.leader_epochs.begin(state.leader_epoch, log.log_end_offset)
         except StorageError as error:
             self.directory.take_offline(name, index, error)
             return None
         partition = Partition(name, index, topic.topic_id, state, log, self._holder)
+        partition.begin_epoch()
         partition.advance_high_watermark()
         self._by_name[key] = partition
         return partition

@@ -16,6 +16,7 @@ from reference_impl.core.rules.grouping import Grouping
 from reference_impl.core.rules.producing import ACKS_ALL, Producing
 from reference_impl.core.rules.reading import READ_COMMITTED, Reading
 from reference_impl.core.rules.recovering import Recovering
+from reference_impl.core.rules.replicating import Replicating
 from reference_impl.core.rules.transacting import Transacting
 
 __all__ = ["ACKS_ALL", "CHAPTERS", "READ_COMMITTED", "Rules"]
@@ -30,6 +31,7 @@ CHAPTERS = (
     Electing,
     Coordinating,
     Agreeing,
+    Replicating,
 )
 
 
@@ -43,5 +45,6 @@ class Rules(
     Electing,
     Coordinating,
     Agreeing,
+    Replicating,
 ):
     """The decisions of a correct broker."""

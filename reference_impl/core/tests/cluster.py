@@ -104,6 +104,7 @@ class Cluster:
         self.refusing: set[int] = set()
         """Nodes to which no connection can be made."""
         self.trace: list[str] = []
+        self.reports: list[str] = []
         self.keeps_trace = not voters
         self.watch: Callable[[int], None] = lambda node: None
         """Called with each node that has taken a step, after it."""
@@ -234,7 +235,9 @@ class Cluster:
                 self._cancel(node, key)
             case CloseConnection(reason=reason):
                 raise AssertionError(f"node {node} closes a connection: {reason}")
-            case Report() | Release():
+            case Report(sentence=sentence):
+                self.reports.append(f"{node}: {sentence}")
+            case Release():
                 pass
             case _:
                 raise AssertionError(f"the cluster cannot perform {effect}")

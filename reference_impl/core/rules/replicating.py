@@ -1,0 +1,51 @@
+"""A replica's decisions about copies: what a follower keeps of its log, and whom a leader
+believes."""
+
+from __future__ import annotations
+
+from reference_impl.core.controller.image.registrations import BrokerImage
+from reference_impl.core.log.readable_log import ReadableLog
+from reference_impl.core.refused import Refused
+from reference_impl.core.rules.agreeing import LogEnd
+from reference_impl.wire import BatchHeader, ErrorCode
+
+
+class Replicating:
+    """Decisions by which all replicas get the same log, without a committed record being lost."""
+
+    def truncation(self, log: ReadableLog, told: LogEnd) -> int:
+        """Return the offset at which a follower cuts its log. told: the leader's newest epoch that
+        is not newer than the follower's last, and its end. Epochs alone say which records differ:
+        a high watermark comes late, and records above it may be committed (KIP-101, KIP-279;
+        AbstractFetcherThread.getOffsetTruncationState)."""
+        (epoch, end_offset), found = told, log.end_offset_for_epoch(told[0])
+        if found[0] == epoch:
+            return min(end_offset, found[1], log.log_end_offset)
+        return min(found[1] if found[0] >= 0 else end_offset, log.log_end_offset)
+
+    def kept_end(self, log: ReadableLog) -> int:
+        """Return the end of what a follower keeps before its first fetch: all of its log, since its
+        last epoch will show what differs; without any epoch, only what was committed (KIP-101;
+        AbstractFetcherThread.truncateToHighWatermark)."""
+        return log.high_watermark if log.latest_epoch is None else log.log_end_offset
+
+    def check_fetched(self, log: ReadableLog, header: BatchHeader) -> None:
+        """Raise ValueError for a batch that would change what the log holds already. Gaps are
+        allowed: compaction leaves them (UnifiedLog.append, UnexpectedAppendOffsetException)."""
+        if header.base_offset < log.log_end_offset:
+            raise ValueError(
+                f"the leader has sent offset {header.base_offset}, and the log ends at"
+                f" {log.log_end_offset}"
+            )
+
+    def followed_high_watermark(self, log: ReadableLog, told: int) -> int:
+        """Return a follower's high watermark: the leader's, but not beyond its own end
+        (UnifiedLog.maybeUpdateHighWatermark)."""
+        return min(told, log.log_end_offset)
+
+    def check_replica_epoch(self, broker: BrokerImage | None, broker_epoch: int) -> None:
+        """Raise Refused(NOT_LEADER_OR_FOLLOWER) for a fetch of an earlier incarnation of a
+        follower, which may have had records that the present one has lost; -1 stands for any
+        (KIP-903; Replica.updateFetchStateOrThrow)."""
+        if broker is not None and -1 < broker_epoch < broker.broker_epoch:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
