@@ -21,6 +21,8 @@ VALUES = {
     "cut": "sh cut.sh {peer}",
     "slow_links": "sh slow.sh {ms}",
     "service": "kafka-1",
+    "host": "kafka-1",
+    "pod": "kafka-1",
     "set_clock": "sh clock.sh {ms}",
 }
 ALTERNATIVES: dict[str, list[tuple[str, ...]]] = {
@@ -32,6 +34,9 @@ ALTERNATIVES: dict[str, list[tuple[str, ...]]] = {
     ],
     "both of these": [("cut", "cut_clients", "heal_links")],
     "`service`, with a `[compose]` table": [("service",)],
+    "`host`, reached by SSH": [("host",)],
+    "`host`, with `firewall = true` in `[ssh]`": [("host", "firewall")],
+    "`pod`, of Kubernetes": [("pod",)],
 }
 """Rows of the table that are more than a list of what must be given together."""
 
@@ -61,7 +66,10 @@ def rows() -> list[tuple[str, set[str], list[str]]]:
 def offered(keys: tuple[str, ...], folder: Path) -> frozenset[type[Fault]]:
     """Return the faults of a cluster whose nodes have these keys."""
     lines = ["[[node]]", 'address = "127.0.0.1:9092"']
-    lines += [f'{key} = "{VALUES.get(key, f"sh {key}.sh")}"' for key in keys if key != "address"]
+    of_node = [key for key in keys if key not in ("address", "firewall")]
+    lines += [f'{key} = "{VALUES.get(key, f"sh {key}.sh")}"' for key in of_node]
+    if "firewall" in keys:
+        lines = ["[ssh]", "firewall = true", *lines]
     if "service" in keys:
         (folder / "docker-compose.yml").write_text("services: {kafka-1: {}}\n")
         lines = ["[compose]", 'file = "docker-compose.yml"', *lines]

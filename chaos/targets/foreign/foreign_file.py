@@ -7,9 +7,8 @@
     [client]                                # how clients get in (client_table.py)
     security.protocol = "SSL"
 
-    [compose]                               # where nodes are services of Docker Compose
+    [compose]                               # or [ssh], [kubernetes]: where nodes run (drivers.py)
     file = "docker-compose.yml"
-    command = "docker compose"              # unless it is what this machine has
 
     [[node]]                                # one for each broker
     address = "127.0.0.1:9092"              # where it answers; the only key that every node needs
@@ -20,7 +19,7 @@
     stop = "systemctl stop kafka@1"         # in an orderly way
     kill = "systemctl kill -s KILL kafka@1"
     pid_file = "/run/kafka-1.pid"           # the node's process: signals go there
-    service = "kafka-1"                     # instead of commands, with [compose]
+    service = "kafka-1"                     # instead of commands, with [compose]; host, pod
     cut = "sh cut.sh 1 {peer}"              # and more faults: PAIRS in foreign_faults.py
     heal_links = "sh heal.sh 1"
 
@@ -30,16 +29,15 @@ Relative paths and commands start from the folder of the file.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from chaos.targets.bootstrap import addresses
 from chaos.targets.foreign.client_table import BadClientTable, ClientTable, read_client
 from chaos.targets.foreign.commands import words_of
-from chaos.targets.foreign.compose import PLUG_IN
-from chaos.targets.foreign.compose import found as compose_found
+from chaos.targets.foreign.drivers import DRIVERS, BadDriver, Commands, Place
 from chaos.values.protocols import TargetError
 from chaos.world import Address
 
@@ -53,7 +51,7 @@ NODE_TEXTS = (
     "pause",
     "resume",
     "pid_file",
-    "service",
+    *(driver.key for driver in DRIVERS.values()),
 )
 FAULT_COMMANDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "cut": ("heal_links", ("{peer}",)),
@@ -77,7 +75,7 @@ TOP = {
     "reset": str,
     "lowest_broker_id": int,
     "client": dict,
-    "compose": dict,
+    **dict.fromkeys(DRIVERS, dict),
     "node": list,
 }
 
@@ -131,7 +129,7 @@ def read(path: Path) -> Foreign:
         raise TargetError(f"{path} is not TOML: {error}; docs/foreign.md has an example") from error
     try:
         return _foreign(table, path.resolve())
-    except (Broken, BadClientTable) as broken:
+    except (Broken, BadClientTable, BadDriver) as broken:
         raise TargetError(f"{path}: {broken}; docs/foreign.md has an example") from broken
 
 
@@ -145,8 +143,15 @@ def _foreign(table: Mapping[str, Any], path: Path) -> Foreign:
         )
     if not all(isinstance(each, dict) for each in nodes):
         raise Broken("node must be [[…]] tables: write it so")
-    compose = _compose(table.get("compose"), path.parent)
-    read_nodes = tuple(_node(each, n, compose, path.parent) for n, each in enumerate(nodes, 1))
+    for name, driver in DRIVERS.items():
+        _check_keys(table.get(name, {}), driver.table_keys, f"{name}: ")
+        if name in table and not any(driver.key in node for node in nodes):
+            raise Broken(f"[{name}] is of no use: write {driver.key} = '…' into the [[node]]s")
+    where = [_address(each, f"node {n}: ") for n, each in enumerate(nodes, 1)]
+    read_nodes = tuple(
+        _node(each, n, where, _driven(each, n, where, table, path.parent), path.parent)
+        for n, each in enumerate(nodes, 1)
+    )
     return Foreign(
         name=table.get("name", path.stem),
         folder=path.parent,
@@ -170,10 +175,8 @@ def _seeds(table: Mapping[str, Any], nodes: tuple[ForeignNode, ...]) -> tuple[Ad
         ) from error
 
 
-def _node(
-    table: Mapping[str, Any], number: int, compose: tuple[str, ...] | None, folder: Path
-) -> ForeignNode:
-    where = f"node {number}: "
+def _address(table: Mapping[str, Any], where: str) -> Address:
+    """Return the address of one node."""
     _check_keys(table, NODE_KEYS, where)
     if "address" not in table:
         raise Broken(f"{where}address is missing: write address = 'host:port'")
@@ -183,15 +186,53 @@ def _node(
         raise Broken(
             f"{where}address = {table['address']!r} is not one host:port: write this node's"
         ) from error
+    return address
+
+
+def _driven(
+    node: Mapping[str, Any],
+    number: int,
+    all_addresses: Sequence[Address],
+    file: Mapping[str, Any],
+    folder: Path,
+) -> Commands:
+    """Return the commands of a node that a driver runs; none if its owner gives them."""
+    where = f"node {number}: "
+    named = [name for name, driver in DRIVERS.items() if driver.key in node]
+    if not named:
+        return {}
+    keys = [DRIVERS[name].key for name in named]
+    if len(named) > 1:
+        raise Broken(f"{where}{' and '.join(keys)} exclude each other: give one")
+    (name,), (key,) = named, keys
+    if name not in file and DRIVERS[name].needs_table:
+        raise Broken(f"{where}{key} needs a [{name}] table: name its file there")
+    own = all_addresses[number - 1]
+    others = [address for address in all_addresses if address != own]
+    found = DRIVERS[name].commands(file.get(name, {}), node[key], Place(own, others, folder))
+    for given in (*found, "pid_file"):
+        if given in node:
+            raise Broken(f"{where}{key} replaces {given}: give either {key} or {given}")
+    return found
+
+
+def _node(
+    table: Mapping[str, Any],
+    number: int,
+    all_addresses: Sequence[Address],
+    driven: Commands,
+    folder: Path,
+) -> ForeignNode:
+    where = f"node {number}: "
 
     def words(key: str) -> tuple[str, ...] | None:
-        return _words(table.get(key), f"{where}{key}")
+        return driven.get(key) or _words(table.get(key), f"{where}{key}")
 
     def path(key: str) -> Path | None:
         return folder / table[key] if key in table else None
 
     node = ForeignNode(
-        address,
+        all_addresses[number - 1],
         path("data"),
         path("log"),
         words("start"),
@@ -201,10 +242,11 @@ def _node(
         words("resume"),
         path("pid_file"),
         table.get("id"),
-        _fault_commands(table, where),
+        {
+            **_fault_commands(table, where),
+            **{key: driven[key] for key in (*FAULT_COMMANDS, *UNDOING) if key in driven},
+        },
     )
-    if "service" in table:
-        return _as_service(node, table["service"], compose, where)
     if (node.pause is None) != (node.resume is None):
         raise Broken(f"{where}pause and resume go together: give both, or neither")
     if node.start is None and (node.kill or node.stop or "lose_power" in node.faults):
@@ -237,42 +279,6 @@ def _fault_commands(table: Mapping[str, Any], where: str) -> dict[str, tuple[str
     return found
 
 
-def _as_service(
-    node: ForeignNode, service: str, compose: tuple[str, ...] | None, where: str
-) -> ForeignNode:
-    if compose is None:
-        raise Broken(f"{where}service needs a [compose] table: name its file there")
-    if node.start or node.stop or node.kill or node.pause or node.pid_file:
-        raise Broken(f"{where}service replaces commands and pid_file: give either service or these")
-
-    def verb(word: str) -> tuple[str, ...]:
-        return (*compose, word, service)
-
-    return replace(
-        node,
-        start=verb("start"),
-        stop=verb("stop"),
-        kill=verb("kill"),
-        pause=verb("pause"),
-        resume=verb("unpause"),
-    )
-
-
-def _compose(table: Any, folder: Path) -> tuple[str, ...] | None:
-    if table is None:
-        return None
-    _check_keys(table, {"file": str, "project": str, "command": str}, "compose: ")
-    if "file" not in table:
-        raise Broken("compose: file is missing: name the Compose file")
-    file = folder / table["file"]
-    if not file.is_file():
-        raise Broken(f"compose: file = {table['file']!r} is not there: name a Compose file")
-    command = table.get("command") or compose_found() or PLUG_IN
-    words = _words(command, "compose: command") or ()
-    project = ("-p", table["project"]) if "project" in table else ()
-    return (*words, "-f", str(file), *project)
-
-
 def _words(text: str | None, key: str) -> tuple[str, ...] | None:
     if text is None:
         return None
@@ -290,6 +296,12 @@ def _check_keys(table: Mapping[str, Any], known: Mapping[str, type], where: str)
     for key, value in table.items():
         if key not in known:
             raise Broken(f"{where}there is no key {key!r}: use {', '.join(known)}")
-        if not isinstance(value, known[key]) or isinstance(value, bool):
-            kinds = {str: "text in quotes", int: "a number", dict: "a table", list: "[[…]] tables"}
+        if type(value) is not known[key]:
+            kinds = {
+                bool: "true or false",
+                str: "text in quotes",
+                int: "a number",
+                dict: "a table",
+                list: "[[…]] tables",
+            }
             raise Broken(f"{where}{key} must be {kinds[known[key]]}: write it so")

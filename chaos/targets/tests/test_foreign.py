@@ -42,6 +42,9 @@ from chaos.values.protocols import Cluster, SizedTarget, TargetError
 from chaos.world import joined
 
 WAIT_S = 180.0
+COMPOSE = "[compose]\n"
+SERVICE = '[[node]]\naddress = "a:1"\nservice = "s"\n'
+HOST = '[[node]]\naddress = "a:1"\nhost = "h"\n'
 SSL = 'security.protocol = "SSL"\n'
 SASL = 'security.protocol = "SASL_PLAINTEXT"\n'
 PLAIN = f'{SASL}sasl.mechanism = "PLAIN"\n'
@@ -117,7 +120,14 @@ def test_a_service_of_compose_can_be_killed_shut_down_and_paused(tmp_path: Path)
         ('[[node]]\naddress = "a:1"\npause = "k"', "node 1: pause and resume go together"),
         ('[[node]]\naddress = "a:1"\nstart = "\'"', "node 1: start = .* cannot be split"),
         ('[[node]]\naddress = "a:1"\nservice = "s"', r"node 1: service needs a \[compose\] table"),
-        ('[compose]\nfile = "gone.yml"\n[[node]]\naddress = "a:1"', "compose: file = 'gone.yml'"),
+        (COMPOSE + 'file = "gone.yml"\n' + SERVICE, "compose: file = 'gone.yml' is not there"),
+        (COMPOSE + SERVICE, "compose: file is missing: name the Compose file"),
+        (COMPOSE + '[[node]]\naddress = "a:1"', r"\[compose\] is of no use: write service ="),
+        (SERVICE + 'host = "h"', "node 1: service and host exclude each other: give one"),
+        (HOST + 'kill = "k"', "node 1: host replaces kill: give either host or kill"),
+        (HOST + 'pid_file = "p"', "node 1: host replaces pid_file: give either host or"),
+        ('[ssh]\nfirewall = "yes"\n' + HOST, "ssh: firewall must be true or false: write it so"),
+        ('[ssh]\ncommand = "\'"\n' + HOST, "ssh: command = .* cannot be split into words"),
         ('[[node]]\naddress = "a:1"\nid = "1"', "node 1: id must be a number"),
         ('[[node]]\naddress = "a:1"\ncut = "c {peer}"', "node 1: cut needs heal_links, or"),
         ('[[node]]\naddress = "a:1"\ncut = "c"\nheal_links = "h"', "node 1: cut has no {peer} in"),
