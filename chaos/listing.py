@@ -1,4 +1,5 @@
-"""The tables that say which workloads, clients, nemeses, targets and faults go together."""
+"""Tables of workloads, clients, nemeses, targets and faults, which show the combinations that can
+run."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def list_markdown() -> str:
 
 
 def list_json(own: Target | None = None) -> str:
-    """Return the same tables for machines. own: one more target, such as the user's cluster."""
+    """Return the same tables as JSON. own: one more target, such as the user's cluster."""
     all_targets = targets() | ({own.name: own} if own is not None else {})
     workloads = [
         {
@@ -91,7 +92,7 @@ def proofs_markdown(proofs: Sequence[Proof]) -> str:
 
 
 def list_text() -> str:
-    """Return a shorter list for a terminal."""
+    """Return a shorter form of the tables for a terminal."""
     all_targets = targets()
     workloads = {w.name: _summary(w) for w in WORKLOADS.values()}
     nemeses = {}
@@ -118,7 +119,8 @@ def list_text() -> str:
 
 
 def list_for(target: Target) -> str:
-    """Return, for each nemesis, whether this target can perform it, or which faults it lacks."""
+    """Return a line for each nemesis: whether this target can perform it, or the faults that the
+    target lacks."""
     rows = {}
     for nemesis in NEMESES.values():
         lacking = sorted(fault.__name__ for fault in nemesis.faults - target.faults)
@@ -129,7 +131,7 @@ def list_for(target: Target) -> str:
 
 
 def _aligned(rows: Mapping[str, str]) -> Iterator[str]:
-    """Yield names in a column as wide as the longest of them."""
+    """Yield lines of name and text, with the names in a column as wide as the longest."""
     width = max(map(len, rows))
     return (f"  {name:<{width}}  {text}" for name, text in rows.items())
 

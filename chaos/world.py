@@ -1,8 +1,9 @@
-"""A World is all that a run knows of time and of other machines: clocks, flags, tasks, connections.
+"""A World gives a run its time and its connections to other machines: clocks, flags, tasks, links.
 
-What waits is a coroutine and awaits its World, so that one text runs over threads and in virtual
-time. `chaos.means.real_world` blocks inside each await, which is over at once: a thread runs its
-coroutine to the end in one go. `chaos.sim.world` suspends there and resumes whose time has come.
+Code that waits is a coroutine that awaits its World, so that the same code runs over threads and in
+virtual time. `chaos.means.real_world` blocks inside each await, so that a coroutine never suspends:
+a thread runs it from beginning to end. `chaos.sim.world` suspends it and resumes the coroutine
+whose time has come.
 
     async def work(world: World, stop: Flag) -> None:
         while not await stop.wait(0.5):
@@ -17,10 +18,10 @@ coroutine to the end in one go. `chaos.sim.world` suspends there and resumes who
         if not await worker.join(60.0):
             ...  # it has not ended
 
-    world.run(attack(world))
+world.run(attack(world))
 
-A coroutine waits by its World alone, never by asyncio, and calls nothing of `time` or `threading`.
-A client library that blocks (librdkafka, Java's) can be called in the real world only.
+A coroutine waits only by its World, never by asyncio, and does not use `time` or `threading`. A
+client library that blocks (librdkafka, Java's) can be called in the real world only.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from reference_impl.wire import ApiKey, Struct
 
 T = TypeVar("T")
 Address = tuple[str, int]
-"""Host and port; an Endpoint of reference_impl.access also says how to enter."""
+"""(host, port). An Endpoint of reference_impl.access also has the security settings for the
+connection."""
 
 
 def joined(address: Address) -> str:
@@ -42,24 +44,25 @@ def joined(address: Address) -> str:
 
 
 class Flag(Protocol):
-    """A flag that is set once, and waited for by anyone."""
+    """A flag that is set once, and for which any number of tasks may wait."""
 
     def set(self) -> None: ...
 
     def is_set(self) -> bool: ...
 
     async def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until it is set; return whether it is. None: without a time-out."""
+        """Wait until the flag is set, without a time-out if timeout_s is None. Return whether it is
+        set."""
         ...
 
 
 class Task(Protocol):
-    """A coroutine that runs beside the one which spawned it."""
+    """A coroutine that runs beside the one that spawned it."""
 
     name: str
 
     async def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until it has ended; return whether it has. Raise what it raised."""
+        """Wait until the task has ended. Return whether it has. Raise the coroutine's error."""
         ...
 
 
@@ -83,7 +86,7 @@ class World(Protocol):
     def monotonic_ns(self) -> int: ...
 
     def wall_ns(self) -> int:
-        """Return the time since 1970 as this machine's clock has it."""
+        """Return the nanoseconds since 1970 according to this machine's clock."""
         ...
 
     def monotonic(self) -> float:
@@ -95,11 +98,12 @@ class World(Protocol):
     def flag(self) -> Flag: ...
 
     def lock(self) -> AbstractContextManager[object]:
-        """Return a lock for the state that tasks share. Nobody awaits anything while holding it."""
+        """Return a lock for state that tasks share. No task may await anything while it holds the
+        lock."""
         ...
 
     def spawn(self, name: str, work: Coroutine[Any, Any, object]) -> Task:
-        """Let the coroutine run beside this one. The deadlines of `within` do not follow it."""
+        """Run the coroutine beside this one. Deadlines of `within` do not apply to it."""
         ...
 
     async def together(self, *works: Coroutine[Any, Any, T]) -> list[T]:
@@ -114,8 +118,8 @@ class World(Protocol):
         ...
 
     async def dial(self, address: Address, timeout_s: float) -> Link:
-        """Return a new connection. Raise OSError, as for connections of sockets. timeout_s: for
-        dialling, and for each answer."""
+        """Return a new connection. Raise OSError, as sockets do. timeout_s: the limit for
+        connecting, and for each answer."""
         ...
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -125,8 +129,8 @@ class World(Protocol):
 
 @runtime_checkable
 class BringsWorld(Protocol):
-    """A target whose clusters live in a World of their own, and not in the real one."""
+    """A target whose clusters run in a World of their own instead of the real world."""
 
     def make_world(self, seed: int) -> World:
-        """Return a new World for one run. What the target starts afterwards lives in it."""
+        """Return a new World for one run. Clusters that the target starts afterwards run in it."""
         ...

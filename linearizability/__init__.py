@@ -1,12 +1,11 @@
 """The judges of histories. Imports nothing else of the project.
 
-import linearizability
-verdict = linearizability.check("runs/…")      # a run directory or a history file
-linearizability.to_pandas(verdict)             # its anomalies, one row each
-linearizability.checkers_to_pandas(verdict)    # what each checker counted
+import linearizability verdict = linearizability.check("runs/…") # a run directory or a history file
+linearizability.to_pandas(verdict) # its anomalies, one row each
+linearizability.checkers_to_pandas(verdict) # what each checker counted
 
-These names are found when they are first asked for: a Spark executor that lacks what they import
-must still be able to say so (`engine/probe.py`).
+These names are imported on first use: a Spark executor that lacks a package must still be able to
+report that (`engine/probe.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _MODULES = {
     "Validity": "verdict",
     "Verdict": "verdict",
 }
-"""Where a name is defined, if not in `judging`."""
+"""Name -> the module that defines it, if that is not `judging`."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,5 @@
-"""Bounds that a run promised beyond correctness: how soon, how long, how often. None: nothing
-stated."""
+"""Bounds that a run promises beyond correctness: limits of delays, gaps and error rates. None
+means: no promise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 NANOSECONDS = 1_000_000_000
 NEVER = 2**62
-"""Later than any time, and behind any offset."""
+"""A time after every other time, or an offset above every other offset."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class Bounds:
     """Seconds and shares. A run states its own under "bounds" in run.json."""
 
     stale_after_s: float = 60.0
-    """How long after a record was known to be readable a reader may still be without it."""
+    """How many seconds after a record was known to be readable a reader may still lack it."""
     longest_gap_s: float | None = None
-    """At most so long without any operation that succeeded."""
+    """The longest time in seconds without any successful operation."""
     recovery_s: float | None = None
-    """At most so long from the end of a heal to the next success."""
+    """The longest time in seconds from the end of a heal to the next successful operation."""
     error_rate: float | None = None
-    """At most this share of operations that did not succeed."""
+    """The largest share of operations that may fail or have an unknown outcome."""
 
     @property
     def stale_after_ns(self) -> int:

@@ -1,4 +1,5 @@
-"""Define the errors of the judges apart from the judges, so that a program can catch them cheaply.
+"""The errors of the judges, defined apart from them so that a program can catch them without
+importing polars.
 
 Importing `linearizability.history` imports polars and pyarrow; a command line that only has to
 explain an error must not need them.
@@ -6,4 +7,4 @@ explain an error must not need them.
 
 
 class HistoryError(ValueError):
-    """The file is not a history; the message names file, column and row, and what to do."""
+    """The file is not a valid history. The message names file, column and row, and what to do."""

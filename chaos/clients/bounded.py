@@ -1,7 +1,7 @@
-"""Calls into a client library that may not keep to the time-out which they are given.
+"""Bound the time of calls into a client library that may ignore its own time-out.
 
-librdkafka's send_offsets_to_transaction waits for ever where the group's coordinator goes away at
-the wrong moment (librdkafka issues 5456 and 5511, open in 2.16). A process of a run must not hang.
+librdkafka's send_offsets_to_transaction waits for ever if the group's coordinator goes away at the
+wrong moment (librdkafka issues 5456 and 5511, open in 2.16). A process of a run must not hang.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 def within(timeout_s: float, call: Callable[[], T]) -> T:
-    """Return the call's result, or raise its error. Raise TimeoutError if it takes too long: it
-    then goes on in its thread, so its objects must not be used again."""
+    """Return the call's result, or raise its error. Raise TimeoutError if it takes too long. The
+    call then continues in its thread, so the objects that it uses must not be used again."""
     returned: list[T] = []
     raised: list[Exception] = []
 

@@ -30,7 +30,7 @@ def clients_named(name: str) -> MakeClients:
 
 
 def check_groups(client: str, workload: Workload) -> None:
-    """Refuse a workload with members of groups that the client does not perform."""
+    """Raise TargetError if the workload has group members that this client cannot perform."""
     if reason := why_no_groups(client, workload):
         raise TargetError(
             f"--client {client} {reason}, which workload {workload.name} needs;"

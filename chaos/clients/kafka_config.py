@@ -1,7 +1,7 @@
-"""Settings by Kafka's own names, for the clients that have these names: Java's and the reference.
+"""Client settings by Kafka's own names, for the Java clients and the reference clients.
 
-What a workload wants of its clients is said once, so that two clients differ in nothing but their
-code. librdkafka has names and limits of its own (confluent/config.py).
+They are stated once, so that the two clients differ in nothing but their code. librdkafka has names
+and limits of its own (confluent/config.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def common_config() -> dict[str, Any]:
 
 
 def producer_config(settings: ClientSettings, max_block_ms: int) -> dict[str, Any]:
-    """Return the producer's settings as the workload wants them."""
+    """Return the producer's settings that the workload wants, by Kafka's names."""
     config = common_config() | {
         "acks": settings.acks,
         "enable.idempotence": settings.idempotent or settings.transactional,

@@ -1,9 +1,9 @@
 """Record a member's partitions and starting offsets in the history, besides its operations.
 
-Each client's member reports the changes of its assignment here as they come, and hands over the
-rows with the first completion of the new assignment. A member that receives a partition asks for
-the group's committed offset and seeks to it by itself, so that the history has both; where that
-request has no answer the client library begins as it does by its own, and the row says info.
+Each client's member reports the changes of its assignment here as they happen, and takes the rows
+into the next completion. A member that receives a partition fetches the group's committed offset
+and seeks to it explicitly, so that the history has both. If the fetch is not answered, the client
+library chooses the position itself, and the row's outcome is info.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ COMMITTED = "committed"
 
 
 def group_settings(group: GroupSettings) -> dict[str, Any]:
-    """Return the column `settings` of rows about a subscription or about owned partitions."""
+    """Return the value of the column `settings` for rows about a subscription or about owned
+    partitions."""
     own = {
         "group.protocol": group.protocol.value,
         "session.timeout.ms": str(group.session_timeout_ms),
@@ -32,8 +33,8 @@ def group_settings(group: GroupSettings) -> dict[str, Any]:
 
 
 def member_times(group: GroupSettings) -> dict[str, Any]:
-    """Return the times of a member as clients are configured with them; by KIP-848 the session is
-    the broker's."""
+    """Return the timeouts of a member as its client is configured; under KIP-848 the broker sets
+    the session timeout instead."""
     times = {"max.poll.interval.ms": group.max_poll_interval_ms}
     if group.protocol is GroupProtocol.CONSUMER:
         return times
@@ -45,10 +46,10 @@ def member_times(group: GroupSettings) -> dict[str, Any]:
 
 
 class MembershipRows:
-    """The rows of one member that no completion has handed over yet."""
+    """The rows of one member that are not part of a completion yet."""
 
     def __init__(self, world: World, settings: Row) -> None:
-        """Begin with none; settings: `group_settings`."""
+        """Begin without rows. settings: the columns that `group_settings` returns."""
         self._world = world
         self._settings = settings
         self._rows: list[Row] = []
@@ -57,8 +58,9 @@ class MembershipRows:
     def assigned(
         self, starts: Mapping[Place, int | None] | None, places: Iterable[Place], identity: Row
     ) -> None:
-        """Note that the member received these partitions, and the group's committed offsets at
-        which it begins (None: there is none); starts None: no answer."""
+        """Note that the member received these partitions. starts: for each, the committed offset at
+        which it begins (None: there is none), or None as a whole if the coordinator did not
+        answer."""
         places = list(places)
         self._owned.update(places)
         self._note_owned(identity)
@@ -69,12 +71,12 @@ class MembershipRows:
             self._note(F.POSITION, place, {**identity, "asked": COMMITTED, **told})
 
     def revoked(self, places: Iterable[Place], identity: Row) -> None:
-        """Note that these partitions are the member's no more."""
+        """Note that these partitions no longer belong to the member."""
         self._owned.difference_update(places)
         self._note_owned(identity)
 
     def sought(self, place: Place, offset: int) -> None:
-        """Note that the member went back by itself."""
+        """Note that the member itself has moved its position in a partition to this offset."""
         asked = {"asked": "offset", "asked_offset": offset, "offset": offset}
         self._note(F.POSITION, place, asked)
 
@@ -84,12 +86,12 @@ class MembershipRows:
         return rows
 
     def clear(self) -> None:
-        """Forget them: another membership begins."""
+        """Drop all rows, because another membership begins."""
         self._rows, self._owned = [], set()
 
     def _note_owned(self, identity: Row) -> None:
         """Record an OWNED row for every partition that the member owns now. Under KIP-848 the rows
-        have no generation: the member's epoch may have risen before its listener was told of an
+        have no generation: the member's epoch may have risen before its listener is called with an
         older assignment."""
         settings = json.loads(self._settings.get("settings", "{}"))
         if settings.get("group.protocol") == GroupProtocol.CONSUMER:

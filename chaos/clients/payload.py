@@ -1,7 +1,7 @@
 """Encode and decode payloads: the value, the run it belongs to, and a checksum over everything.
 
-A payload that was altered, cut, mixed up or left over from another run is told from ours, and a
-checker then speaks of a phantom instead of crashing or, worse, of a value that it mistook. The
+A payload that was altered, truncated, mixed up or left over from another run is recognised as such.
+A checker then reports a phantom record instead of crashing or taking it for another value. The
 checksum covers the key and the headers too: a record that lost one is not the one that was sent.
 
     value        number, nonce of the run, checksum, filling (none, but in dressed records)
@@ -25,14 +25,15 @@ _SIGNED = 16
 TOMBSTONE_HEADER = "touchstone"
 _DRESSED = b"\xff"
 _BLOCK = 4096
-"""Filling repeats itself after so many random bytes: codecs have something to find."""
+"""The length of the random bytes after which the filling repeats itself, so that codecs can
+compress it."""
 
 Header = tuple[str, bytes | None]
 Headers = Sequence[Header]
 
 
 class Carried(NamedTuple):
-    """A record as a client hands it over or is given it."""
+    """A record as it is given to a client, or as the client returns it."""
 
     value: bytes | None
     key: bytes | None = None
@@ -40,12 +41,13 @@ class Carried(NamedTuple):
 
 
 def nonce_of(run_id: str) -> bytes:
-    """Return eight bytes that no other run has, but that a replay of its directory finds again."""
+    """Return eight bytes that identify the run: different for every run, and the same when its
+    directory is replayed."""
     return hashlib.sha256(run_id.encode()).digest()[:8]
 
 
 def record_for(send: Send, index: int, nonce: bytes) -> Carried:
-    """Return the record of the value at this place of a send."""
+    """Return the record for the value with this index in a send."""
     value, is_tombstone = send.values[index], bool(send.tombstones) and send.tombstones[index]
     filling, key, headers = b"", None, list[Header]()
     if send.filling:
@@ -103,7 +105,7 @@ def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Hea
 def encode(
     value: int, nonce: bytes, filling: bytes = b"", key: bytes | None = None, headers: Headers = ()
 ) -> bytes:
-    """Return the payload of one value."""
+    """Return the payload that encodes one value."""
     signed = struct.pack(">q8s", value, nonce)
     return signed + struct.pack(">I", _checksum(signed, filling, key, headers)) + filling
 
@@ -141,14 +143,14 @@ def _over_headers(headers: Headers, checksum: int) -> int:
 
 
 def bears(nonce: bytes, value: bytes | None, headers: Iterable[tuple[str, bytes | None]]) -> bool:
-    """Return whether a record, or the header of a tombstone, bears the run's nonce."""
+    """Return whether a record's value, or a tombstone's header, contains the run's nonce."""
     contents = (value, *(content for name, content in headers if name == TOMBSTONE_HEADER))
     return any(content is not None and content[8:_SIGNED] == nonce for content in contents)
 
 
 def _dress(value: int, size: int) -> tuple[bytes, bytes, list[Header]]:
-    """Return filling, key and headers that follow from the value: of every length, empty and null
-    too."""
+    """Return filling, key and headers of a dressed record, derived from its value. They have every
+    length, and some are empty or null."""
     block = hashlib.shake_128(struct.pack(">q", value)).digest(_BLOCK)
     filling = (block * (size // _BLOCK + 1))[:size]
     headers: list[Header] = [("full", block[:100]), ("empty", b""), ("null", None)]

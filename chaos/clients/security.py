@@ -1,7 +1,8 @@
 """The security settings of librdkafka and of Apache's Java clients, under the names of each.
 
-Sources: librdkafka CONFIGURATION.md; SslConfigs, SaslConfigs (KIP-651: keys in PEM). Nothing of
-this reaches a command line: librdkafka is in this process, and Java reads it from its input.
+Sources: librdkafka CONFIGURATION.md; SslConfigs, SaslConfigs (KIP-651: keys in PEM). No secret
+appears on a command line: librdkafka runs in this process, and the Java process reads its settings
+from standard input.
 """
 
 from __future__ import annotations

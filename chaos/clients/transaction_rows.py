@@ -1,4 +1,5 @@
-"""Record transactions in the history besides their operations: producers and offsets."""
+"""Rows of the history about transactions that no operation's own rows contain: InitProducerId and
+the offsets of a transaction."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ def init_producer_row(
     now_ns: int, settings: ClientSettings, producer_id: int | None = None, epoch: int | None = None
 ) -> Row:
     """Return the row of an InitProducerId that was answered. producer_id, epoch: None if the client
-    library hides them. now_ns: a time of the monotonic clock by which fencing is in force."""
+    library hides them. now_ns: a time of the monotonic clock, in nanoseconds, by which previous
+    producers are fenced."""
     timeout = {"transaction.timeout.ms": str(settings.transaction_timeout_ms)}
     told = json.dumps(timeout) if settings.transactional else None
     return {

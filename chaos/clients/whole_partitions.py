@@ -1,10 +1,10 @@
 """Read whole partitions with an ordinary consumer of any library: the common part of the final
 reads.
 
-Where a partition ends is asked over the wire, without isolation: a read_committed consumer that
-stops at a last stable offset below the high watermark has not read the partition, it waits for a
-transaction to end. So a consumer must tell its position, behind control records and aborted ones,
-which no record would show.
+The end of a partition is its high watermark, requested over our own codec. A read_committed
+consumer that stops at a last stable offset below it has not read the whole partition; it waits for
+a transaction to end. So a consumer must report its position after control records and aborted
+records, which no delivered record shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from chaos.values.protocols import Completion, Outcome, ReadAll, Record
 from chaos.world import World
 
 READ_TIMEOUT_S = 60.0
-"""More than a transaction's timeout (10 s) and Kafka's sweep for such (10 s) together."""
+"""How many seconds a final read may take: more than a transaction's timeout (10 s) plus the
+coordinator's interval for ending timed-out transactions (10 s)."""
 RETRY_S = 0.3
 
 
@@ -103,6 +104,6 @@ def _completion(operation: ReadAll, readings: Readings, problem: str | None) -> 
 
 
 def together(records: list[Record]) -> Outcome:
-    """Return the outcome of a send as a whole: that of all its records if they agree, or INFO."""
+    """Return one outcome for a whole send: that of its records if they all agree, else INFO."""
     outcomes = {record.outcome for record in records}
     return outcomes.pop() if len(outcomes) == 1 else Outcome.INFO

@@ -1,1 +1,2 @@
-"""Tools of this machine: processes, links, disks and whatever else faults are made with."""
+"""Tools to make faults with: processes, network links, disks, clocks and containers of this
+machine."""

@@ -1,4 +1,4 @@
-"""Find the executables that set-up builds or brings."""
+"""Find the executables that set-up has built or downloaded."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ __all__ = ["cache_directory", "executable"]
 
 
 def executable(name: str) -> Path | None:
-    """Return the executable of this name that set-up built, or None where it is missing."""
+    """Return the path of the executable with this name that set-up has built, or None if it is
+    missing."""
     path = cache_directory() / "bin" / name
     return path if os.access(path, os.X_OK) and path.is_file() else None

@@ -1,6 +1,6 @@
-"""One connection to one broker over our own codec: every question that the harness asks by itself
-goes through it. (Conformance cases have a connection of their own, which sends any bytes, answers
-to none, and several at once.)
+"""One connection to one broker over our own codec: all requests of the harness itself go through
+it. (Conformance cases have a connection of their own, which can send any bytes, requests without an
+answer, and several requests at once.)
 
 Source: ApiVersionsRequest.json (v0, which every broker answers).
 """
@@ -29,7 +29,7 @@ _VERSION_MAX = {
 
 
 class WireError(OSError):
-    """No answer, or an answer which is an error or is not Kafka's. One sentence."""
+    """No answer, an error, or an answer that is not valid Kafka. The message is one sentence."""
 
 
 async def connected(world: World, address: Address, timeout_s: float) -> Connection:
@@ -49,7 +49,8 @@ class Connection:
         self._versions: dict[int, tuple[int, int]] = {}
 
     async def ask(self, api: ApiKey, **fields: Any) -> Struct:
-        """Send a request in the newest version that both sides know; return the response's body."""
+        """Send a request in the newest version that both sides support. Return the body of the
+        response."""
         if not await self.serves(api):
             raise WireError(f"{joined(self.address)} does not serve {api.name}")
         definition = request_definition(api)

@@ -1,13 +1,13 @@
 """A file system of its own for a node: ext4 in a sparse file on a loop device (needs root).
 
-Only a file system that nobody else uses can be frozen, filled and cut from its medium without
-harm to the machine; design.md's "power loss" is FS_IOC_SHUTDOWN without a flush of its journal:
-what the node had not synced is gone, as it is when the plug is pulled.
+Only a file system that nothing else uses can be frozen, filled and cut from its medium without harm
+to the machine. A loss of power is imitated by FS_IOC_SHUTDOWN without a flush of the journal: the
+data that the node had not synced is gone, as it is when the plug is pulled.
 
 The paths of a disk's image and mount point name its owner:
 `touchstone-disks-PID-START-NAMESPACE/NAME/`, the parts of the owner name of guard.py. So the
-kernel's table of mounts is the ledger, written by the call that mounts, and a disk whose owner has
-died is found by the next command, which thaws, unmounts and deletes it (`remove_leftovers`).
+kernel's table of mounts records every disk and its owner, and a disk whose owner has died is found
+by the next command, which thaws, unmounts and deletes it (`remove_leftovers`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from pathlib import Path
 from chaos.means import capabilities, guard, mounts, processes
 
 SIZE_BYTES = 1 << 30
-"""Sparse: the image takes what was written, not this."""
+"""The size of the file system in bytes. The image is a sparse file, which takes only the space that
+is used."""
 COMMAND_TIMEOUT_S = 60.0
 RELEASE_TIMEOUT_S = 20.0
 LOOK_EVERY_S = 0.01
@@ -42,9 +43,9 @@ FIFREEZE, FITHAW, FS_IOC_SHUTDOWN = 0xC0045877, 0xC0045878, 0x8004587D
 WITH_ALL_WRITTEN, WITHOUT_FLUSH = 0, 2
 
 MOUNT_OPTIONS = "loop,nobarrier"
-"""The medium is the image as the machine sees it, and it is not the machine's power that is cut: to
-wait until the machine's own disk has the image would add its load to every sync and every freeze
-(17 ms, and ten times that on a busy machine), and nothing to what is lost."""
+"""The mount options. `nobarrier` makes a sync end when the image file has the data, without waiting
+for the machine's own disk. Since the machine's power is not cut, that does not change what is lost,
+and it saves 17 ms at every sync and freeze, ten times that on a busy machine."""
 
 _OWNED = re.compile(r"touchstone-disks-(\d+-\d+-\d+)")
 _lock = threading.RLock()
@@ -52,11 +53,12 @@ _living: dict[Path, Disk] = {}
 
 
 class DiskError(RuntimeError):
-    """A disk cannot be had, or a fault not performed: one sentence, and what to do."""
+    """A disk cannot be made, or a fault cannot be performed. The message is one sentence with what
+    to do."""
 
 
 def why_none() -> str | None:
-    """Return why this process cannot have such disks, or None."""
+    """Return why this process cannot make such disks, or None if it can."""
     if not capabilities.has(capabilities.CAP_SYS_ADMIN):
         return (
             "disks of their own for nodes need the right to mount (CAP_SYS_ADMIN); run as root,"
@@ -71,7 +73,7 @@ def why_none() -> str | None:
 
 
 class Disk:
-    """One file system, from `Disk.make` to `remove`."""
+    """One file system, from `Disk.make` until `remove`."""
 
     def __init__(self, home: Path) -> None:
         self._image = home / "image"
@@ -107,7 +109,7 @@ class Disk:
         return disk
 
     def sync(self) -> None:
-        """Write everything to the medium, whether or not its writer asked for that."""
+        """Write everything to the medium, including data that the node has not synced."""
         _run("sync", "-f", self.mount_point)
 
     def freeze(self) -> None:
@@ -137,21 +139,21 @@ class Disk:
                     free_bytes //= 2  # the map of a large file takes blocks, too
 
     def make_room(self) -> None:
-        """Give the space back."""
+        """Release the space that `fill` has taken."""
         self._ballast.unlink(missing_ok=True)
         self.is_full = False
 
     def cut_power(self) -> None:
         """Cut the power: from now on nothing reaches the medium, and every write fails with EIO.
 
-        The journal is not flushed: what was not synced, and not written back by chance, is lost.
-        `replug`, after the node's process has ended, shows what is left.
+        The journal is not flushed: data that was neither synced nor written back by the kernel is
+        lost. After the node's process has ended, `replug` mounts what is left.
         """
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
 
     def die(self) -> None:
-        """Make every write and sync fail with EIO from now on; what was written before is on the
-        disk. `replug` repairs it."""
+        """Make every write and sync fail with EIO from now on; data written before is kept.
+        `replug` repairs it."""
         self.is_broken = True
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITH_ALL_WRITTEN))
 
@@ -175,7 +177,8 @@ class Disk:
         self.make_room()
 
     def remove(self) -> None:
-        """Unmount and delete it, whatever its state. The node's process must have ended."""
+        """Unmount the file system and delete it, whatever its state. The node's process must have
+        ended."""
         if self._owner == os.getpid():
             _remove(self._image.parent)
         with _lock:
@@ -191,9 +194,9 @@ class Disk:
     def _await_release(self) -> None:
         """Wait until the kernel has let go of the image.
 
-        A process that makes a mount namespace meanwhile (a container that is started, `ip netns
-        exec`) has a copy of every mount for a moment. A mount then would be of the same file
-        system, which was shut down: its writes would go on failing.
+        A process that makes a mount namespace in the meantime (the start of a container, `ip netns
+        exec`) has a copy of every mount for a moment. If we mounted again then, we would get the
+        same file system, which is shut down, and its writes would still fail.
         """
         deadline = time.monotonic() + RELEASE_TIMEOUT_S
         while loop := _loop_device(self._image):
@@ -220,7 +223,7 @@ def thaw_leftovers() -> None:
 
 
 def remove_leftovers() -> list[Path]:
-    """Remove the disks of owners that died without doing so; return which those were."""
+    """Remove the disks whose owners died without removing them. Return their paths."""
     homes = leftovers()
     for home in homes:
         with suppress(DiskError):  # another command may be removing it
@@ -254,21 +257,21 @@ def _own_directory() -> Path:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Return whether the path names a dead owner."""
+    """Return whether the owner that the path names is dead."""
     found = _OWNED.search(str(path))
     return found is not None and guard.is_dead_tag(found[1])
 
 
 def _mount_points() -> Iterator[Path]:
-    """Yield the mount points of chaos disks, those of other owners included."""
+    """Yield the mount points of all disks that chaos has made, including those of other owners."""
     for where in mounts.mount_points():
         if _OWNED.search(where):
             yield Path(where)
 
 
 def _loop_device(image: Path) -> str | None:
-    """Return the loop device that has this image, or None; the kernel names it without symbolic
-    links."""
+    """Return the loop device of this image, or None. (The kernel names the image without symbolic
+    links.)"""
     name = str(image.resolve())
     for backing_file in Path("/sys/block").glob("loop*/loop/backing_file"):
         with suppress(OSError):  # it is let go of at this moment

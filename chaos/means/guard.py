@@ -1,10 +1,10 @@
 """Ends the children of a process that died without doing so itself (kill -9, a crash).
 
-Every child of chaos.means.processes carries its owner's name in its environment. That is the whole
-ledger: it is written by the same system call that starts the child, so there is no moment when a
-child runs unrecorded, no file that can go stale, and a process number used again is never mistaken
-for ours. Why not PR_SET_PDEATHSIG: Linux sends it when the *thread* that started the child ends,
-and a nemesis thread restarts brokers that must outlive it.
+Every child of chaos.means.processes carries its owner's name in its environment. No other record is
+needed: the same system call writes the name and starts the child. So no child ever runs unrecorded,
+no file can become stale, and a reused process number is never taken for a child. PR_SET_PDEATHSIG
+cannot replace this: Linux sends it when the *thread* that started the child ends, and a nemesis
+thread starts brokers that must outlive it.
 
 Run as a program (`python guard.py OWNER`, standard library only, so that it starts in milliseconds)
 it waits until the owner is gone: end of file on standard input, or, if a fork of the owner still
@@ -22,16 +22,17 @@ from collections.abc import Iterator
 
 VARIABLE = "TOUCHSTONE_OWNER"
 REALM = "TOUCHSTONE_REALM"
-"""A number: commands look after what commands of the same realm left, as they do of the same pid
-namespace. Tests that run beside each other, or beside somebody's attack, have realms of their own.
+"""The environment variable with the number of a realm. A command cleans up only after commands of
+its own realm (and of its own pid namespace). Tests that run beside each other, or beside an attack,
+have realms of their own.
 """
 POLL_S = 1.0
 SWEEPS_MAX = 50
 
 
 def start_time(pid: int) -> str | None:
-    """Return when a process started, in clock ticks since boot, or None if it is gone or a
-    zombie."""
+    """Return the time at which a process started, in clock ticks since boot, or None if it is gone
+    or a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             # The second field, the command, is in parentheses and may hold spaces itself.
@@ -47,14 +48,15 @@ def owner_name(pid: int) -> str:
 
 
 def owner_tag(pid: int) -> str:
-    """Return the owner's name in characters that any file system takes: `PID-START-NAMESPACE`."""
+    """Return the owner's name in characters that are allowed in file names:
+    `PID-START-NAMESPACE`."""
     process, started, namespace = owner_name(pid).split(":", 2)
     return f"{process}-{started}-{''.join(filter(str.isdigit, namespace))}"
 
 
 def is_dead_tag(tag: str) -> bool:
-    """Return whether the process of that tag is gone. In another pid namespace that cannot be
-    known, so it counts as living."""
+    """Return whether the process that a tag names is gone. A process in another pid namespace
+    counts as living, because its state is not visible here."""
     pid, started, namespace = tag.split("-")
     here = owner_tag(os.getpid()).rpartition("-")[2]
     return namespace == here and start_time(int(pid)) != started
@@ -74,7 +76,8 @@ def is_alive(owner: str) -> bool:
 
 
 def _owner_of(pid: int) -> str | None:
-    """Return the owner of a process, or None if it has none of ours, or may not be looked at."""
+    """Return the owner's name in a process's environment, or None if there is none or it may not be
+    read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             environment = file.read()
@@ -100,7 +103,7 @@ def owned() -> Iterator[tuple[int, str]]:
 
 
 def end(pid: int) -> None:
-    """Kill one process. SIGKILL also ends a stopped one."""
+    """Kill one process. SIGKILL also ends a paused one."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -108,7 +111,7 @@ def end(pid: int) -> None:
 
 
 def sweep(owner: str) -> list[int]:
-    """End everything that this (dead) owner started; return which processes that were."""
+    """End every process that this dead owner has started. Return their ids."""
     ended: list[int] = []
     empty = 0
     for _ in range(SWEEPS_MAX):

@@ -17,7 +17,7 @@ PROBE_TIMEOUT_S = 60
 
 
 def find_java() -> Path:
-    """Return the Java in JAVA_HOME, on PATH, or from set-up. Raise TargetError."""
+    """Return the path of a Java: from JAVA_HOME, PATH or set-up. Raise TargetError."""
     home = os.environ.get("JAVA_HOME")
     on_path = shutil.which("java")
     candidates = [
@@ -41,7 +41,8 @@ def find_java() -> Path:
 
 @lru_cache(None)
 def feature_release(java: Path) -> int | None:
-    """Return 17 for "17.0.15", 8 for "1.8.0_402", and None if it does not run."""
+    """Return the feature release of a Java: 17 for "17.0.15", 8 for "1.8.0_402", and None if it
+    does not run."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False

@@ -1,5 +1,5 @@
-"""Remove what a killed command has left behind: processes, containers, disks; and undo what it did
-to foreign nodes. `find` only looks, and names each thing; `touchstone doctor` shows it."""
+"""Remove the processes, containers, disks and networks that a killed command has left behind, and
+undo its faults on foreign nodes. `find` only lists them, for `touchstone doctor`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND_LENGTH_MAX = 80
 
 
 def find() -> list[str]:
-    """Return a phrase for each thing that dead owners left, and for none of a living owner's."""
+    """Return a phrase for each thing that a dead owner has left."""
     return [
         *_left_processes(),
         *(f"disk {home}{_mounted(home)}" for home in disks.leftovers()),
@@ -45,14 +45,16 @@ def _mounted(home: Path) -> str:
 
 
 def remove_and_mark_children() -> None:
-    """Remove leftovers, and see that what this process starts without processes.py is found as
-    one should it be killed: every child inherits the name of its owner."""
+    """Remove leftovers, and put this process's owner name into its environment. Every child then
+    inherits the name, so that even children not started by processes.py are found if this process
+    is killed."""
     remove()
     os.environ[guard.VARIABLE] = guard.owner_name(os.getpid())
 
 
 def remove() -> None:
-    """End and remove what dead owners left, and say so. Nothing of a living owner is touched."""
+    """Remove everything that dead owners left, and print what was removed. Nothing of a living
+    owner is touched."""
     disks.thaw_leftovers()
     ended = processes.end_leftovers()
     contained = containers.remove_leftovers()  # before the disks, which they hold

@@ -1,9 +1,10 @@
 """Links that can be cut: one toxiproxy server per cluster, one proxy per directed link.
 
-A link is a value (its name, where it listens, where it leads). It is cut by `blackhole` (bytes
-vanish, connections hang; new ones are accepted and hang too) or `refuse` (connections end, new ones
-are refused), made worse by a `Toxic`, and well again by `heal`. On heal toxiproxy closes the
-connections that a blackhole stalled: their bytes are lost, never delivered late.
+A link is a value: its name, the address at which it listens, and the address to which it leads. It
+is cut by `blackhole` (bytes vanish, connections hang; new ones are accepted and hang too) or
+`refuse` (connections end, new ones are refused), made worse by a `Toxic`, and well again by `heal`.
+On heal toxiproxy closes the connections that a blackhole stalled: their bytes are lost, never
+delivered late.
 
 The PyPI client toxiproxy-python speaks to one server per interpreter (class-global host and port),
 without time-outs, and cannot change a toxic: this adapter adds these, and is its only user.
@@ -28,7 +29,8 @@ from chaos.world import Address, joined
 
 API_TIMEOUT_S = 10.0
 HEAL_TIMEOUT_S = 3.0
-"""Milliseconds are enough, unless toxiproxy hangs, and then a fault that was to end goes on."""
+"""How many seconds a heal waits for toxiproxy. It needs milliseconds unless it hangs, and while it
+hangs the fault would continue."""
 START_TIMEOUT_S = 20.0
 _NO_HTTP_PROXY = {"http": "", "https": ""}  # the API is on loopback, whatever the environment says
 _client_lock = threading.Lock()
@@ -37,15 +39,17 @@ Starter = Callable[[], processes.Process]
 
 
 class LinkError(RuntimeError):
-    """Toxiproxy cannot be had, or refused a request: one sentence, and what to do."""
+    """Toxiproxy cannot be started, or has refused a request. The message is one sentence with what
+    to do."""
 
 
 @dataclass(frozen=True)
 class Toxic:
-    """A disturbance by toxiproxy of a link's connections; kind and attributes as its README has
-    them.
+    """A disturbance of a link's connections by toxiproxy. Its README describes kinds and
+    attributes.
 
-    `share` of the connections feel it, by chance; one of each name can be on a stream.
+    share: the part of the connections that is affected, chosen at random. A stream can have one
+    toxic of each name.
     """
 
     name: str
@@ -60,7 +64,7 @@ BLACKHOLE = Toxic("blackhole", "timeout", {"timeout": 0})  # 0: never closes, an
 
 @dataclass(frozen=True)
 class Link:
-    """One directed link: what connects to `listen` reaches `upstream`."""
+    """One directed link: it forwards connections to `listen` to `upstream`."""
 
     name: str
     listen: Address
@@ -99,9 +103,10 @@ class Links:
 
     @classmethod
     def attached(cls, api: Address, child: processes.Process, again: Starter | None = None) -> Self:
-        """Take a server that was just started, once it listens. Raise LinkError if it never does.
+        """Return the links of a server that was just started, once it listens. Raise LinkError if
+        it never does.
 
-        again: starts another at the same address, where that can be done.
+        again: starts another server at the same address, if that is possible.
         """
         links = cls(api, child, again)
         try:
@@ -132,7 +137,7 @@ class Links:
         return self._links[name]
 
     def is_troubled(self, name: str) -> bool:
-        """Return whether this link has a fault now."""
+        """Return whether this link has a fault at present."""
         return name in self._troubled
 
     def cut(self, name: str, how: How) -> None:
@@ -149,25 +154,26 @@ class Links:
         self.poison(name, Toxic("delay", "latency", attributes, ("downstream",)))
 
     def poison(self, name: str, toxic: Toxic) -> None:
-        """Put a toxic on one link, or change the one of that name."""
+        """Put a toxic on one link, or replace the one of the same name."""
         self._troubled.add(name)
         for stream in toxic.streams:
             self._set_toxic(name, stream, toxic)
 
     def drop_packets(self, source: int, to: int) -> None:
-        """Raise LinkError: packets end at a proxy."""
+        """Raise LinkError: a proxy passes on bytes and not packets, so it cannot drop any."""
         raise LinkError("proxies see no packets; use --network netns")
 
     def lose_packets(self, node: int, percent: int) -> None:
-        """Raise LinkError, for the same reason."""
+        """Raise LinkError: a proxy passes on bytes and not packets, so it cannot lose any."""
         raise LinkError("proxies see no packets; use --network netns")
 
     def settle(self) -> None:
-        """Let all faults take effect, if they have not yet (toxiproxy's have)."""
+        """Make all faults take effect that have not yet. Toxiproxy's do at once, so nothing is left
+        to do."""
 
     def heal(self) -> str:
-        """Open every link and remove every toxic; start a server that hangs at it, or has died,
-        again. Return a note about that, or ""."""
+        """Remove every cut and toxic. Replace a server that hangs or has died. Return a note about
+        that, or ""."""
         note = ""
         try:
             self._call("post", "/reset", timeout_s=HEAL_TIMEOUT_S)
@@ -182,9 +188,8 @@ class Links:
 
     def _replace_server(self, again: Starter) -> None:
         """Start the server again. Toxiproxy waits for ever when it removes a toxic from a
-        connection whose other end is gone, and answers nothing meanwhile (its issue 558). The
-        server's connections end with it: as with a heal of stalled ones, what they carried is lost,
-        never delivered late."""
+        connection whose other end is gone, and answers nothing meanwhile (its issue 558). Its
+        connections end with it, and the bytes in them are lost, never delivered late."""
         self._child.kill()
         self._child = again()
         self._wait_until_it_listens()
@@ -216,8 +221,8 @@ class Links:
         body: Mapping[str, Any] | None = None,
         timeout_s: float = API_TIMEOUT_S,
     ) -> Any:
-        """Send one request. The client keeps its host and port in the class, so only one caller may
-        use it at a time."""
+        """Send one request to the server. The client library keeps host and port in the class, so
+        only one thread may use it at a time."""
         from toxiproxy.api import APIConsumer  # of the extra [chaos]: conform does without
 
         with _client_lock:

@@ -17,6 +17,6 @@ def mount_points() -> Iterator[str]:
 
 
 def _plain(field: str) -> str:
-    r"""Decode a path in which a blank, a tab, the end of a line and a backslash are written as
-    \040, \011, \012, \134."""
+    r"""Decode a path from the table of mounts. In it \040, \011, \012 and \134 stand for blank,
+    tab, line feed and backslash."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

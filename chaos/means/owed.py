@@ -1,10 +1,11 @@
-"""Record how to undo faults on nodes that are not ours, in case this process is killed before. A
-child of ours carries its owner's name in its environment (guard.py) and is ended with its owner.
-A node of a foreign cluster must live on, and nothing shows that it was paused or ended. So before
-such a fault is performed, a note says how to undo it; it is removed when that is done. The notes of
-an owner are in `touchstone-owed-PID-START-NAMESPACE/` in the directory for temporary files; the
-next command does what the notes of dead owners say (`repair_leftovers`). Notes name commands, so
-only those in a directory are trusted that belongs to our user and that no other user can write."""
+"""Record how to undo faults on nodes that are not ours, in case this process is killed before. Our
+own child processes carry their owner's name in the environment (guard.py), and are ended with their
+owner. A node of a foreign cluster must live on, and nothing in it shows that it was paused or
+ended. So before such a fault is performed, a note is written that says how to undo it. The note is
+removed once the fault is undone. The notes of an owner are in
+`touchstone-owed-PID-START-NAMESPACE/` in the directory for temporary files; the next command
+performs the repairs in the notes of dead owners (`repair_leftovers`). Notes name commands, so only
+those in a directory are trusted that belongs to our user and that no other user can write."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class Repair:
 
     @classmethod
     def of_paused(cls, address: Address, pid: int) -> Repair:
-        """Return the note to send SIGCONT to this process, and to no other that gets its number."""
+        """Return a repair that sends SIGCONT to this process, and to no other that gets its number
+        later."""
         return cls(*address, pid=pid, started=guard.start_time(pid))
 
     @classmethod
@@ -58,14 +60,14 @@ class Repair:
 
     @classmethod
     def of_start(cls, address: Address, command: Sequence[str], folder: Path) -> Repair:
-        """Return the note to run the owner's start command, which may stay, only if nothing listens
-        there."""
+        """Return a repair that runs the owner's start command, if nothing listens at the address.
+        The started process may stay."""
         return replace(cls.of_command(address, command, folder), is_start=True)
 
     @classmethod
     def read(cls, file: Path) -> Repair:
-        """Return the repair in a note. Raise OSError, ValueError, TypeError or KeyError if the file
-        is no note."""
+        """Return the repair stored in a note. Raise OSError, ValueError, TypeError or KeyError if
+        the file is not a valid note."""
         told = json.loads(file.read_text())
         return cls(**{**told, "command": tuple(told["command"])})
 
@@ -101,7 +103,8 @@ class Note:
     """A repair written to a file before the fault is performed, until `settle`."""
 
     def __init__(self, repair: Repair) -> None:
-        """Write the note. Raise OSError if that fails: then nothing may be done to the node."""
+        """Write the note. Raise OSError if that fails: then no fault may be performed on the
+        node."""
         directory = Path(tempfile.gettempdir()) / f"{_PREFIX}{guard.owner_tag(os.getpid())}"
         directory.mkdir(mode=0o700, exist_ok=True)
         number, unfinished = tempfile.mkstemp(prefix=".", dir=directory)
@@ -111,7 +114,7 @@ class Note:
         os.replace(unfinished, self._file)
 
     def settle(self) -> None:
-        """Remove the note, because the node was repaired or does not matter any more."""
+        """Remove the note, because the node was repaired or no longer matters."""
         self._file.unlink(missing_ok=True)
         with suppress(OSError):
             self._file.parent.rmdir()  # the last one
@@ -119,16 +122,17 @@ class Note:
 
 @dataclass
 class Repaired:
-    """The result of following the notes of dead owners."""
+    """The result of performing the repairs that dead owners have noted."""
 
     nodes: list[str] = field(default_factory=list)
     """The addresses of the nodes that were repaired."""
     failures: list[str] = field(default_factory=list)
-    """The addresses of the others, with the reasons. They are not tried again."""
+    """The addresses of the nodes that could not be repaired, with the reasons. They are not tried
+    again."""
 
 
 def repair_leftovers() -> Repaired:
-    """Repair the nodes that dead owners left paused or ended; return which were repaired, and which
+    """Repair the nodes that dead owners left paused or ended. Return those repaired, and those that
     could not be."""
     repaired = Repaired()
     for directory in _left_directories():
@@ -190,8 +194,7 @@ def _alone_in(directory: Path) -> Iterator[None]:
 
 
 def plain_environment() -> Mapping[str, str]:
-    """Return our environment without the mark by which our children are found and ended, for
-    processes that must outlive us."""
+    """Return our environment without the owner's name, for processes that must outlive us."""
     return {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
 
 

@@ -1,8 +1,9 @@
-"""Hold a process that we did not start, so that no other can be signalled by mistake.
+"""Hold a process that we did not start by a descriptor, so that no other process can be signalled
+by mistake.
 
-A process number may be another's as soon as its process has ended; a descriptor of a process never
-is. So the descriptor comes first, and then the look at whose process it is: in which control group.
-Source: pidfd_open(2), pidfd_send_signal(2), cgroups(7).
+A process id may belong to another process as soon as the first has ended; a descriptor always
+refers to the same process. So open the descriptor first, and then check by its control group that
+it is the right process. Source: pidfd_open(2), pidfd_send_signal(2), cgroups(7).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from chaos.means import guard
 
 
 class HeldProcess:
-    """One process, as long as somebody refers to this object."""
+    """A process, held by a descriptor for as long as this object exists."""
 
     def __init__(self, pid: int) -> None:
         """Open the process. Raise OSError."""
@@ -26,7 +27,8 @@ class HeldProcess:
 
     @classmethod
     def in_group(cls, pid: int, group: str) -> HeldProcess | None:
-        """Return that process if the path of its control group has that name in it, or None."""
+        """Return the process with this id if its control group's path contains this name, else
+        None."""
         try:
             held = cls(pid)
         except (OSError, AttributeError):  # no such process; a system without such descriptors
@@ -39,8 +41,8 @@ class HeldProcess:
         return None
 
     def company(self) -> list[HeldProcess]:
-        """Return the other processes in its pid namespace, held, or none if that namespace is our
-        own."""
+        """Return the other processes in its pid namespace as HeldProcess objects, or none if that
+        namespace is our own."""
         namespace = _namespace(self.pid)
         if namespace is None or namespace == _namespace("self"):
             return []
@@ -58,14 +60,14 @@ class HeldProcess:
         return not self.wait(0.0)
 
     def wait(self, timeout_s: float) -> bool:
-        """Return whether it has ended, with all its threads, within that time. Its files and ports
-        are free then."""
+        """Wait for the process to end. Return whether it has ended, with all its threads, within
+        that time; then its files and ports are free."""
         waiting = select.poll()
         waiting.register(self._descriptor, select.POLLIN)
         return bool(waiting.poll(timeout_s * 1000))
 
     def strike(self, number: signal.Signals) -> bool:
-        """Send the process a signal; return whether this user may."""
+        """Send the process a signal. Return whether this user may send it."""
         try:
             signal.pidfd_send_signal(self._descriptor, number)
         except OSError:

@@ -1,11 +1,11 @@
-"""Loopback addresses and ports that stay ours while a node is down.
+"""Choose loopback addresses and ports that remain free for a node while it is down.
 
-Never from the kernel's ephemeral range: while a killed broker's port is unused, the kernel may give
-it to an outgoing connection (the broker then cannot come back), and a client that dials a dead
-ephemeral port of its own host can even connect to itself.
+They are never chosen from the kernel's ephemeral range: while a killed broker's port is unused, the
+kernel may give it to an outgoing connection (the broker then cannot come back), and a client that
+dials a dead ephemeral port of its own host can even connect to itself.
 
-Runs at the same time each choose from a range of their own (TOUCHSTONE_PORTS, as
-`touchstone nightly --jobs` sets it): the port of one's dead node looks free to every other.
+Runs at the same time each choose from a range of their own (TOUCHSTONE_PORTS, as `touchstone
+nightly --jobs` sets it): the port of one's dead node looks free to every other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class NoFreePort(RuntimeError):
-    """No port could be had."""
+    """No free port was found."""
 
 
 def _highest() -> int:
@@ -58,7 +58,7 @@ def is_free(host: str, port: int) -> bool:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Return distinct ports on which nothing listens. Host 0.0.0.0 means: on no address at all."""
+    """Return distinct ports on which nothing listens. Host 0.0.0.0 means: not on any address."""
     chosen: list[int] = []
     chosen_from = allowed()
     system_random = random.SystemRandom()  # parallel runs must not choose alike

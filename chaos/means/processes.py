@@ -1,9 +1,10 @@
 """Start child processes that never outlive us: in sessions of their own, logging to files, ended by
 pid.
 
-Four nets, each for what the one before misses: `Child.end` by the code that started it; `end_all`
-when the interpreter exits; guard.py, a tiny process that ends the children of an owner that was
-killed; and `end_leftovers`, which the next command calls, should the guard have been killed too.
+Four mechanisms end children, each for cases that the one before misses: the code that started a
+child calls `Child.end`; `end_all` runs when the interpreter exits; guard.py, a tiny process, ends
+the children of an owner that was killed; and the next command calls `end_leftovers`, in case the
+guard was killed too.
 """
 
 from __future__ import annotations
@@ -25,20 +26,23 @@ from chaos.means import guard
 END_TIMEOUT_S = 15.0
 KILL_TIMEOUT_S = 15.0
 HALT_TIMEOUT_S = 60.0
-"""A sync that is under way on a busy machine takes seconds."""
+"""How many seconds to wait for a process to halt: on a busy machine a sync in progress takes
+seconds."""
 LINE_LENGTH_MAX = 300
 LOOK_EVERY_S = 0.0002
 EXITING = 0x4
-"""PF_EXITING of linux/sched.h, in the field `flags` of /proc/PID/task/TID/stat (proc(5))."""
+"""The flag PF_EXITING of linux/sched.h, in the field `flags` of /proc/PID/task/TID/stat
+(proc(5))."""
 PROCESS_GROUP, FLAGS = 2, 6
-"""Fields of /proc/PID/stat, counted from the state."""
+"""The positions of two fields of /proc/PID/stat, counted from the field `state`."""
 GONE = ["X", *"0000000"]
 
 _lock = threading.RLock()
 _living: dict[int, Child] = {}
 _guard: subprocess.Popen[bytes] | None = None
 _guard_owner = 0
-"""The process that started _guard: a fork inherits the variable, but not the guard."""
+"""The id of the process that started the guard. A fork inherits the variable _guard, but not the
+guard itself."""
 
 
 class Process(Protocol):
@@ -94,7 +98,7 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended; a paused process runs too."""
+        """Whether the process has not ended; a paused process counts as running."""
         return not self._struck and self._process.poll() is None
 
     @property
@@ -102,23 +106,23 @@ class Child:
         return self._process.poll()
 
     def strike(self) -> bool:
-        """Send SIGKILL without waiting. Return True, since we may always kill our own child (see
-        `strike` below)."""
+        """Send SIGKILL without waiting. Return True, since a process may always kill its own child
+        (see `strike` below)."""
         self._signal(signal.SIGKILL)
         self._struck = True
         return True
 
     def stands_still(self) -> bool:
-        """Return whether no thread of it runs its program any more after SIGKILL."""
+        """Return whether no thread of the process executes its program any more, after SIGKILL."""
         return self._process.poll() is not None or not runs_its_program(self.pid)
 
     def pause(self) -> None:
-        """Send SIGSTOP: it keeps its sockets and answers nothing."""
+        """Send SIGSTOP: the process keeps its sockets and answers nothing."""
         self._signal(signal.SIGSTOP)
         self.paused = True
 
     def is_halted(self) -> bool:
-        """Return whether every thread of its session has stopped, now that it was paused."""
+        """Return whether every thread of the process's session has stopped, after SIGSTOP."""
         return self._process.poll() is not None or all(map(has_stopped, _group(self.pid)))
 
     def resume(self) -> None:
@@ -127,8 +131,8 @@ class Child:
         self.paused = False
 
     def kill(self) -> None:
-        """Send SIGKILL and wait until it is gone: its ports and locks are free afterwards. Raise
-        TimeoutError if it hangs in the kernel."""
+        """Send SIGKILL and wait until the process is gone: its ports and locks are free afterwards.
+        Raise TimeoutError if it hangs in the kernel."""
         self._signal(signal.SIGKILL)
         deadline = time.monotonic() + KILL_TIMEOUT_S
         with suppress(subprocess.TimeoutExpired):
@@ -143,7 +147,8 @@ class Child:
         self._forget()
 
     def _is_gone(self) -> bool:
-        """Return whether it has ended with its own children, which may hold its files, too."""
+        """Return whether the process has ended with its own children, which may hold its files
+        too."""
         if self._process.returncode is None:
             return False
         try:
@@ -155,7 +160,8 @@ class Child:
         )
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """Send SIGTERM, wait, then SIGKILL. Safe to call again and after its death."""
+        """Send SIGTERM, wait up to timeout_s, then send SIGKILL. It may be called again, and after
+        the process's end."""
         if self.running:
             self._signal(signal.SIGTERM)
             self._signal(signal.SIGCONT)  # a stopped process does not take its SIGTERM
@@ -164,7 +170,8 @@ class Child:
         self.kill()
 
     def last_words(self, lines: int = 2) -> str:
-        """Return the end of its log in one line, for an error message, without stack traces."""
+        """Return the last lines of the process's log, without stack traces, joined to one line for
+        an error message."""
         try:
             text = self.log.read_text("utf-8", "replace")
         except OSError:
@@ -185,10 +192,10 @@ class Child:
 
 
 def strike(processes: Iterable[Process]) -> None:
-    """Kill processes all at once. When this returns, nothing of them runs any more, but they are
+    """Kill processes all at once. When this returns, they execute nothing any more, but they are
     not gone yet: the kernel frees the memory of a process before it closes its ports and files,
-    which takes a JVM ten times as long. `Process.kill` waits for that; what cannot be struck by us
-    is gone already."""
+    which takes a JVM ten times as long. `Process.kill` waits for that. A process that this user may
+    not signal is killed by `Process.kill` first."""
     all_of_them = list(processes)
     struck = [one for one in all_of_them if isinstance(one, Strikable) and one.strike()]
     for other in all_of_them:
@@ -200,11 +207,11 @@ def strike(processes: Iterable[Process]) -> None:
 
 
 def halt(processes: Iterable[Process]) -> None:
-    """Pause them all, and wait until no thread of theirs runs or is in a system call.
+    """Pause all these processes, and wait until none of their threads runs or is in a system call.
 
-    SIGSTOP takes effect when a thread returns from the kernel, and first in one thread of a process
-    only: for as long as that one waits for a disk, the others run on. So nothing less than the end
-    of every system call will do. Raise TimeoutError if that takes too long.
+    SIGSTOP takes effect when a thread returns from the kernel, and at first in one thread of a
+    process only: as long as that one waits for a disk, the others continue to run. So every system
+    call must have ended. Raise TimeoutError if that takes too long.
     """
     paused = list(processes)
     for one in paused:
@@ -221,12 +228,12 @@ def halt(processes: Iterable[Process]) -> None:
 
 
 def has_stopped(pid: int) -> bool:
-    """Return whether every thread of that process is stopped, or has ended."""
+    """Return whether every thread of the process with this id is stopped, or has ended."""
     return all(_fields(thread)[0] in "TtZX" for thread in _threads(pid))
 
 
 def _group(leader: int) -> Iterator[int]:
-    """Yield the processes of a process group."""
+    """Yield the ids of the processes in a process group."""
     for place in Path("/proc").glob("[0-9]*"):
         fields = _fields(place)
         if len(fields) > PROCESS_GROUP and int(fields[PROCESS_GROUP]) == leader:
@@ -234,7 +241,7 @@ def _group(leader: int) -> Iterator[int]:
 
 
 def runs_its_program(pid: int) -> bool:
-    """Return whether any thread of that process, which was sent SIGKILL, still runs its program."""
+    """Return whether any thread of a process that was sent SIGKILL still executes its program."""
     return any(map(_may_run, _threads(pid)))
 
 
@@ -246,15 +253,15 @@ def _threads(pid: int) -> list[Path]:
 
 
 def _may_run(thread: Path) -> bool:
-    """Return False for a thread that has begun to end, or that waits in the kernel,
-    uninterruptibly: it ends before it returns to its program."""
+    """Return False for a thread that has begun to end, or that waits uninterruptibly in the kernel:
+    the latter ends before it returns to its program."""
     fields = _fields(thread)
     return fields[0] not in "ZXD" and not int(fields[FLAGS]) & EXITING
 
 
 def _fields(place: Path) -> list[str]:
-    """Return the fields of /proc/…/stat from the state on; of a process that is gone, the state X
-    alone."""
+    """Return the fields of /proc/…/stat from `state` on. If the process is gone, return only the
+    state X."""
     try:
         return (place / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
@@ -289,7 +296,7 @@ def start(
 
 
 def end_all() -> None:
-    """End every child of this process at once, then the guard."""
+    """End every child of this process at once, and then the guard."""
     global _guard  # noqa: PLW0603 - one guard per process, by intention
     if _guard_owner != os.getpid():
         return  # nothing started here; in a fork, the children are our parent's
@@ -310,13 +317,13 @@ def end_all() -> None:
 
 
 def leftovers() -> list[tuple[int, str]]:
-    """Return the processes of owners that died without ending them, and those owners
+    """Return (process id, owner) of each process whose owner died without ending it
     (chaos.means.guard)."""
     return [(pid, owner) for pid, owner in guard.owned() if not guard.is_alive(owner)]
 
 
 def end_leftovers() -> list[int]:
-    """End the processes whose owners died without ending them; return their pids. The processes of
+    """End the processes whose owners died without ending them. Return their ids. Processes of
     living owners are not touched."""
     dead = {owner for _, owner in leftovers()}
     return [pid for owner in sorted(dead) for pid in guard.sweep(owner)]

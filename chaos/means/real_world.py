@@ -1,8 +1,8 @@
 """The World of threads, sockets and the machine's clocks: each of its awaits blocks its thread.
 
 A coroutine over it never suspends, so that `run` drives it by a single step. `within` has no way to
-break into a thread: it leaves a deadline for the thread, at which each wait here raises
-TimeoutError. What blocks elsewhere (a client library) hears nothing of it.
+break into a thread: it sets a deadline for the thread, at which every wait of this World raises
+TimeoutError. Calls that block elsewhere (in a client library) do not notice the deadline.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _deadline = _Deadline()
 
 
 class RealFlag:
-    """An event of threads."""
+    """An event that threads wait for."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -169,11 +169,11 @@ class RealWorld:
 
 
 REAL_WORLD = RealWorld()
-"""The only one there is."""
+"""The only instance."""
 
 
 class TcpLink:
-    """One TCP connection to one broker, with TLS and SASL where the address says so."""
+    """One TCP connection to one broker, with TLS and SASL if the address has them."""
 
     def __init__(self, address: Address, timeout_s: float) -> None:
         self._timeout_s = timeout_s

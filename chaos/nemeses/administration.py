@@ -13,7 +13,7 @@ from chaos.values.faults import AdminStorm, CutLink, Elect, Fault, Heal, Kill, M
 class PreferredElection:
     """Kill the leader, and when it is back, make it leader again by a preferred election.
 
-    The leader in between is alive and hands over to an in-sync replica: nothing may be lost
+    The interim leader is alive and hands over to an in-sync replica, so nothing may be lost
     (KIP-460).
     """
 
@@ -60,8 +60,8 @@ class Reassignment:
     """Remove a partition's first replica, add it again as the last one, and so on, while clients
     write.
 
-    A new replica must hold the whole log before it counts, and a removed one must not be needed any
-    more (KIP-455): nothing may be lost.
+    A new replica must have the whole log before it counts, and a replica is removed only when it is
+    not needed any more (KIP-455). So nothing may be lost.
     """
 
     name = "reassign"

@@ -62,8 +62,8 @@ class NarrowNetwork:
 
 
 class Resets:
-    """Reset connections when a response comes: the request was executed, and the client must ask
-    again."""
+    """Reset connections when a response passes: the request was executed, and the client must send
+    it again."""
 
     name = "reset"
     faults: frozenset[type[Fault]] = frozenset({ResetConnections, Heal})
@@ -79,8 +79,8 @@ class Resets:
 
 
 class SlowCloses:
-    """Delay the closing of connections, so that a broker believes in clients that are gone
-    (half-open connections)."""
+    """Delay the closing of connections, so that a broker still believes that clients are connected
+    which are gone (half-open connections)."""
 
     name = "slow-close"
     faults: frozenset[type[Fault]] = frozenset({SlowClose, ResetConnections, Heal})
@@ -114,7 +114,7 @@ class CutShort:
 
 
 class LossyNetwork:
-    """Let some connections transfer nothing and end after a while; the others go on."""
+    """Let some connections transfer nothing and end after a while; the others are not affected."""
 
     name = "stalled-connections"
     faults: frozenset[type[Fault]] = frozenset({StallConnections, Heal})

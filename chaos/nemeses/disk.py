@@ -1,10 +1,11 @@
 """Make disks hang, fill up, or lose what was not synced. These nemeses need a target whose nodes
 have disks of their own.
 
-A loss of power may take acknowledged records (guarantees of durability): of one node, none if other
-replicas hold them in sync; of all nodes, whatever was not flushed, and Kafka by default leaves
-flushing to the operating system. Durability is judged without any excuse: nodes may come back
-without the end of their logs and be elected, but the verdict stands.
+A loss of power may destroy acknowledged records (see the guarantees of durability). If one node
+loses power, no record may be lost that other in-sync replicas have. If all nodes lose power, every
+record that was not flushed may be lost, and by default Kafka leaves flushing to the operating
+system. Durability is judged without any excuse: if a node comes back without the end of its log and
+is elected, the verdict is INVALID.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class StallDisk:
 class FillDisk:
     """Fill a node's disk, then make room, and restart the node if it has stopped.
 
-    What does not fit is refused, and what was acknowledged before stays (KIP-112: a log directory
-    that fails takes its replicas offline).
+    Records that do not fit must be refused, and records acknowledged before must be kept (KIP-112:
+    a log directory that fails takes its replicas offline).
     """
 
     name = "disk-full"
@@ -52,7 +53,8 @@ class FillDisk:
 
 
 class PowerLossOne:
-    """Cut the power of one node: what it had not synced is lost there, but other replicas hold it.
+    """Cut the power of one node: it loses the records that it had not synced, but other replicas
+    have them.
 
     A node that comes back without the end of its log must not lead before it has caught up
     (KIP-966, eligible leader replicas). In a cluster of one node this is a loss of all power.
@@ -70,7 +72,7 @@ class PowerLossOne:
 
 
 class PowerLossAll:
-    """Cut the power of all nodes at once: what no node had synced is lost for good.
+    """Cut the power of all nodes at once: records that no node had synced are lost for good.
 
     Durability is judged all the same: with Kafka's default flushing acknowledged records are lost
     and the verdict is INVALID; with flush.messages=1 none may be lost (docs, design#replication).
@@ -108,7 +110,8 @@ class PowerLossWhenShut:
 
 
 class PowerLossMinority:
-    """Cut the power of fewer than half of the nodes at once: the other nodes hold what these lose.
+    """Cut the power of fewer than half of the nodes at once: the other nodes have the records that
+    these lose.
 
     With acks=all and min.insync.replicas greater than the number of struck nodes no acknowledged
     record may be lost.
@@ -128,8 +131,9 @@ class PowerLossMinority:
 class PowerLossMajority:
     """Cut the power of more than half of the nodes at once: perhaps of all that have a record.
 
-    With default flushing what no node has synced may be lost (design#replication); with
-    flush.messages=1 nothing may."""
+    With default flushing, records that no node has synced may be lost (design#replication); with
+    flush.messages=1 nothing may.
+    """
 
     name = "power-loss-majority"
     faults: frozenset[type[Fault]] = frozenset({PowerLoss, Heal})

@@ -51,9 +51,9 @@ class KillLeader:
 class KillThenCalm:
     """Kill a node every few seconds for half a minute, then leave all nodes alone for a minute.
 
-    A restarted broker that forgets a duty never performs it, however long one waits; so sessions
-    (KIP-62) and transactions (KIP-98) that were open at a kill must end all the same. Checkers
-    excuse what is late while faults are under way and for half a minute after.
+    A restarted broker that forgets a duty never performs it, however long one waits; so the quiet
+    minute must show that sessions (KIP-62) and transactions (KIP-98) which were open at a kill
+    still end. (Checkers excuse delays during faults and for half a minute after them.)
     """
 
     name = "kill-then-calm"

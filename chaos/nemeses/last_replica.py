@@ -11,9 +11,10 @@ from chaos.values.faults import Fault, Heal, Kill, PowerLoss
 class LastReplicaStanding:
     """Kill a follower, let the leader go on without it, then cut the leader's power.
 
-    With two replicas and min.insync.replicas=1 the leader acknowledges acks=all alone, and what it
-    had not synced is lost for good. Durability is judged nevertheless, so the verdict is INVALID.
-    With three replicas and min.insync.replicas=2 another replica holds every acknowledged record.
+    With two replicas and min.insync.replicas=1 the leader acknowledges acks=all alone, and the
+    records that it had not synced are lost for good. Durability is judged nevertheless, so the
+    verdict is INVALID. With three replicas and min.insync.replicas=2 another replica holds every
+    acknowledged record.
     """
 
     name = "last-replica-standing"
@@ -21,9 +22,9 @@ class LastReplicaStanding:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield the death of a follower and then the leader's loss of power, longer than a session
-        apart (3 s in the targets' chaos settings): by then the leader is the only in-sync replica
-        and has taken writes."""
+        """Yield the kill of a follower and then the leader's loss of power. More than a session (3
+        s in the targets' chaos settings) lies between them, so that the leader is then the only
+        in-sync replica and has accepted writes."""
         while True:
             yield rng.uniform(1.0, 2.5), Kill("follower")
             yield rng.uniform(5.0, 6.5), PowerLoss("leader")

@@ -22,9 +22,8 @@ class LoneTail:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield the leader's death well before its session ends (3 s in the targets' chaos
-        settings), so that it leads until then, and keep it down long enough that another replica
-        leads."""
+        """Yield a kill of the leader well before its session ends (3 s in the targets' chaos
+        settings), so that it leads until then. It stays down until another replica leads."""
         while True:
             yield rng.uniform(2.0, 4.0), Isolate("leader", how="blackhole")
             yield rng.uniform(0.7, 1.5), CutClients("all", how="refuse")

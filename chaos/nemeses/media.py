@@ -29,7 +29,7 @@ from chaos.values.faults import (
 class ReadOnlyDisk:
     """Turn a node's file system read-only; later mount it again and restart the node.
 
-    What was acknowledged before stays; later writes must not be acknowledged (KIP-112).
+    Records acknowledged before must be kept; later writes must not be acknowledged (KIP-112).
     """
 
     name = "disk-read-only"
@@ -46,7 +46,7 @@ class ReadOnlyDisk:
 class DeadDisk:
     """Fail every write and sync of a node's disk; later give it a working disk with the same data.
 
-    What was acknowledged before stays; later writes must not be acknowledged (KIP-112).
+    Records acknowledged before must be kept; later writes must not be acknowledged (KIP-112).
     """
 
     name = "disk-dead"
@@ -102,7 +102,8 @@ class FailSyncs:
 class FailWrites:
     """Fail one write of a node, to a segment, an index or any other file.
 
-    What was acknowledged before stays; later records are stored completely or refused (KIP-112).
+    Records acknowledged before must be kept; later records are stored completely or refused
+    (KIP-112).
     """
 
     name = "failed-writes"
@@ -123,7 +124,7 @@ class TearWrites:
     """Cut the power of all nodes while they sync, so that only a part of the data being synced is
     on the disk.
 
-    With flush.messages=1 these data belong only to records that were not acknowledged. Recovery
+    With flush.messages=1 these bytes belong only to records that were not acknowledged. Recovery
     must keep complete batches and nothing else (LogSegment.recover).
     """
 
@@ -162,10 +163,11 @@ class LoseNames:
 class FlipBit:
     """Kill a node, flip one bit in one of its segments, and start it again.
 
-    active: the segment is still written to. Recovery reads it and cannot tell the flipped bit from
-    a torn write, so it may truncate what follows. closed: nobody reads the segment until a consumer
-    does, and the CRC must reveal the error to that consumer. librdkafka 2 aborts its process on
-    some batches with a wrong CRC: use --client reference where brokers may serve them.
+    active: the bit is in the segment that is still written to. Recovery reads it and cannot
+    distinguish the flipped bit from a torn write, so it may truncate the log there. closed: the bit
+    is in an older segment, which is not read until a consumer fetches from it; the CRC must reveal
+    the error to that consumer. librdkafka 2 aborts its process on some batches with a wrong CRC:
+    use --client reference where brokers may serve them.
     """
 
     faults: frozenset[type[Fault]] = frozenset({BitFlip, Heal})

@@ -17,8 +17,8 @@ from chaos.values.faults import DropPackets, Fault, Heal, LosePackets
 class OneWayPackets:
     """Lose all packets from one node to another, whichever of them opened the connection.
 
-    The node is the leader, a follower or the controller. The node that still receives packets
-    believes the other alive, but its own responses do not arrive.
+    The node is the leader, a follower or the controller. The node that still receives packets takes
+    the other for alive, but its own responses do not arrive there.
     """
 
     name = "one-way-packets"

@@ -1,4 +1,4 @@
-"""End processes, cleanly or by SIGKILL, or stop them for moments.
+"""End processes, cleanly or by SIGKILL, or pause them for moments.
 
 The page cache survives all of these faults, even if every process is killed at once: an
 acknowledged record may be unavailable for a while and must not be lost.
@@ -30,7 +30,7 @@ class RollingRestart:
 
 
 class PauseStorm:
-    """Stop processes for moments, one after the other, like a machine that is short of every
+    """Pause processes for moments, one after another, as if the machine were short of every
     resource.
 
     Each pause is shorter than a session, so that no node is fenced, but long enough for requests to
@@ -90,7 +90,7 @@ class KillTransactionCoordinator(_Kills):
 
 
 class KillMinority(_Kills):
-    """Kill fewer than half of the nodes: the others go on."""
+    """Kill fewer than half of the nodes: the others must continue to serve."""
 
     name, whom = "kill-minority", "minority"
     nodes_min = 3

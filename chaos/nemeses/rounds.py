@@ -8,7 +8,7 @@ from random import Random
 from chaos.values.faults import Fault, Heal
 
 Seconds = tuple[float, float]
-"""From, to."""
+"""A range of seconds: (least, most)."""
 
 
 def rounds(

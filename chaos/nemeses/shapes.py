@@ -16,14 +16,16 @@ from chaos.nemeses.rounds import rounds
 from chaos.values.faults import CutControllers, Fault, Heal, Isolate, Split
 
 CALM, HOLD = (3.0, 6.0), (4.0, 8.0)
-"""A session is 3 seconds in the targets' chaos settings: leaders move, and come back."""
+"""The seconds between faults and the seconds of a fault. Since a session is 3 seconds in the
+targets' chaos settings, leaders move during a fault, and back after it."""
 
 
 class IsolateController:
     """Cut the active controller from all other nodes.
 
-    They elect another (KIP-595), while the old one must notice by itself that it leads no majority
-    (KRaft's check quorum), and its broker, whose records nobody else has, is fenced (KIP-631).
+    They elect another one (KIP-595). The old one must notice by itself that it has lost its
+    majority (KRaft's check quorum). The broker of that node, whose new records no other node has,
+    is fenced (KIP-631).
     """
 
     name = "isolate-controller"
@@ -50,8 +52,8 @@ class PartitionHalves:
 class PartitionBridge:
     """Make two halves that cannot reach each other, and one node that reaches both.
 
-    A leader and a follower that cannot talk, while the controller reaches both, must settle who is
-    in sync, and neither may acknowledge alone (KIP-497, AlterPartition).
+    A leader and a follower that cannot talk, while the controller reaches both, must agree on the
+    ISR through the controller, and neither may acknowledge alone (KIP-497, AlterPartition).
     """
 
     name = "partition-bridge"
@@ -64,8 +66,8 @@ class PartitionBridge:
 
 
 class PartitionRing:
-    """Let every node open connections to the next one only: each sees a majority, and no two see
-    the same.
+    """Let every node open connections only to the next one: each reaches a majority, and no two
+    reach the same.
 
     The election of a controller must come to an end all the same (KIP-996, pre-vote).
     """
@@ -81,8 +83,8 @@ class PartitionRing:
 class PartitionControllers:
     """Cut the controllers from each other; the same nodes still talk as brokers.
 
-    Replicas stay in sync while their leader cannot reach the controller: it may go on
-    acknowledging, and must not shrink the ISR by itself (KIP-497).
+    Replicas stay in sync while their leader cannot reach the controller: it may continue to
+    acknowledge, and must not shrink the ISR without the controller (KIP-497).
     """
 
     name = "partition-controllers"

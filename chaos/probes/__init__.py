@@ -1,7 +1,7 @@
-"""Probes: they prove that each fault takes effect on each backend, and heals. One literal table.
+"""Probes, in one literal table: each proves that a fault takes effect on a backend, and heals.
 
-Faults of links are proved on three small nodes that only open and answer connections, behind the
-same layout and links as Apache Kafka's nodes; probes marked nightly run on Apache Kafka itself. The
+Link faults are proved on three small nodes that only open and answer connections, with the same
+addresses and links as nodes of Apache Kafka; probes marked nightly run on Apache Kafka itself. The
 time to apply a fault is compared with a bound (kill, pause and clock 10 ms; links, stalls and other
 disk faults 50 ms; loss of power 1 s). A busy machine may be slower, which is shown but is no
 failure.
@@ -59,9 +59,9 @@ from chaos.values.faults import (
 )
 
 KILL_MS, LINK_MS, STALL_MS, POWER_MS = 10, 50, 50, 1000
-"""The most that applying a fault may take on an idle machine, without a node's own start. Killed
-means that nothing of a node runs any more; its ports are closed once the kernel has freed its
-memory."""
+"""The longest time in milliseconds that applying a fault may take on an idle machine, by kind of
+fault; a node's start does not count. A kill is complete when nothing of the node runs any more; its
+ports are closed later, when the kernel has freed its memory."""
 
 OUTSIDE: tuple[Probe, ...] = (
     Probe(Kill, REFERENCE, processes.a_killed_node_answers_nobody, KILL_MS),
@@ -131,4 +131,5 @@ PROBES: tuple[Probe, ...] = (
         if probe.ground in IN_CONTAINERS
     ),
 )
-"""Every one of them where it can be performed: nodes in containers suffer the same faults."""
+"""All probes, on every ground where they can be performed. Those for child processes are repeated
+for nodes in containers."""

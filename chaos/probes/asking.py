@@ -1,5 +1,5 @@
-"""The questions that a probe asks a Kafka broker or a socket, such as: is it refused, is it silent,
-is a record there?"""
+"""The checks that a probe makes by requests to a Kafka broker or a socket, such as: is a connection
+refused, is it silent, was a record stored?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RETRY_S = 0.05
 
 
 def is_refused(address: Address) -> bool:
-    """Return whether a connection is refused, or closed at once."""
+    """Return whether a new connection is refused, or closed at once."""
     try:
         with socket.create_connection(address, timeout=1) as connection:
             connection.settimeout(1)
@@ -42,7 +42,7 @@ def is_silent(address: Address, quiet_s: float) -> bool:
 
 
 def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
-    """Create a topic of one partition, unless it exists, and wait for its leader."""
+    """Create a topic with one partition, unless the topic exists, and wait for its leader."""
     struct = request_definition(ApiKey.CREATE_TOPICS).struct
     wanted = struct("CreatableTopic", name=topic, num_partitions=1, replication_factor=replicas)
     deadline = time.monotonic() + TOPIC_TIMEOUT_S
@@ -98,6 +98,6 @@ def refusal(site: Site, topic: str, what: str) -> str:
 
 
 def log_end(address: Address, topic: str) -> int:
-    """Return the high watermark of partition 0."""
+    """Return the high watermark of the topic's partition 0."""
     with closing(WireCluster(REAL_WORLD, joined(address))) as cluster:
         return run(cluster.offset(run(cluster.leader(topic, 0)), topic, 0, LATEST))

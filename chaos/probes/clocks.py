@@ -8,7 +8,7 @@ from chaos.values.faults import ClockJump, ClockSkew, Fault
 
 TOPIC = "probe-clocks"
 AFTER_MAX_MS = 2_000
-"""message.timestamp.after.max.ms of the ground."""
+"""The value of message.timestamp.after.max.ms in the ground that the probes of clocks use."""
 
 
 def a_clock_that_was_put_back_refuses_the_present(site: Site) -> str:

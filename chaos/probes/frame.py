@@ -31,9 +31,9 @@ from chaos.world import Address
 from reference_impl.wire import ApiKey, encode_request, request_definition
 
 PATIENCE_S = 60.0
-"""How long an effect or a recovery may take on a busy machine."""
+"""How many seconds an effect or a recovery may take on a busy machine."""
 QUIET_S = 0.4
-"""How long silence must last to count; answers take milliseconds."""
+"""How many seconds of silence count as no answer; answers take milliseconds."""
 LOOK_EVERY_S = 0.01
 
 
@@ -47,31 +47,32 @@ class Backend(StrEnum):
     PROCESS = "process"
     """Child processes, signals, toxiproxy: no root is needed."""
     ROOT = "process, root"
-    """The same with file systems (loop devices) and network namespaces of their own."""
+    """Child processes with their own file systems (loop devices) and network namespaces."""
     DOCKER = "docker"
 
 
 @dataclass(frozen=True)
 class Ground:
-    """The environment of a probe: how to start it, and why it is unavailable here, if it is."""
+    """The environment of a probe: how to start it, and the reason why it is not available on this
+    machine, if it is not."""
 
     name: str
     backend: Backend
     start: Callable[[Path], LocalCluster]
     why_not: Callable[[], str | None]
     nightly: bool = False
-    """It takes long to start, so it is used only where asked for."""
+    """Whether the ground takes long to start, so that it is used only on request."""
 
 
 class Site:
-    """A running ground. Its times are those of the last fault that was performed."""
+    """A running ground. Its times are those of the last fault performed."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
         self.apply_ms = 0.0
         self.heal_ms = 0.0
         self.back_ms = 0.0
-        """From the heal until every node answers again."""
+        """The milliseconds from the heal until every node answers again."""
 
     @contextmanager
     def struck(self, fault: Fault) -> Iterator[Performed]:
@@ -134,8 +135,8 @@ class Site:
 class Probe:
     """One row of the registry: a fault, a ground, and the function that proves the fault there.
 
-    `run` returns a few words on what it saw. `apply_ms_max` is the bound in ms for applying the
-    fault on a quiet machine, where there is one.
+    `run` returns a few words on what it observed. `apply_ms_max` is the bound in ms for applying
+    the fault on a quiet machine, where there is one.
     """
 
     fault: type[Fault]
@@ -152,7 +153,7 @@ class Outcome(StrEnum):
     PROVED = "proved"
     FAILED = "failed"
     NOT_HERE = "not here"
-    """The machine, or the user's rights, do not have what the ground needs."""
+    """The machine or the user's rights lack something that the ground needs."""
 
 
 @dataclass(frozen=True)

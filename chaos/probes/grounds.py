@@ -1,4 +1,4 @@
-"""The grounds that probes stand on, one value each."""
+"""The grounds on which probes run, each a value."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ REFERENCE_WITH_SHIM = Ground(
     _no_shim,
 )
 THREE_NODES = Ground("three small nodes", Backend.PROCESS, small_cluster.start, _no_toxiproxy)
-"""For links between nodes: the same layout and proxies as three nodes of Apache Kafka have."""
+"""Three small nodes as child processes, for faults of links between nodes. They have the same
+addresses and proxies as three nodes of Apache Kafka."""
 THREE_NAMESPACES = Ground(
     "three small nodes in namespaces",
     Backend.ROOT,
@@ -120,4 +121,5 @@ IN_CONTAINERS: Mapping[Ground, Ground] = {
         ),
     )
 }
-"""The same, in containers: what is proved of the one is proved of the other."""
+"""Ground of child processes -> the same ground in containers. Every probe of the first also runs on
+the second."""

@@ -134,7 +134,8 @@ def what_has_no_name_is_gone(site: Site) -> str:
 
 @contextmanager
 def _somebody_syncs(site: Site) -> Iterator[None]:
-    """Create topics in the background, since each one makes the node sync its metadata log."""
+    """Create topics in the background during the `with` block, since each one makes the node sync
+    its metadata log."""
     done = threading.Event()
 
     def make_topics() -> None:

@@ -29,7 +29,7 @@ def chosen(fault: str | None = None, nightly: bool = False) -> list[Probe]:
 def perform(
     probes: Sequence[Probe], told: Callable[[Proof], None] = lambda proof: None
 ) -> list[Proof]:
-    """Perform probes and return their proofs. Each ground is started once, and again after a probe
+    """Perform probes and return their proofs. Start each ground once, and again after a probe has
     failed on it."""
     proofs: list[Proof] = []
     in_order = sorted(probes, key=lambda probe: probe.ground.name)  # stable
@@ -52,8 +52,8 @@ def _on_one_ground(probes: list[Probe]) -> Iterator[Proof]:
 
 
 def _until_one_fails(ground: Ground, waiting: list[Probe], directory: Path) -> Iterator[Proof]:
-    """Take probes off the list and perform them until one fails, since its leftovers must not make
-    the next one fail."""
+    """Remove probes from the list and perform them, until one fails. Stop then, since the next one
+    needs a fresh ground."""
     try:
         cluster = ground.start(directory)
     except TargetError as error:
@@ -79,7 +79,7 @@ def _prove(probe: Probe, site: Site) -> Proof:
 
 
 def exit_status(proofs: Sequence[Proof]) -> int:
-    """Return 1 if a probe failed, 2 if none could be performed here, else 0."""
+    """Return 1 if a probe failed, 2 if no probe could be performed on this machine, else 0."""
     if any(proof.outcome is Outcome.FAILED for proof in proofs):
         return FAILED
     return PROVED if any(proof.outcome is Outcome.PROVED for proof in proofs) else USAGE
@@ -103,7 +103,8 @@ def _times(proof: Proof) -> str:
 
 
 def registry_table() -> list[tuple[str, ...]]:
-    """Return the rows of the table fault × backend: the grounds on which each fault is proved."""
+    """Return the rows of the table fault × backend: the grounds on which each fault is proved. The
+    first row is the heading."""
     rows = []
     for fault in FAULTS.values():
         if fault is Heal:

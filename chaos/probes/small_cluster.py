@@ -1,4 +1,5 @@
-"""Three small nodes behind the same layout and links as three nodes of Apache Kafka."""
+"""A cluster of three small nodes with the same addresses and links as three nodes of Apache
+Kafka."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ class SmallCluster(LocalCluster):
         return _milliseconds(self.order(source, order))
 
     def where(self, source: int, to: int, listener: str) -> Address:
-        """Return the address at which a node finds another, according to its hosts file."""
+        """Return the address that a node uses to reach another, according to its hosts file."""
         if self.layout.network is None:
             return self.layout.advertised(listener, to)
         return f"127.{self.layout.network}.{source}.{to}", self.layout.port(listener, to)

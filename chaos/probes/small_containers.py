@@ -1,4 +1,5 @@
-"""Three small nodes in containers, behind the same links as Apache Kafka's containers."""
+"""A cluster of three small nodes in containers, with the same links as Apache Kafka's
+containers."""
 
 from __future__ import annotations
 

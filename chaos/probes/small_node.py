@@ -1,4 +1,4 @@
-"""A small node that only opens and answers connections: three of them prove the faults of links.
+"""A small node that only opens and answers connections: three of them serve to prove link faults.
 
 `python small_node.py HOST:PORT …` listens at each address and answers lines:
 

@@ -1,1 +1,1 @@
-"""The record of a run: the history, its rows, and the directory that holds them."""
+"""The record of a run: its history, the rows of the history, and the run directory."""

@@ -9,15 +9,15 @@ from chaos.values.protocols import Completion, Operation, Outcome, Send
 
 
 class Counts:
-    """Count the operations by outcome, for the progress line and run.json."""
+    """The number of operations by outcome, for the progress line and run.json."""
 
     def __init__(self) -> None:
         self.by_outcome = dict.fromkeys(Outcome, 0)
         self.by_operation: dict[str, int] = {}
         self.errors: Counter[tuple[str, str]] = Counter()
-        """By operation and error."""
+        """The number of errors: (operation, error) -> count."""
         self.details: dict[tuple[str, str], str] = {}
-        """The first sentence that came with such an error."""
+        """(operation, error) -> the first sentence that came with that error."""
         self.records_acknowledged = 0
         self.records_read = 0
         self.faults = 0

@@ -1,8 +1,8 @@
 """Keep the values of secret settings out of run.json, logs, reports and output.
 
 Sources: Kafka's configuration references (type PASSWORD; also behind a listener's prefix), and
-the words that names of secrets are made of, for plug-ins of which no reference knows. Kafka itself
-shows such a value as [hidden] (org.apache.kafka.common.config.types.Password).
+words that are typical of the names of secrets, for the settings of plug-ins. Kafka itself shows
+such a value as [hidden] (org.apache.kafka.common.config.types.Password).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ PASSWORDS = (
     "ssl.truststore.password",
 )
 LENGTH_MIN = 4
-"""Shorter values are hidden only beside their setting: in a log they may mean anything."""
+"""The least length of a value that is hidden everywhere. A shorter one is hidden only beside its
+setting, since elsewhere in a log it may be something else."""
 _WORDS = re.compile(
     r"password|passwd|passphrase|jaas|secret|credential|(?<![a-z])(api|access|private)?"
     r"(token|key)s?(?![a-z])"
@@ -63,8 +64,8 @@ def _hidden_word(word: str) -> str:
 
 
 def secrets_of(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the texts that must not appear anywhere: values, and the passwords within a login
-    module's options; the longest first."""
+    """Return the texts that must not appear anywhere, the longest first: values of secret settings,
+    and passwords in the options of login modules."""
     found = {text for key, value in settings.items() if is_secret(key) for text in _within(value)}
     return tuple(sorted((text for text in found if len(text) >= LENGTH_MIN), key=len, reverse=True))
 
@@ -92,8 +93,8 @@ def scrubbed(told: Any, secrets: Iterable[str]) -> Any:
 
 
 def scrub_files(directory: Path, settings: Mapping[str, str], more: Sequence[str] = ()) -> None:
-    """Hide the secrets in the files of a directory: the values of secret settings, wherever they
-    occur. more: other texts to hide."""
+    """Replace secrets by [hidden] in the files of a directory: the values of secret settings,
+    wherever they occur. more: other texts to replace."""
     if not any(map(is_secret, settings)) and not more:
         return
     texts = (*secrets_of(settings), *more)

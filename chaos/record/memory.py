@@ -1,4 +1,5 @@
-"""Record the history in memory: no file and no thread, for runs of which most are thrown away."""
+"""Record the history in memory, without a file or a thread: for simulated runs, most of which are
+thrown away."""
 
 from __future__ import annotations
 
@@ -21,14 +22,15 @@ HISTORY = "history.parquet"
 
 
 class Gathering:
-    """The common base of the recorders: the events that have come so far."""
+    """The common base of the recorders: the events recorded so far."""
 
     def __init__(self, run_id: str, lock: AbstractContextManager[object]) -> None:
-        """lock: held while events are added, which makes it thread-safe."""
+        """Start without events. lock: held while events are added, so that threads may add them."""
         self.run_id = run_id
         self.topic_ids: dict[str, str] = {}
         self.topic_defaults: dict[str, str] = {}
-        """Topic settings that follow from the brokers' for topics that do not set them."""
+        """The settings of topics that do not set them themselves, as the brokers' settings
+        determine them."""
         self.counts = Counts()
         self._op_ids = count(1)
         self._lock = lock
@@ -79,7 +81,7 @@ class Gathering:
             self.counts.faults += 1
 
     def table_of(self, events: Iterable[Event | NemesisEvent]) -> pa.Table:
-        """Return the rows of these events."""
+        """Return these events as rows of the history."""
         builder = RowBuilder(self.run_id, self.topic_ids, self.topic_defaults)
         for event in events:
             if isinstance(event, NemesisEvent):
@@ -90,17 +92,19 @@ class Gathering:
 
 
 class MemoryRecorder(Gathering):
-    """The recorder of runs in one thread, which keeps their events until they are asked for."""
+    """A recorder for runs in one thread, which keeps all events in memory."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(run_id, nullcontext())
 
     def table(self) -> pa.Table:
-        """Return the history so far. Operations that have not completed are INFO, at its end."""
+        """Return the history so far. Operations that have not completed stand at its end, as
+        INFO."""
         return self.table_of([*self._done, *self._open.values()])
 
     def keep(self, directory: Path) -> Path:
-        """Write the history into a run directory, whole or not at all; return its file."""
+        """Write the history into a run directory, either completely or not at all. Return the
+        file."""
         file = directory / HISTORY
         unfinished = file.with_suffix(".unfinished")
         with pq.ParquetWriter(unfinished, SCHEMA, **WRITING) as writer:

@@ -1,21 +1,21 @@
-"""Decide, by error code, whether an error proves that the operation had no effect: one table, with
-reasons.
+"""Decide by a table of error codes, with reasons, whether an error proves that the operation had no
+effect.
 
-`FAIL` asserts that the operation certainly had no effect, and a checker calls the broker a liar
-on the strength of it, so the rule is: **when in doubt, INFO**. A code which is not in the table is
-INFO.
+`FAIL` asserts that the operation certainly had no effect, and a checker accuses the broker if the
+effect shows nevertheless. So the rule is: **when in doubt, INFO**. A code which is not in the table
+is INFO.
 
 A send is the hard case, since clients retry by themselves. librdkafka reports the answer to the
 *last* attempt: a batch whose first attempt was appended, and whose answer got lost, may end in
-NOT_ENOUGH_REPLICAS or OUT_OF_ORDER_SEQUENCE_NUMBER, "certainly not appended" for that attempt
-alone. librdkafka knows better (rd_kafka_message_status: NOT_PERSISTED, POSSIBLY_PERSISTED), and
-confluent-kafka does not expose it (2.16). So certainty has three grades, and a client which cannot
-tell how many attempts there were may only claim ALWAYS.
+NOT_ENOUGH_REPLICAS or OUT_OF_ORDER_SEQUENCE_NUMBER, which proves only that the last attempt was not
+appended. librdkafka knows more (rd_kafka_message_status: NOT_PERSISTED, POSSIBLY_PERSISTED), and
+confluent-kafka does not expose it (2.16). So certainty has three grades, and a client that does not
+report the number of attempts can use only ALWAYS.
 
 Sources: org.apache.kafka.common.protocol.Errors; ReplicaManager.appendRecords, LogValidator,
-ProducerStateManager (checks before the append), DelayedProduce (answers after it);
-rdkafka.h, rd_kafka_resp_err_t and rd_kafka_purge; KIP-360, KIP-890. The names of Kafka's codes are
-Kafka's; a leading underscore marks librdkafka's own.
+ProducerStateManager (checks before the append), DelayedProduce (answers after it); rdkafka.h,
+rd_kafka_resp_err_t and rd_kafka_purge; KIP-360, KIP-890. The names of Kafka's codes are Kafka's; a
+leading underscore marks librdkafka's own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ALWAYS, FIRST, NEVER = Certainty.ALWAYS, Certainty.FIRST_ATTEMPT, Certainty.NEVE
 
 @dataclass(frozen=True)
 class Row:
-    """One error: what it proves of a send, what of a commit or an abort, and why."""
+    """One error: what it proves about a send, what about a commit or an abort, and the reason."""
 
     error: str
     send: Certainty
@@ -144,8 +144,8 @@ BY_ERROR = {row.error: row for row in TABLE}
 
 
 def send_outcome(error: str | None, *, single_attempt: bool = False) -> Outcome:
-    """Return the outcome of one record of a send; single_attempt: the client is known not to have
-    retried."""
+    """Return the outcome of one record of a send; single_attempt: whether the client is known not
+    to have retried."""
     return _outcome(error, BY_ERROR[error].send if error in BY_ERROR else NEVER, single_attempt)
 
 
@@ -155,8 +155,8 @@ def end_outcome(error: str | None, *, single_attempt: bool = False) -> Outcome:
 
 
 def begin_outcome(error: str | None) -> Outcome:
-    """Return the outcome of opening a transaction: without a success the client sends nothing
-    inside it."""
+    """Return the outcome of opening a transaction: any error is a failure, since the client sends
+    nothing in a transaction that was not opened."""
     return Outcome.OK if error is None else Outcome.FAIL
 
 
@@ -174,7 +174,7 @@ def _outcome(error: str | None, certainty: Certainty, single_attempt: bool) -> O
 
 
 def list_markdown() -> str:
-    """Return the table for people."""
+    """Return the table of errors in Markdown."""
     lines = ["| error | a send failed | an end failed | because |", "|---|---|---|---|"]
     lines += [f"| `{r.error}` | {r.send} | {r.end} | {r.reason} |" for r in TABLE]
     return "\n".join(lines)

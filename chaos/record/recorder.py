@@ -1,14 +1,14 @@
-"""Record the history while the run goes on, so that a killed run keeps its parts.
+"""Record the history during the run in parts, which remain if the run is killed.
 
-The hot path appends one tuple to a list (chaos.record.memory); a writer thread turns what has
-gathered into Arrow tables and writes them as `history.parts/part-00001.parquet` and so on, each
-whole before it gets its name. `close()` joins the parts into `history.parquet`; `recover()` does
-the same for a run that died.
+A client's thread appends one tuple to a list (chaos.record.memory). A writer thread turns the
+tuples into Arrow tables and writes them as `history.parts/part-00001.parquet` and so on; a file
+gets its name when it is complete. `close()` joins the parts into `history.parquet`; `recover()`
+does the same for a run that died.
 
-A send is invoked long before it completes, and others may read its values meanwhile. So each part
-comes with `open-00001.parquet`: the operations that were under way at that very moment, as INFO.
-Part and open set are taken under one lock: whatever a poll in the parts has seen was sent by an
-operation in the parts or in the newest open set.
+A send begins long before it completes, and other clients may read its values meanwhile. So each
+part has a file `open-00001.parquet` with the operations in progress at the same moment, as INFO.
+Both are taken under one lock. So every value that a poll in the parts has read was sent by an
+operation in the parts or in the newest open file.
 """
 
 from __future__ import annotations
@@ -33,27 +33,28 @@ from linearizability.files.parquet import WRITING
 from linearizability.history import ROW_GROUP_ROWS, HistoryError
 
 GARBAGE_THRESHOLD = 50_000
-"""How many objects start the cycle collector. Those that wait to be written are not garbage, yet by
-default every 700 of them start it: three quarters of what recording cost the clients' threads."""
+"""The number of new objects that starts Python's cycle collector. With the default of 700 it would
+run all the time, since the tuples that wait to be written are not garbage; it took three quarters
+of the time that recording costs the clients."""
 
 FLUSH_S = 2.0
-"""A killed run loses this much at most."""
+"""The seconds between two parts: a killed run loses no more than that."""
 
 PARTS = "history.parts"
 
 
 class RecorderError(RuntimeError):
-    """The history cannot be written: one sentence, and what to do."""
+    """The history cannot be written. The message is one sentence with what to do."""
 
 
 class HistoryRecorder(Gathering):
-    """The recorder of a run directory; see the head of this file. Thread-safe."""
+    """The recorder that writes into a run directory, as the module describes. Thread-safe."""
 
     def __init__(self, directory: Path, run_id: str, flush_s: float = FLUSH_S) -> None:
         super().__init__(run_id, threading.Lock())
         self.directory = directory
         self.problem: str | None = None
-        """Why the history can no longer be written, if so."""
+        """The reason why the history can no longer be written, or None."""
         self._parts = directory / PARTS
         self._writing = threading.Lock()
         self._part_number = 0
@@ -76,7 +77,7 @@ class HistoryRecorder(Gathering):
                 return
 
     def flush(self) -> None:
-        """Write the gathered events as one part, with the operations in progress."""
+        """Write the events since the last part as a new part, with the operations in progress."""
         with self._writing:
             self._flush()
 
@@ -94,7 +95,7 @@ class HistoryRecorder(Gathering):
         (self._parts / f"open-{number - 1:05}.parquet").unlink(missing_ok=True)
 
     def close(self) -> Path:
-        """Write the rest, join the parts, and return the history's file.
+        """Write the remaining events, join the parts, and return the history's file.
 
         Operations that never completed are written as INFO without a completion time.
         """
@@ -128,7 +129,7 @@ class HistoryRecorder(Gathering):
 
 
 def recover(directory: Path) -> Path:
-    """Join the parts of a run that died before it could; return the history's file.
+    """Join the parts of a run that was killed, and return the history's file.
 
     Such a history ends without final reads, so a judge can say INVALID or UNKNOWN, never VALID.
     """
@@ -146,7 +147,7 @@ def recover(directory: Path) -> Path:
 
 
 def _join(directory: Path, last_rows: pa.Table) -> None:
-    """Join all parts and then these rows in one file, and remove the parts."""
+    """Join all parts, followed by these rows, in one file, and remove the parts."""
     file = directory / HISTORY
     unfinished = file.with_suffix(".unfinished")
     with pq.ParquetWriter(unfinished, SCHEMA, **WRITING) as writer:
@@ -165,8 +166,8 @@ def _join(directory: Path, last_rows: pa.Table) -> None:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Write a file whole or not at all. It is not synced: a killed process loses nothing of the
-    page cache, and the brokers under test need the disk."""
+    """Write a file, either completely or not at all. It is not synced: the page cache survives the
+    end of a process, and the brokers under test need the disk."""
     unfinished = path.with_suffix(".unfinished")
     pq.write_table(table, unfinished, compression="zstd")
     unfinished.replace(path)
@@ -182,9 +183,9 @@ def _sync(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Overhead:
-    """The cost of recording for a client: operations a second without and with it, medians of
-    slices; and the same per second of this process's CPU time, which shows what a neighbour's load
-    adds."""
+    """The cost of recording for a client: operations per second without and with recording, as
+    medians of time slices; and the same per second of this process's CPU time, which other load on
+    the machine does not distort."""
 
     rate_without: float
     rate_with: float
@@ -193,7 +194,7 @@ class Overhead:
 
     @property
     def share(self) -> float:
-        """Return the part of the client's rate that recording takes, 0.05 for five per cent."""
+        """The part of the client's rate that recording costs: 0.05 for five per cent."""
         return max(0.0, 1.0 - self.rate_with / self.rate_without)
 
 
@@ -203,10 +204,10 @@ def measure_overhead(
     slice_s: float = 1.25 * FLUSH_S,
     slices: int = 6,
 ) -> Overhead:
-    """Run the client with and without recording in turn, so that a drift strikes both alike.
+    """Run the client with and without recording in turn, so that a drift affects both alike.
 
-    The writer thread works beside the client as in a run; what it has not written by the end of a
-    slice is written at the slice's expense.
+    The writer thread works beside the client as in a run. The time to write what is left at the end
+    of a slice is added to the slice.
     """
     rates: dict[bool, list[float]] = {False: [], True: []}
     cpu_rates: dict[bool, list[float]] = {False: [], True: []}

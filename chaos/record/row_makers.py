@@ -82,8 +82,8 @@ def _tombstones(operation: Send) -> list[bool] | None:
 
 
 def _settled(operation: Send, completion: Completion | None) -> Sequence[Record]:
-    """Return one record per value, in order; a value that the client did not report gets the
-    outcome of the whole."""
+    """Return one record per value of a send, in order. A value that the client did not report gets
+    the outcome of the whole send."""
     if completion is not None and len(completion.records) == len(operation.values):
         return completion.records
     said = {record.value: record for record in completion.records} if completion else {}
@@ -210,7 +210,7 @@ def _commit_position(
 def _delete_positions(
     operation: DeletePositions, completion: Completion | None
 ) -> tuple[int, Columns]:
-    """Make the rows of a deletion: the group commits that it has no position."""
+    """Make the rows of a deletion: each is a commit of "no position" by the group."""
     none = [None] * len(operation.places)
     return _positions(operation.group, operation.places, none, completion)
 
@@ -238,8 +238,8 @@ def _send_offsets(operation: SendOffsets, completion: Completion | None) -> tupl
 def _commit_in_transaction(
     operation: CommitInTransaction, completion: Completion | None
 ) -> tuple[int, Columns]:
-    """Make the row of the transaction's end: a commit, or an abort if the group refused; further
-    rows tell the rest."""
+    """Make the row of the transaction's end: a commit, or an abort if the group refused; the
+    completion brings further rows for the offsets."""
     told = completion.told if completion is not None else ()
     offsets = [row for row in told if row["f"] == F.SEND_OFFSETS.value]
     f = F.ABORT if any(row["type"] != Outcome.OK.value for row in offsets) else F.COMMIT
@@ -264,7 +264,7 @@ def _per_partition(
 
 
 def _one_row(f: F, *fields: str) -> Callable[[Operation, Completion | None], tuple[int, Columns]]:
-    """Return a maker of one row with these fields of the operation, which are columns of the same
+    """Return a maker of one row, which takes these fields of the operation as columns of the same
     names."""
 
     def make(operation: Operation, completion: Completion | None) -> tuple[int, Columns]:
@@ -303,14 +303,14 @@ def _outcomes(records: Sequence[Record]) -> Columns:
 
 
 def _extras(records: Sequence[Record]) -> Columns:
-    """Return the further columns that any of the records brings."""
+    """Return the extra columns of these records, for every extra column that any of them has."""
     names = dict.fromkeys(name for record in records for name in record.extra)
     return {name: _shared([record.extra.get(name) for record in records]) for name in names}
 
 
 def _shared(values: list[Any]) -> Any:
-    """Return the one value that all rows share, so that it is written once, or the list if they
-    differ."""
+    """Return the single value if all rows have the same, so that it is written once; else return
+    the list."""
     return values[0] if values.count(values[0]) == len(values) else values
 
 

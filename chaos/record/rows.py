@@ -1,5 +1,7 @@
-"""Turn operations into rows of the history: columns of lists, which Arrow takes whole.
-linearizability.history defines the format and the meaning of the columns."""
+"""Turn operations into rows of the history, in columns that become Arrow arrays.
+
+linearizability.history defines the format and the meaning of the columns.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ NEMESIS_PROCESS = -1
 
 
 class Event(NamedTuple):
-    """One finished operation as the hot path hands it over; completion None: it never ended. It is
-    a tuple, since a frozen dataclass takes four times as long to make."""
+    """One operation as a client's thread records it. completion: None if it never ended. The class
+    is a tuple because a frozen dataclass takes four times as long to create."""
 
     op_id: int
     process: int
@@ -45,10 +47,10 @@ class NemesisEvent(NamedTuple):
 
 
 class _Column:
-    """A column as runs: each value once, and how many rows it stands for.
+    """A column in run-length encoding: each value once, with the number of its rows.
 
-    Most cells are one value for all rows of an operation, and turning Python values into Arrow's
-    is what recording costs; so a value is turned once, and Arrow repeats it.
+    Most values are the same for all rows of an operation, and converting Python values to Arrow's
+    is most of the cost of recording. So a value is converted once, and Arrow repeats it.
     """
 
     __slots__ = ("lengths", "rows", "values")
@@ -59,7 +61,8 @@ class _Column:
         self.rows = 0
 
     def extend(self, at: int, count: int, value: Any) -> None:
-        """Put `value`, or each of a list, into `count` rows from row `at` on; nulls before it."""
+        """Set `count` rows from row `at` on to `value`, or to the values of a list. Rows skipped
+        before `at` become null."""
         if self.rows < at:
             self.fill(at)
         if isinstance(value, list):
@@ -71,15 +74,15 @@ class _Column:
         self.rows = at + count
 
     def fill(self, rows: int) -> None:
-        """Add nulls up to this row."""
+        """Add nulls until the column has this many rows."""
         if self.rows < rows:
             self.values.append(None)
             self.lengths.append(rows - self.rows)
             self.rows = rows
 
     def array(self, rows: int, type_: pa.DataType, values: list[Any] | None = None) -> pa.Array:
-        """Return the column as Arrow has it; `values` replaces our own if a column follows from
-        another."""
+        """Return the column as an Arrow array. values: used instead of the column's own values, for
+        a column that is computed from another."""
         if not self.values:
             return pa.nulls(rows, type=type_)
         self.fill(rows)
@@ -90,7 +93,7 @@ class _Column:
 
 
 class RowBuilder:
-    """Gathers events into columns and gives them out as one Arrow table."""
+    """Collects events as columns and returns them as one Arrow table."""
 
     def __init__(
         self, run_id: str, topic_ids: Mapping[str, str], topic_defaults: Mapping[str, str]
@@ -103,7 +106,8 @@ class RowBuilder:
         self._columns = {name: _Column() for name in NAMES}
 
     def add(self, event: Event) -> None:
-        """Append the rows of an operation, after those of other kinds that it reported."""
+        """Append the rows of an operation, preceded by the rows of other kinds that its completion
+        brought."""
         count, columns = MAKERS[type(event.operation)](event.operation, event.completion)
         if isinstance(event.operation, CreateTopic | Recreate | Grow):
             settings = {**self.topic_defaults, **event.operation.topic.config}
@@ -120,7 +124,8 @@ class RowBuilder:
         self._extend((*_told(told, shared), (count, shared | columns)))
 
     def add_nemesis(self, event: NemesisEvent) -> None:
-        """Append the row of a fault: what was asked, and the nodes that it struck."""
+        """Append the row of a fault: the fault that was requested, and the nodes that it
+        affected."""
         performed = event.performed
         columns = {
             "op_id": event.op_id,
@@ -174,7 +179,8 @@ class RowBuilder:
 
 
 def _fault_json(performed: Performed) -> str:
-    """Return the fault's JSON with the struck nodes added, so that a report needs no roles."""
+    """Return the fault as JSON, with the affected nodes added, so that a report need not know which
+    node had which role."""
     told: dict[str, Any] = json.loads(performed.fault.to_json())
     if performed.failed and told["fault"] == "Heal":
         told["fault"] = "FailedHeal"  # judges take a heal for the end of all faults
@@ -183,7 +189,8 @@ def _fault_json(performed: Performed) -> str:
 
 
 def _told(rows: Sequence[Mapping[str, Any]], shared: Columns) -> Iterator[tuple[int, Columns]]:
-    """Yield rows of other kinds than the operation's own, completed from it."""
+    """Yield the rows of other kinds that the completion brought, with missing columns taken from
+    the operation."""
     alike = {name: value for name, value in shared.items() if not isinstance(value, list)}
     for row in rows:
         yield 1, {"type": "ok", **alike, **row}

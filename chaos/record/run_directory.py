@@ -1,9 +1,8 @@
 """Run directories, `runs/<utc>-<target>-<workload>-<nemesis>-<seed>/`, and the content of their
 run.json.
 
-run.json          which run this was, how to have it again, how it went
-history.parquet   linearizability.history
-nodes/<n>/        each node's log and configuration
+run.json the scenario, the command that repeats it, and the course of the run history.parquet
+linearizability.history nodes/<n>/ each node's log and configuration
 """
 
 from __future__ import annotations
@@ -26,17 +25,18 @@ RUN_JSON_VERSION = 1
 RUN_JSON = "run.json"
 REPOSITORY = Path(__file__).resolve().parents[2]
 RATE = 400.0
-"""With the readers' copies and two final reads: some 150,000 rows a minute."""
+"""The default rate in records per second. With the readers' copies and two final reads it makes
+some 150,000 rows per minute."""
 PACKAGES = ("confluent-kafka", "polars", "pyarrow")
 
 
 class RunDirectoryError(RuntimeError):
-    """The directory cannot be made or written: one sentence, and what to do."""
+    """The directory cannot be made or written. The message is one sentence with what to do."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """All choices before the run; one seed, from which all chance is drawn."""
+    """All choices made before the run. All randomness is derived from its seed."""
 
     target: str
     workload: str
@@ -47,10 +47,11 @@ class Scenario:
     config: Mapping[str, str] = field(default_factory=dict)
     bug: str | None = None
     rate: float = RATE
-    """Records sent a second by all processes together, at most."""
+    """The most records per second that all processes together send."""
     client: str = "confluent"
     typed: tuple[str, ...] = ()
-    """The words by which the settings are said on a command line, if not by one --config each."""
+    """The words of the command line that set the configuration, if it was not given by one --config
+    for each setting."""
 
     def command(self) -> str:
         """Return the command line that repeats this run."""
@@ -89,7 +90,7 @@ def name_of(scenario: Scenario) -> str:
 
 
 def make(runs: Path, scenario: Scenario) -> Path:
-    """Make an empty directory for a run, with a name that says which."""
+    """Make an empty directory for a run, whose name tells the run."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{now}-{name_of(scenario)}"
     for number in range(1, 100):
@@ -112,7 +113,7 @@ def make(runs: Path, scenario: Scenario) -> Path:
 
 
 def write(directory: Path, facts: Mapping[str, Any]) -> None:
-    """Write run.json, whole or not at all."""
+    """Write run.json, either completely or not at all."""
     unfinished = directory / f"{RUN_JSON}.unfinished"
     try:
         unfinished.write_text(json.dumps(facts, indent=2) + "\n")
@@ -145,7 +146,8 @@ def first_facts(
     argv: Sequence[str],
     target_version: str | None = None,
 ) -> dict[str, Any]:
-    """Return run.json as it stands when a run begins; the end adds counts, problems and `ended`."""
+    """Return the content of run.json at the beginning of a run. At its end, counts, problems and
+    `ended` are added."""
     commit, dirty = commit_of(REPOSITORY)
     return {
         "version": RUN_JSON_VERSION,
@@ -174,7 +176,8 @@ def utc_now() -> str:
 
 
 def commit_of(repository: Path) -> tuple[str | None, bool | None]:
-    """Return the commit and whether files differ from it; both are None outside a repository."""
+    """Return the commit, and whether files differ from it. Return None for both outside a
+    repository."""
     try:
         commit = _git(repository, "rev-parse", "HEAD")
         return commit, bool(_git(repository, "status", "--porcelain", "--untracked-files=no"))

@@ -1,8 +1,9 @@
-"""Count in a history what a run has shown, and decide whether it has shown enough to mean anything.
+"""Count the events in a history that a run must show, and decide whether there were enough for a
+verdict.
 
-A workload is about something (transactions that are fenced, groups that rebalance), and so is a
-nemesis; a run in which nothing of the kind happened has nothing to be judged, and is unknown with
-that reason. One table lists what each must show.
+A workload has a subject (fenced transactions, groups that rebalance), and so has a nemesis. If
+nothing of the kind happened in a run, there is nothing to judge, and the verdict is unknown with
+that reason. A table lists the sights, as we call these events, that each workload must show.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FINAL_LEADER = pl.col("final") & (pl.col("client") == "raw") & pl.col("replica")
 
 
 class Sight(StrEnum):
-    """The things that a run may show; the value is what a person reads."""
+    """The kinds of events that a run may show. The value is the text for people."""
 
     READS = "records polled during the attack"
     UNDER_FAULT = "sends acknowledged that a fault met"
@@ -78,14 +79,15 @@ MUST_SHOW: dict[str, tuple[Sight, ...]] = {
     "offsets": (Sight.POSITIONS,),
     "offsets-transactions": (Sight.POSITIONS, Sight.ABORTS, Sight.FENCED),
 }
-"""Workload -> what each of its runs must show. Under faults UNDER_FAULT comes to all of them."""
+"""Workload -> the sights that each of its runs must show. In runs with faults, UNDER_FAULT is also
+required of all."""
 ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})
-"""Workloads whose sends are not acknowledged, or too seldom to meet a fault."""
+"""The workloads whose sends are not acknowledged, or too rarely for UNDER_FAULT to be required."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The number of times that a run showed each sight."""
+    """How often a run showed each sight."""
 
     counts: Mapping[Sight, int]
 
@@ -102,7 +104,7 @@ class Shown:
 
 
 def problem(sight: Sight) -> str:
-    """Return why a run without this cannot be valid."""
+    """Return the reason why a run without this sight cannot be valid."""
     return f"no {sight.value}: the run shows nothing of it; let it last longer (--seconds)"
 
 
@@ -158,11 +160,11 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.POSITIONS: _is(F.FETCH_OFFSETS) & _OK & pl.col("offset").is_not_null(),
     Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
 }
-"""The sights that one row shows."""
+"""The sights that are counted row by row, each with the condition on a row."""
 
 
 def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:
-    """Yield the counts of the sights that only several rows together can show."""
+    """Yield the counts of the sights for which several rows must be compared."""
     yield (
         Sight.REBALANCES,
         _more_than_one(
@@ -190,15 +192,15 @@ def _count(rows: pl.LazyFrame) -> int:
 
 
 def _more_than_one(rows: pl.LazyFrame, whose: str, what: str) -> int:
-    """Count, for each value of the column `whose`, the distinct values of the column `what` beyond
-    the first; return the sum."""
+    """For each value of the column `whose`, count the distinct values of the column `what` beyond
+    the first. Return the sum."""
     found = rows.group_by(whose).agg(more=pl.col(what).n_unique() - 1)
     return int(found.select(pl.col("more").sum()).collect().item() or 0)
 
 
 def _timed_out(rows: pl.LazyFrame) -> int:
-    """Count the transactions whose commit was asked for after their timeout, and refused; or that
-    had not been ended by then."""
+    """Count the transactions that timed out: their commit was requested after the timeout and
+    refused, or they had not been ended by then."""
     timeout_ms = pl.col("settings").str.json_path_match("$['transaction.timeout.ms']")
     timeouts = (
         rows.filter(_is(F.INIT_PRODUCER) & pl.col("settings").is_not_null())

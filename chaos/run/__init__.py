@@ -1,1 +1,2 @@
-"""One run from start to finish: its phases, its processes, and the combinations that can run."""
+"""A run from start to finish: its phases, its processes, and the check that its parts fit
+together."""

@@ -1,8 +1,8 @@
 """Measure what a run costs: the time of each phase, and the memory of our own processes. The
-promise: a scenario of a minute on three nodes of Apache Kafka takes two in all, and no process of
-ours more than 1 GiB. Nodes are not ours: they are told by the run's scratch directory, which stands
-in their command lines. Source of the numbers: proc(5), /proc/PID/status, VmHWM (the largest
-resident set so far)."""
+limits: a scenario with one minute of attack on three nodes of Apache Kafka takes two minutes in
+all, and no process of the harness takes more than 1 GiB. Nodes do not belong to the harness: they
+are recognised by the run's scratch directory in their command lines. Source of the numbers:
+proc(5), /proc/PID/status, VmHWM (the largest resident set so far)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from typing import Any
 OURSELVES = "harness"
 PROC = Path("/proc")
 FORGET_PEAK = "5"
-"""Written to clear_refs: VmHWM starts again, so that the run before does not count."""
+"""The text to write to /proc/PID/clear_refs so that VmHWM starts again, and earlier runs in the
+same process do not count."""
 
 
 class Costs:
-    """Phase by phase, in the order in which they came."""
+    """The time of each phase in their order, and the peak memory of each process."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -38,7 +39,8 @@ class Costs:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.monotonic() - began
 
     def look(self, nodes: Path) -> None:
-        """Note the peaks of ourselves and of what we have started, without nodes in `nodes`."""
+        """Note the peak memory of this process and of those that it has started, without the nodes,
+        which are in the directory `nodes`."""
         for pid, name in own_processes(nodes):
             peak = _peak_mib(pid)
             self._peaks_mib[name] = max(self._peaks_mib.get(name, 0), peak)
@@ -62,7 +64,8 @@ def sentence(costs: Mapping[str, Any]) -> str:
 
 
 def own_processes(nodes: Path) -> Iterator[tuple[int, str]]:
-    """Yield pid and name of ourselves and of what we have started, without nodes in `nodes`."""
+    """Yield (process id, name) of this process and of those that it has started, without the nodes,
+    which are in the directory `nodes`."""
     yield os.getpid(), OURSELVES
     children: dict[int, list[int]] = {}
     for each in PROC.iterdir():

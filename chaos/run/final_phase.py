@@ -1,4 +1,4 @@
-"""The end of a run, after the heal: wait until the cluster is well, then read everything."""
+"""The end of a run, after the heal: wait until the cluster is healthy, then read everything."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from chaos.values.protocols import (
 
 RECOVERY_TIMEOUT_S = 90.0
 SHOWN_TIMEOUT_S, READ_AGAIN_S = 12.0, 3.0
-"""Brokers look once a second for what to remove; the youngest of it is five seconds old then."""
+"""The seconds to wait for brokers to delete or compact records, and the seconds between two reads.
+Brokers look for such work once a second, and the youngest record is then five seconds old."""
 STABLE_TIMEOUT_S = 25.0
 LOOK_EVERY_S = 0.2
 OVERDUE_S = 75.0
-"""How far into the final phase no judge doubts that every transaction should have ended: a minute
-for markers, and the sweep."""
+"""The seconds into the final phase after which every transaction must have ended: a minute for
+markers, and the coordinator's interval for ending timed-out transactions."""
 
 
 class HealthCheck(Protocol):
-    """An object that can tell why a cluster is not healthy (chaos.clients.wire.admin)."""
+    """An object that can report why a cluster is not healthy (chaos.clients.wire.admin)."""
 
     async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
@@ -62,9 +63,9 @@ async def await_recovery(
 async def read_finally(
     shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
 ) -> None:
-    """Perform every final operation, each by a new process without a history. If a transaction kept
-    a read of committed records from its end, read those partitions again, raw, at the time by which
-    every transaction should have ended."""
+    """Perform every final operation, each by a new logical process. If an open transaction kept a
+    read_committed reader from reaching the end, read those partitions again by the raw client, at
+    the time when every transaction must have ended."""
     overdue_at, held_up = shared.world.monotonic() + OVERDUE_S, None
     number = 0
     for number, (settings, operation) in enumerate(workload.final_operations()):
@@ -114,8 +115,9 @@ async def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -
 async def _read_what_is_shown(
     shared: Shared, workload: MustShow, actor: Actor, operation: Operation
 ) -> Completion:
-    """Read, and repeat the read within a bound until brokers have deleted or compacted something,
-    if the workload is about that. Note a problem if they never do. Return the last completion."""
+    """Read. If the workload is about deletion or compaction, repeat the read within a time limit
+    until the brokers have deleted or compacted something, and note a problem if they never do.
+    Return the last completion."""
     deadline = shared.world.monotonic() + SHOWN_TIMEOUT_S
     while True:
         completion = await actor.perform(operation)

@@ -19,14 +19,15 @@ TOPIC_DEFAULTS: Mapping[str, str] = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
     "log.message.timestamp.type": "message.timestamp.type",
 }
-"""Brokers' settings that decide when records may go or be lost, and whose time they have, as topics
-name them (ServerTopicConfigSynonyms)."""
+"""Broker setting -> topic setting, for the settings that decide when records may be deleted or
+lost, and which clock sets their timestamps (ServerTopicConfigSynonyms)."""
 RETENTION_TIMES: Mapping[str, int] = {
     "log.retention.ms": 1,
     "log.retention.minutes": 60_000,
     "log.retention.hours": 3_600_000,
 }
-"""Setting -> its unit in ms. The first one that is set is in force (AbstractKafkaConfig)."""
+"""Broker setting -> its unit in milliseconds. The first one that is set is in force
+(AbstractKafkaConfig)."""
 FOR_EVER_MS = -1
 
 
@@ -62,10 +63,10 @@ def topic_defaults(broker_config: Mapping[str, str]) -> dict[str, str]:
 
 SWEEP_OF_TRANSACTIONS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 QUICKER = frozenset({"log.cleaner.backoff.ms", SWEEP_OF_TRANSACTIONS})
-"""Settings that let brokers do sooner what they do anyway. On brokers that are not ours a run does
-without them, and may show less."""
+"""The settings that only make brokers do their work sooner. On brokers that are not ours, a run
+goes without them, and may show less."""
 TOLD = frozenset({*TOPIC_DEFAULTS, *RETENTION_TIMES})
-"""The settings of brokers that the history must have."""
+"""The broker settings that the history must contain."""
 
 
 def check_standing(workload: Workload, standing: Mapping[str, str], target: str) -> list[str]:
@@ -94,7 +95,8 @@ def record_topics(
     wall_ns: int,
     done_ns: int,
 ) -> None:
-    """Record the settings with which the topics were created, between these times."""
+    """Record the settings with which the topics were created, and the times before and after their
+    creation."""
     recorder.topic_defaults.update(topic_defaults(broker_config))
     for topic in topics:
         context = {"session": 0, "client": "raw", "timestamp_ms": wall_ns // 1_000_000}

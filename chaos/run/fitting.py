@@ -15,9 +15,10 @@ from chaos.workloads import WORKLOADS
 
 T = TypeVar("T")
 COORDINATED = {"kill-group-coordinator": "groups", "kill-transaction-coordinator": "transactions"}
-"""Nemeses that strike the coordinator of something, and of what."""
+"""Nemesis that strikes a coordinator -> the thing that is coordinated, in the plural."""
 COMMIT_WITHOUT_MEMBERS = frozenset({"offsets", "offsets-transactions"})
-"""Workloads whose groups have offsets and no members; they have a coordinator all the same."""
+"""Workloads whose groups have offsets but no members. Their groups have a coordinator all the
+same."""
 BACKENDS = ("docker", "netns")
 """The prefixes of targets that run in containers, or in network namespaces of their own."""
 
@@ -79,7 +80,8 @@ def check_fit(target: Target, workload: Workload, nemesis: Nemesis, nodes: int) 
 
 
 def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
-    """Refuse a nemesis whose faults this target cannot perform, or would strike nothing."""
+    """Raise TargetError for a nemesis whose faults this target cannot perform, or which would
+    strike nothing."""
     if missing := sorted(fault.__name__ for fault in nemesis.faults - target.faults):
         able = ", ".join(sorted(f.__name__ for f in target.faults)) or "nothing"
         raise TargetError(
@@ -90,7 +92,7 @@ def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
 
 
 def check_nodes(kind: str, wanted: Nemesis | Workload, nodes: int) -> None:
-    """Raise TargetError if workload or nemesis would show nothing on so few nodes."""
+    """Raise TargetError if the workload or nemesis would show nothing with so few nodes."""
     if nodes < wanted.nodes_min:
         raise TargetError(
             f"{kind} {wanted.name} needs {wanted.nodes_min} nodes at least, not {nodes};"
@@ -111,11 +113,11 @@ def check_somebody_to_strike(workload: Workload, nemesis: Nemesis) -> None:
 
 
 def has_groups(workload: Workload) -> bool:
-    """Return whether any of its processes uses a group coordinator."""
+    """Return whether any process of the workload uses a group coordinator."""
     settings = map(workload.settings, range(workload.processes))
     return workload.name in COMMIT_WITHOUT_MEMBERS or any(one.group for one in settings)
 
 
 def is_transactional(workload: Workload) -> bool:
-    """Return whether any of its processes uses a transaction coordinator."""
+    """Return whether any process of the workload uses a transaction coordinator."""
     return any(workload.settings(process).transactional for process in range(workload.processes))

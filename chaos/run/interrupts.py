@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the run is broken off where it stands, and then cleaned up undisturbed."""
+"""Ctrl-C and SIGTERM: the run ends at once, and its cleanup is not interrupted again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Interrupts:
             signal.signal(number, handler)
 
     def shield(self) -> None:
-        """Let signals interrupt nothing from now on: every step that follows is bounded."""
+        """Ignore further signals, so that the cleanup is not interrupted. Each of its steps has a
+        time limit."""
         self._shielded = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

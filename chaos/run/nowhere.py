@@ -11,16 +11,16 @@ from chaos.record.counts import Counts
 NOTHING = "no record was acknowledged: the run shows nothing"
 ERRORS_MAX, LINES_MAX = 3, 3
 LINE_MAX = 200
-"""Characters of one message: some have a whole record in them."""
+"""The most characters of a message to show; some contain a whole record."""
 
 Logged = Sequence[tuple[str, int]]
 
 
 def why(counts: Counts, logged: Logged, answer: str | None) -> str:
-    """Return the problem of a run without an acknowledged record, in one paragraph.
+    """Explain in one paragraph why a run has no acknowledged record.
 
-    logged: messages of the clients' own log, each with how often it came. answer: what a Produce
-    over the raw protocol was answered at the end, or None if there was nobody to ask.
+    logged: messages of the clients' own log, each with the number of its occurrences. answer: the
+    answer to a raw Produce at the end, or None if no broker could be asked.
     """
     parts = [_of(name, error, number, counts) for (name, error), number in _worst(counts)]
     parts = [f"The clients' errors: {'; '.join(parts)}"] if parts else []
@@ -32,7 +32,7 @@ def why(counts: Counts, logged: Logged, answer: str | None) -> str:
 
 
 def facts(counts: Counts, logged: Logged, answer: str | None) -> dict[str, Any]:
-    """Return the same for run.json, where programs read it."""
+    """Return the same facts for run.json."""
     return {
         "errors": [
             {
@@ -49,8 +49,8 @@ def facts(counts: Counts, logged: Logged, answer: str | None) -> dict[str, Any]:
 
 
 def _worst(counts: Counts) -> list[tuple[tuple[str, str], int]]:
-    """Return the most frequent errors. Errors of writes come first, since a poll that finds nothing
-    explains nothing."""
+    """Return the most frequent errors, those of writes first, since errors of polls explain nothing
+    when nothing was written."""
     ordered = sorted(counts.errors.items(), key=lambda item: (item[0][0] == "Poll", -item[1]))
     return ordered[:ERRORS_MAX]
 

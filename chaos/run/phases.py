@@ -1,10 +1,9 @@
-"""The phases of a run from its topics to its last read, over any World and without a directory.
+"""The phases of a run, from the creation of topics to the last read. They work in any World, and
+need no run directory.
 
-topics   made, and told to the history
-attack   processes and nemesis, for the given seconds
-heal     everything undone; processes end what they had open
-recover  the cluster gets well, within a bound
-read     the final operations
+topics made, and told to the history attack processes and nemesis, for the given seconds heal
+everything undone; processes end what they had open recover the cluster gets well, within a bound
+read the final operations
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ class Administrator(HealthCheck, Protocol):
 
 
 class Onlooker(Protocol):
-    """Watches a run and shows its progress."""
+    """An observer of the run, which shows its progress."""
 
     def watch(self, elapsed_s: float | None) -> None:
-        """Look at the attack, several times a second; None: before its first acknowledgement. What
-        it raises ends the run."""
+        """Observe the attack; called several times a second. elapsed_s: None before the first
+        acknowledgement. An exception raised here ends the run."""
         ...
 
     def tell(self, sentence: str) -> None: ...
@@ -55,7 +54,7 @@ class Onlooker(Protocol):
 
 @dataclass(frozen=True)
 class Means:
-    """The means by which operations reach the cluster."""
+    """The factories and the administrator by which operations reach the cluster."""
 
     clients: ClientFactory
     raw_clients: ClientFactory
@@ -64,7 +63,7 @@ class Means:
 
 
 class Phases:
-    """One workload and one nemesis at a cluster that has started."""
+    """The state and the phases of one workload and one nemesis on a cluster that has started."""
 
     def __init__(
         self,
@@ -102,8 +101,8 @@ class Phases:
         record_topics(self._shared.recorder, topics, config, *began, world.monotonic_ns())
 
     async def attack(self, seconds: float) -> None:
-        """Let processes and nemesis work for this many seconds from the first acknowledgement
-        on."""
+        """Let processes and nemesis work for this many seconds, counted from the first
+        acknowledgement."""
         self.has_attacked = True
         for process in range(self._workload.processes):
             work = act(self._shared, self._workload, process, self._means.clients)
@@ -117,8 +116,8 @@ class Phases:
             elapsed = self._world.monotonic() - began
 
     async def _warm_up(self) -> None:
-        """Wait for the first acknowledgement: a cold broker needs seconds for it, and faults
-        against clients that have not begun would show nothing."""
+        """Wait for the first acknowledgement: a broker that has just started needs seconds for it,
+        and faults before that would show nothing."""
         shared, deadline = self._shared, self._world.monotonic() + WARM_UP_TIMEOUT_S
         while not shared.recorder.records_acknowledged and self._world.monotonic() < deadline:
             self._onlooker.watch(None)
@@ -133,7 +132,8 @@ class Phases:
         self._shared.healed.set()
 
     async def recover(self) -> None:
-        """Wait until processes have settled and the cluster is well, each within a bound."""
+        """Wait until processes have settled and the cluster is healthy, each within a time
+        limit."""
         await self._tasks.join(JOIN_TIMEOUT_S)
         topics, brokers = self._workload.topics(), self._means.brokers
         self.recovered = await await_recovery(
@@ -149,8 +149,8 @@ class Phases:
             await read_finally(self._shared, self._workload, means.clients, means.raw_clients)
 
     async def stop(self, timeout_s: float) -> None:
-        """End every task that still runs, whatever has happened. Heal first if that was not
-        done."""
+        """End every task that still runs, whatever has happened. Heal the faults first if that was
+        not done."""
         shared = self._shared
         shared.abandoned.set()
         shared.stop.set()

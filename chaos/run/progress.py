@@ -11,7 +11,7 @@ PLAIN_EVERY_S = 5.0
 
 
 class Progress:
-    """The progress of a run on standard error; silent when not wanted."""
+    """The progress of a run on standard error, or nothing if the progress is switched off."""
 
     def __init__(self, wanted: bool, stream: TextIO | None = None) -> None:
         self._wanted = wanted
@@ -21,13 +21,13 @@ class Progress:
         self._width = 0
 
     def phase(self, sentence: str) -> None:
-        """Print a line that stays."""
+        """Print a line that is not overwritten."""
         if self._wanted:
             self._end_line()
             print(sentence, file=self._stream, flush=True)
 
     def update(self, line: str) -> None:
-        """Show the current state; most calls are dropped."""
+        """Show the current state. Calls in quick succession are dropped."""
         every = TERMINAL_EVERY_S if self._terminal else PLAIN_EVERY_S
         if not self._wanted or time.monotonic() - self._said_at < every:
             return

@@ -1,4 +1,4 @@
-"""One run: start a target, let a workload and a nemesis at it, heal, read everything, stop.
+"""One run: start a target, run a workload and a nemesis against it, heal, read everything, stop.
 
     start    the cluster with every link proxied, then the topics
     attack   processes and nemesis, for the given seconds
@@ -6,7 +6,7 @@
     read     the final operations
     finish   always, also after Ctrl-C: heal, stop what was started, keep what was recorded
 
-Judging is not here: `linearizability.check(directory)` reads what this leaves behind.
+Judging is separate: `linearizability.check(directory)` reads the directory that a run leaves.
 """
 
 from __future__ import annotations
@@ -50,17 +50,18 @@ from reference_impl.access import access_of
 
 JOIN_INTERRUPTED_S = 15.0
 VARIED = frozenset({"apache", "reference", "sim"})
-"""Families of targets whose settings are ours to choose, and which have those that are drawn."""
+"""The families of targets whose settings a run may choose, and which have the settings that are
+drawn at random."""
 
 
 class RunError(TargetError):
-    """The run could not be made: one sentence, and what to do."""
+    """The run could not be made. The message is one sentence with what to do."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run. problems: why its verdict cannot be VALID. notes: what else a reader
-    should know."""
+    """The result of a run. problems: the reasons why its verdict cannot be VALID. notes: other
+    facts for the reader."""
 
     directory: Path
     counts: Mapping[str, Any]
@@ -73,7 +74,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Tools:
-    """The means by which operations reach the cluster; the default is the real thing."""
+    """The means by which operations reach the cluster; the default is real clients in real time."""
 
     clients: MakeClients = ConfluentFactory
     raw_clients: MakeClients = RawFactory
@@ -91,8 +92,8 @@ def run(
 ) -> RunResult:
     """Make one run; see the head of this file. Raise TargetError or RunError, one sentence each.
 
-    runs: the directory in which the run's own is made. parts: instead of those that the scenario
-    names. tools: instead of its clients. argv: the words that were typed, for run.json.
+    runs: the directory in which the run's directory is made. parts: used instead of those that the
+    scenario names. tools: used instead of its clients. argv: the typed command, for run.json.
     """
     parts = parts or Parts.of(scenario)
     nodes = parts.target.nodes if isinstance(parts.target, SizedTarget) else scenario.nodes
@@ -167,7 +168,7 @@ class _Run:
         self.under_way: Phases | None = None
         self.interrupted = False
         self.answer: str | None = None
-        """The answer to a raw Produce at the end of a run without an acknowledged record."""
+        """In a run without an acknowledged record, the answer to a raw Produce at its end."""
         self.facts: dict[str, Any] = {}
         self.costs = Costs()
         self.recorder = HistoryRecorder(directory, run_id)
@@ -184,7 +185,7 @@ class _Run:
 
     @property
     def fault_performer(self) -> FaultPerformer | None:
-        """The nemesis at work, once the attack has begun."""
+        """The performer of the nemesis's faults, None before the attack begins."""
         attack = self.under_way
         return attack.fault_performer if attack is not None and attack.has_attacked else None
 
@@ -194,7 +195,7 @@ class _Run:
 
     @property
     def scratch(self) -> Path:
-        """The folder of the nodes' data, of which only logs are kept."""
+        """The directory with the nodes' data. Only their logs are kept after the run."""
         return self.directory / "cluster"
 
     async def perform(self, argv: Sequence[str], interrupts: Interrupts) -> RunResult:
@@ -278,7 +279,7 @@ class _Run:
         self.under_way = attack
 
     def _config(self) -> Mapping[str, str]:
-        """Return the brokers' settings besides the target's own."""
+        """Return the brokers' settings that the run adds to the target's own."""
         if self.guest is not None:
             return self.guest.standing
         varied = self.shared.variety.brokers
@@ -313,7 +314,8 @@ class _Run:
             self.answer = await self.admin.answer_to_produce(topic, self.nonce)
 
     async def finish(self) -> None:
-        """Leave nothing behind but the directory. Every step is tried, whatever others did."""
+        """End everything that the run has started, and leave only its directory. Try every step,
+        even if others fail."""
         if self.interrupted:
             self.progress.phase("interrupted: stopping what was started")
         if self.under_way is not None:
@@ -334,7 +336,7 @@ class _Run:
         self.shared.notes += await guest.end()
 
     async def _collect(self, cluster: Cluster) -> None:
-        """Keep the nodes' logs and settings, but for what is secret."""
+        """Copy the nodes' logs and settings into the run directory, without secrets."""
         kept = self.directory / "nodes"
         cluster.collect(kept)
         scrub_files(kept, self.scenario.config, access_of(self.shared.bootstrap).secrets)
@@ -414,7 +416,8 @@ async def _called(action: Callable[[], None]) -> None:
 
 
 def replicas_of(config: Mapping[str, str], brokers: int) -> int:
-    """Return `default.replication.factor`, or by default three, limited to the number of nodes."""
+    """Return the number of replicas: `default.replication.factor`, or three by default, but not
+    more than nodes."""
     asked = config.get("default.replication.factor", str(REPLICAS_MAX))
     if not asked.isdigit() or int(asked) < 1:
         raise RunError(f"default.replication.factor={asked}: write a number of copies from 1 on")

@@ -1,4 +1,5 @@
-"""The tasks of one run, by name: each begun guarded, all waited for within a bound."""
+"""The tasks of one run, by name. The failure of a task becomes a problem of the run, and waiting
+for tasks has a time limit."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ class Tasks:
         self._running: list[Task] = []
 
     def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task; if it fails, that is a problem of the run."""
+        """Start a task. If it fails, note that as a problem of the run."""
 
         async def guarded() -> None:
             try:
@@ -29,11 +30,12 @@ class Tasks:
         self._running.append(self._shared.world.spawn(name, guarded()))
 
     async def join_last(self, timeout_s: float) -> bool:
-        """Wait for the task that was started last, forget it, and return whether it has ended."""
+        """Wait for the task that was started last, and remove it from the list. Return whether it
+        has ended."""
         return await self._running.pop().join(timeout_s)
 
     async def join(self, timeout_s: float) -> None:
-        """Wait for all tasks; note those that do not end."""
+        """Wait for all tasks, and note those that do not end in time."""
         world = self._shared.world
         deadline = world.monotonic() + timeout_s
         late = []

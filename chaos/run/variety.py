@@ -1,9 +1,9 @@
 """Vary some settings of topics, brokers and clients by a run's seed, so that rare events become
 frequent.
 
-Each is drawn for some runs only, so that the usual settings are run, too. The settings of the
-workload or the scenario override those drawn; run.json keeps what was drawn, under `drawn`. Targets
-that are not ours are not varied.
+Each setting is drawn for some runs only, so that the usual settings are also tested. The settings
+of the workload or the scenario override those drawn; run.json keeps what was drawn, under `drawn`.
+Targets that are not ours are not varied.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ OF_TOPICS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "compression.type": (0.3, ("uncompressed", *CODECS)),
     "message.timestamp.type": (0.15, ("LogAppendTime",)),
 }
-"""Topic settings: the share of runs that has each, and its values. The broker rewrites batches if
-its codec differs, and if it sets the time."""
+"""Topic setting -> the share of runs that get it, and its possible values. A broker whose codec
+differs, or which sets the timestamps, rewrites batches."""
 OF_BROKERS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "max.incremental.fetch.session.cache.slots": (0.3, ("0", "1", "3"))
 }
@@ -33,19 +33,21 @@ BROKERS_NAMES = {
     "compression.type": ("compression.type",),
     "message.timestamp.type": ("log.message.timestamp.type",),
 }
-"""The names by which a scenario sets the same for all topics."""
+"""Topic setting -> the broker settings by which a scenario may set it for all topics."""
 PARTITIONS_MAX = 20
-"""The limit for a topic whose segments may be short: a hundred partitions would have thousands of
-files."""
+"""The most partitions of a topic whose segments may be short: a hundred partitions would have
+thousands of files."""
 FETCH_BYTES = (1, 500, 20_000)
 FILLING_MAX = 300
 JITTER_MS = 300
-"""How far from now a sender's timestamps lie; more would roll a short segment with every batch."""
+"""The most milliseconds by which a sender's timestamps differ from now; with more, every batch
+would begin a new segment."""
 
 
 @dataclass(frozen=True)
 class Variety:
-    """The settings drawn. `topic` and `brokers` are settings; clients draw by their process."""
+    """The settings that were drawn for a run: those of topics, those of brokers, and whether each
+    client process draws its own."""
 
     seed: int
     topic: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +83,7 @@ class Variety:
 
     def dresser(self, process: int, times: bool, wall_ns: Callable[[], int]) -> Dresser:
         """Return the function that adds key, headers and timestamps to the sends of a process;
-        times: it may set timestamps. wall_ns: the time."""
+        times: whether it may set timestamps. wall_ns: returns the time in nanoseconds."""
         rng = Random(f"{self.seed}:dress:{process}")
         dresses, sets_times = rng.random() < 0.4, times and rng.random() < 0.3
         return Dresser(rng, self.clients and dresses, self.clients and sets_times, wall_ns)
@@ -89,7 +91,7 @@ class Variety:
 
 @dataclass(frozen=True)
 class Dresser:
-    """Gives the records of a process keys and headers, and timestamps of their own."""
+    """Gives the records of a process keys, headers and timestamps."""
 
     rng: Random
     dresses: bool
@@ -97,7 +99,7 @@ class Dresser:
     wall_ns: Callable[[], int]
 
     def dress(self, operation: Operation) -> Operation:
-        """Return the operation; if it is a send, with keys, headers and timestamps added."""
+        """Return the operation. If it is a send, add keys, headers and timestamps."""
         if not isinstance(operation, Send) or not (self.dresses or self.sets_times):
             return operation
         count = len(operation.values)
@@ -113,7 +115,7 @@ class Dresser:
 
 
 def plain(seed: int = 0) -> Variety:
-    """Return no variation: the settings that others use and tests expect."""
+    """Return a Variety without any drawn setting."""
     return Variety(seed)
 
 

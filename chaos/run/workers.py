@@ -64,7 +64,8 @@ _OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 
 
 class Throttle:
-    """A limit of `rate` records a second for all processes together; a stall is not made up for."""
+    """A limit of `rate` records per second for all processes together. Time lost in a stall is not
+    made up for afterwards."""
 
     def __init__(self, world: World, rate: float) -> None:
         self._world = world
@@ -83,7 +84,7 @@ class Throttle:
 
 @dataclass
 class Shared:
-    """The common state of all tasks of a run."""
+    """The state that all tasks of a run share."""
 
     run_id: str
     bootstrap: str
@@ -94,9 +95,10 @@ class Shared:
     stop: Flag = field(init=False)
     healed: Flag = field(init=False)
     abandoned: Flag = field(init=False)
-    """The run was interrupted: nothing is settled any more."""
+    """Set when the run was interrupted: then open transactions are not ended any more."""
     incarnations: dict[str, str] = field(default_factory=dict)
-    """The ids of topics that were created again in this run; "": unknown just now."""
+    """Topic -> id, for topics that were created again during this run; "" while the new id is
+    unknown."""
     txns: Iterator[int] = field(default_factory=lambda: count(1))
     problems: list[str] = field(default_factory=list)
 
@@ -120,8 +122,8 @@ class Shared:
 class Actor:
     """One logical process, which performs one operation after the other and has them recorded.
 
-    A broken client is replaced; the process goes on under its number with a new session, and its
-    transactional id, so that the new client fences the old one.
+    A broken client is replaced. The process keeps its number and its transactional id, so that the
+    new client fences the old one, and begins a new session.
     """
 
     def __init__(
@@ -145,9 +147,9 @@ class Actor:
         self._assigned: tuple[tuple[str, int], ...] = ()
         self.txn: int | None = None
         self._former_txn: int | None = None
-        """The transaction of the producer that was fenced."""
+        """The number of the transaction whose producer was fenced."""
         self.unsettled = False
-        """A transaction of ours may still be open at the coordinator."""
+        """Whether a transaction of this process may still be open at the coordinator."""
 
     async def perform(self, operation: Operation) -> Completion:
         """Perform the operation and return its completion; record both, even if the client
@@ -188,7 +190,7 @@ class Actor:
         return completion
 
     def _follow(self, operation: Operation, completion: Completion) -> None:
-        """Keep track of the transaction, and of whether the client can go on."""
+        """Update the state of the transaction, and whether the client can still be used."""
         done = completion.outcome is Outcome.OK
         if isinstance(operation, Recreate):
             made = completion.columns.get("topic_id", "")
@@ -209,7 +211,7 @@ class Actor:
             self._session += 1
 
     def _context(self, operation: Operation, client: str) -> dict[str, Any]:
-        """Return the history columns that this process brings to every row of the operation."""
+        """Return the history columns that every row of the operation takes from this process."""
         context: dict[str, Any] = {"session": self._session, "client": client, "final": self._final}
         if isinstance(operation, Send):
             context["acks"] = self.settings.acks
@@ -234,7 +236,7 @@ class Actor:
         return context
 
     async def settle(self) -> None:
-        """End a transaction that may be open, so that it does not hold up the final read.
+        """End a transaction that may be open, so that it does not delay the final read.
 
         A new client of the same transactional id ends its predecessor's transaction (KIP-98,
         InitProducerId). An empty transaction then shows that this client works.
@@ -261,7 +263,8 @@ class Actor:
 
 
 def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set[str]:
-    """Return the topics that the operation's rows name; for polls, the assigned ones."""
+    """Return the topics that the operation's rows name. For polls, these are the assigned
+    topics."""
     match operation:
         case Send() | CommitPosition() | FetchPositions():
             return {operation.topic}
@@ -320,14 +323,14 @@ class FaultPerformer:
         self._nemesis = nemesis
         self._cluster = cluster
         self.struck = 0
-        """Faults which struck a node."""
+        """The number of faults that have affected a node."""
         self.current = "-"
         """The current fault, for the progress line."""
 
     async def run(self) -> None:
         """Perform the schedule until the run stops. After a heal, wait until the nodes are back,
-        within a bound: the next wait of the schedule counts from there, or a slow starter would
-        never be struck while it serves."""
+        within a time limit. The schedule's next pause begins then; otherwise a node that starts
+        slowly would never be struck while it serves."""
         rng = Random(f"{self._shared.seed}:nemesis")
         for wait_s, fault in self._nemesis.schedule(rng):
             if await self._shared.stop.wait(wait_s):
@@ -337,7 +340,7 @@ class FaultPerformer:
                 await self._await_nodes()
 
     async def perform(self, fault: Fault) -> None:
-        """Perform one fault, or note why it could not be."""
+        """Perform one fault, or note why that was not possible."""
         began = self._world.monotonic_ns()
         try:
             performed = self._cluster.perform(fault)

@@ -1,7 +1,7 @@
-"""Count what a recorded run shows of durability and order, without a checker. Checkers do not
-report what was not promised (acks=1 may lose), but the guarantee tables ask what really happens.
-This module counts, in the final read of the leaders' logs: acknowledged records that are missing,
-records stored twice, and records stored after later ones of the same sender."""
+"""Count the losses, duplicates and reorderings in a recorded run, without a checker. Checkers
+report only broken promises (acks=1 may lose records), but the guarantee tables show what really
+happens. This module counts, in the final read of the leaders' logs: acknowledged records that are
+missing, records stored twice, and records stored after later ones of the same sender."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Effect(StrEnum):
 class Effects:
     """Counts of records. sent: those that their sender was told are stored (with acks=0: all sent).
 
-    problem: why the run cannot answer, or None.
+    problem: the reason why the run allows no count, or None.
     """
 
     sent: int = 0

@@ -20,7 +20,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """A scenario with its expected verdict. why: one sentence on what its result tells the
+    """A scenario with its expected verdict. why: one sentence on the meaning of its result for the
     reader."""
 
     scenario: Scenario
@@ -28,7 +28,8 @@ class Expectation:
     part: Part
     why: str
     by: tuple[str, ...] = ()
-    """For an INVALID one: the checkers of which one must find it; any, if none is named."""
+    """If the expected verdict is INVALID: the checkers, at least one of which must report it. If
+    empty, any checker will do."""
 
     @property
     def command(self) -> str:
@@ -37,7 +38,7 @@ class Expectation:
 
     @property
     def name(self) -> str:
-        """The scenario without seed and length, as in a row of the trend report."""
+        """The scenario without seed and length, as the trend report names it."""
         words = shlex.split(self.command)[3:]
         named = dict(zip(words[::2], words[1::2], strict=True))
         place = f"{named['--target']} × {named['--nodes']}"

@@ -48,24 +48,24 @@ PLAIN_SHARE = 0.5
 """The share of runs with the default settings, which most people use."""
 
 BREAK_PROMISES = frozenset({"last-replica-standing", "bit-flip-active", "bit-flip-closed"})
-"""Nemeses that take what nobody promised to keep. They stand in the regression list and in the
-guarantee tables, where it is said which verdict they must lead to."""
+"""Nemeses that destroy records which nobody promised to keep. They are only in the regression list
+and in the guarantee tables, where each has its expected verdict."""
 
 ASK_LEADERS = frozenset({"register"})
-"""Workloads that believe who says to lead. A leader that does not know yet that it is none any more
-tells an old high watermark, and no rule of Kafka's forbids it."""
+"""Workloads that trust any broker that claims to lead. A leader that does not know yet that it has
+been replaced reports an old high watermark, and no rule of Kafka forbids that."""
 LEAVE_NO_OLD_LEADER = frozenset({Kill, CutClients, DelayAnswers, Heal})
 
 TELL_THE_AGE = frozenset({"retention"})
-"""Workloads whose records go by their age: a broker whose clock is put forward deletes too early,
-and is right by its clock."""
+"""Workloads whose records are deleted by age. A broker whose clock is set forward deletes too
+early, and is right according to its clock."""
 MOVE_CLOCKS = frozenset({ClockJump, ClockSkew})
 
 LOSE_UNSYNCED_NAMES = "lost-names"
 NAMES_UNSYNCED = frozenset({"apache"})
-"""Families whose brokers sync log.dirs not when they make a partition's directory there, but with
-the next checkpoint: where a name that nobody synced is lost, a young partition may be lost whole,
-flushed as it is (docs/findings.md). A file system with a journal keeps it."""
+"""Families whose brokers sync log.dirs only with the next checkpoint after they have made a
+partition's directory. On a file system that loses unsynced names, a new partition may be lost as a
+whole, even if it was flushed (docs/findings.md). A file system with a journal keeps it."""
 
 
 def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
@@ -93,8 +93,8 @@ def _round(target: str, rng: Random) -> list[Expectation]:
 
 
 def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario | None:
-    """Return one combination with random settings and a random seed, or without settings if they do
-    not fit it. Return None if it cannot run at all."""
+    """Return one combination with random settings and a random seed, or with default settings if
+    the random ones do not fit. Return None if the combination cannot run."""
     seed = rng.randrange(1 << 30)
     chosen = SETTINGS[0] if rng.random() < PLAIN_SHARE else rng.choice(SETTINGS)
     for settings in (chosen, SETTINGS[0]):
@@ -114,7 +114,8 @@ def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario
 
 
 def promises(workload: str, nemesis: str, family: str) -> bool:
-    """Return whether Kafka promises what this workload's checkers look for under this nemesis."""
+    """Return whether Kafka promises the guarantees of this workload's checkers under the faults of
+    this nemesis."""
     if nemesis == LOSE_UNSYNCED_NAMES and family in NAMES_UNSYNCED:
         return False
     if workload in ASK_LEADERS and not NEMESES[nemesis].faults <= LEAVE_NO_OLD_LEADER:
@@ -125,7 +126,8 @@ def promises(workload: str, nemesis: str, family: str) -> bool:
 
 
 def promised_config(nemesis: str) -> Mapping[str, str]:
-    """Return the settings under which nothing may be lost. A loss of power may take what was not
-    flushed, but nothing else. A clean shutdown before it has flushed everything."""
+    """Return the settings under which no acknowledged record may be lost. For a loss of power they
+    make brokers flush every record, unless a clean shutdown comes first, which flushes
+    everything."""
     faults = NEMESES[nemesis].faults
     return FLUSH_EACH if POWER_FAULTS & faults and Shutdown not in faults else {}

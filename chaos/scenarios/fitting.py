@@ -1,5 +1,4 @@
-"""Decide which scenarios can run on this machine: number of nodes, length, and why one cannot
-run."""
+"""Decide which scenarios can run on this machine, and with how many nodes and seconds."""
 
 from __future__ import annotations
 
@@ -16,10 +15,11 @@ from chaos.workloads import WORKLOADS
 
 SECONDS = {"apache": 25.0}
 SECONDS_ELSEWHERE = 15.0
-"""Several rounds of every nemesis; a node of Apache Kafka alone takes seconds to come back."""
+"""The length of the attack in seconds on targets that start fast: it gives several rounds of every
+nemesis. (A node of Apache Kafka alone takes seconds to start.)"""
 
 IN_MEMORY = ("kfake",)
-"""A killed process of these has lost everything, which is known and says nothing new."""
+"""Families whose nodes keep everything in memory. Killing one loses everything, as is known."""
 WITHOUT_TRANSACTIONS = ("kfake",)
 
 

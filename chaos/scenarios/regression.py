@@ -15,7 +15,8 @@ from linearizability.verdict import Validity
 
 FLUSH_EACH = {"log.flush.interval.messages": "1"}
 LONE_TAIL_S = 8.0
-"""Ends while clients are cut off, whatever the seed: the last writes are the dead leader's."""
+"""The seconds of attack after which clients are cut off, whatever the seed, so that the last writes
+are the killed leader's."""
 TWO_COPIES_ONE_IN_SYNC = {"default.replication.factor": "2", "min.insync.replicas": "1"}
 
 
@@ -31,7 +32,7 @@ class Found:
     why: str
     config: Mapping[str, str] = field(default_factory=dict)
     seconds: float | None = None
-    """The length of the attack, where it matters when it ends."""
+    """The length of the attack in seconds, if the finding depends on when it ends."""
 
 
 BOTH = ("apache", "reference")

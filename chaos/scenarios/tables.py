@@ -44,23 +44,23 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One configuration of writers. may: the columns in which records may be lost."""
+    """One configuration of writers. may: the failures (columns) in which records may be lost."""
 
     label: str
     workload: str
     may: frozenset[str]
     config: Mapping[str, str] = field(default_factory=dict)
     blank: frozenset[str] = frozenset()
-    """Columns in which nothing is promised and nothing could be shown."""
+    """The columns in which nothing is promised, and no run could show anything."""
 
 
 @dataclass(frozen=True)
 class DurabilityTable:
-    """The table of writer and topic settings against failures: is every acknowledged record still
-    there?"""
+    """The table of writer and topic settings against failures. Each cell says whether acknowledged
+    records may be lost."""
 
     columns: Mapping[str, str]
-    """Nemesis -> how the document calls the failure."""
+    """Nemesis -> the name of the failure in the document."""
     rows: tuple[Row, ...]
 
 
@@ -107,7 +107,7 @@ DURABILITY: Mapping[str, DurabilityTable] = {
         ),
     ),
 }
-"""By family of targets: a node alone has other failures than a cluster."""
+"""Family of targets -> its table: a single node has other failures than a cluster."""
 
 SEMANTICS: tuple[tuple[str, str, frozenset[Effect]], ...] = (
     ("at most once: acks=0, never sent again", "appends-acks0", frozenset({Effect.LOST})),
@@ -118,9 +118,10 @@ SEMANTICS: tuple[tuple[str, str, frozenset[Effect]], ...] = (
     ),
     ("each once and in order: idempotent", "appends", frozenset()),
 )
-"""Row, workload, and the effects which it may have; every other effect it never has."""
+"""(row, workload, the effects that it may have); it must have no other effect."""
 SEMANTICS_NEMESIS = "kill"
-"""Answers are held back and lost: clients send again what was appended."""
+"""The nemesis of this table: responses are held back and lost, so that clients send appended
+records again."""
 
 
 def cells(target: str) -> Iterator[Cell]:

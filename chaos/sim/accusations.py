@@ -1,4 +1,4 @@
-"""Compare a history with the messages on the wire, and name each claim of a client that no broker's
+"""Compare a history with the messages on the wire, and list each claim of a client that no broker's
 answer supports."""
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ CLIENT = "reference"
 COMMITTED = "read_committed"
 ACCEPTED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 NOT_IN_THE_LOG = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
-"""Answers that settle what became of earlier attempts: a batch in the log is a duplicate."""
+"""Answers that decide the fate of earlier attempts: the batch is not in the log, since otherwise it
+would be a duplicate."""
 Row = dict[str, Any]
 Rows = list[Row]
 
 
 def accusations(rows: pl.DataFrame, heard: Heard) -> list[str]:
-    """Return a sentence for each thing that a client told wrongly, or did against the protocol."""
+    """Return a sentence for each false report of a client, and for each breach of the protocol."""
     mine = rows.filter(pl.col("client") == CLIENT).sort("t_invoke_ns", "op_id", "record_index")
     by_kind: dict[str, Rows] = defaultdict(list)
     for row in mine.iter_rows(named=True):
@@ -50,8 +51,8 @@ def _sends(by_kind: dict[str, Rows], heard: Heard) -> Iterator[str]:
 
 
 def _absent(records: list[Written]) -> dict[tuple[int, int], int]:
-    """Return, for each producer id and epoch, the first sequence that the partition does not have:
-    a later one is not there either."""
+    """Return (producer id, epoch) -> the first sequence number that is certainly not in the
+    partition. Later ones are not there either."""
     first: dict[tuple[int, int], int] = {}
     for one in records:
         if one.code in NOT_IN_THE_LOG:
@@ -125,7 +126,7 @@ def _of(heard: Heard, transactional_id: str) -> Iterator[Written]:
 
 
 def _is_open(one: Written, at_us: int) -> bool:
-    """Return whether an answer to the record came after this moment."""
+    """Return whether the record was still unanswered at this time."""
     return one.code is not None and one.sent_us <= at_us < one.answered_us
 
 

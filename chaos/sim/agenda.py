@@ -1,4 +1,4 @@
-"""The agenda of all that will happen: a heap of (microsecond, order, action), and the clock."""
+"""The agenda of all future actions, a heap of (microsecond, order, action), and the clock."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ class Entry:
         self.action: Callable[[], None] | None = action
 
     def cancel(self) -> None:
-        """Do not perform the action. Cancelling one that was performed does nothing."""
+        """Cancel the action. This has no effect once it was performed."""
         self.action = None
 
 
 class Agenda:
-    """Actions in the order of their times; those of one time in the order in which they came."""
+    """The actions in the order of their times. Actions of the same time are performed in the order
+    in which they were added."""
 
     def __init__(self) -> None:
         self.now_us = 0

@@ -1,4 +1,4 @@
-"""Drive the machines of the reference clients in virtual time."""
+"""Drive the state machines of the reference clients in virtual time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Surroundings(Protocol):
 
 
 class VirtualMachines:
-    """The means of one client of a run (chaos.clients.reference.machines)."""
+    """The means by which one client of a run runs its state machines in virtual time
+    (chaos.clients.reference.machines)."""
 
     def __init__(self, world: Surroundings, chance: Random, rules: ClientRules = CORRECT) -> None:
         self.chance = chance
@@ -56,7 +57,7 @@ class VirtualMachines:
 
 
 class Connection:
-    """One connection of a machine. What is asked before it is established waits."""
+    """One connection of a client machine. Requests that are sent before it is established wait."""
 
     def __init__(self, driver: VirtualDriver, destination: Destination) -> None:
         self._driver = driver
@@ -69,7 +70,7 @@ class Connection:
         driver.world.network.dial(address, self._opened, self._received, self._ended)
 
     def ask(self, effect: Ask) -> None:
-        """Send a request."""
+        """Send a request, or queue it until the connection is established."""
         frame = encode_request(
             effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
         )
@@ -81,7 +82,7 @@ class Connection:
             self._line.send(frame)
 
     def abandon(self) -> None:
-        """Close the connection without telling the machine, which has asked for it."""
+        """Close the connection at the machine's own request, without reporting that back to it."""
         self._is_over = True
         if self._line is not None:
             self._line.close()
@@ -113,7 +114,7 @@ class Connection:
 
 
 class VirtualDriver:
-    """The driver of one machine: its connections, its timer, and its calls that wait."""
+    """The driver of one machine: its connections, its timer, and its pending calls."""
 
     def __init__(self, world: Surroundings, machine: Machine, on_change: OnChange) -> None:
         self.world = world
@@ -127,7 +128,8 @@ class VirtualDriver:
         self._is_closed = False
 
     def call(self, call: Call) -> VirtualCall:
-        """Make a call at once; the awaitable returns its answer or raises its ClientError."""
+        """Make a call at once. Awaiting the result returns the machine's answer, or raises its
+        ClientError."""
         call_id, wait = next(self._ids), Wait(self.world.tasks)
         self._calls[call_id] = wait
         self._step(Called(*self._clocks(), call_id, call))
@@ -143,7 +145,7 @@ class VirtualDriver:
         self._spawned.append(VirtualTask(self.world.tasks, "a listener", work))
 
     def close(self) -> None:
-        """Drop the connections, the timer, and what was spawned."""
+        """Drop the connections, the timer, and the coroutines started by `spawn`."""
         self._is_closed = True
         for task in self._spawned:
             task.cancel()
@@ -160,7 +162,7 @@ class VirtualDriver:
         self._step(Answered(*self._clocks(), request_id, body))
 
     def connection_lost(self, destination: Destination, reason: str) -> None:
-        """Step the machine after a connection is gone, or was never established."""
+        """Step the machine after a connection has ended, or could not be established."""
         self._connections.pop(destination, None)
         self._step(ConnectionLost(*self._clocks(), destination, reason))
 
@@ -222,7 +224,7 @@ class VirtualDriver:
 
 
 class VirtualCall:
-    """The answer to a call. A wait that is broken off abandons it."""
+    """A pending call. If the coroutine that awaits it is interrupted, the call is abandoned."""
 
     def __init__(self, wait: Wait, abandon: Callable[[], None]) -> None:
         self._wait = wait

@@ -1,7 +1,8 @@
-"""The network between clients and nodes, which does what TCP can do and nothing else.
+"""The network between clients and nodes, which behaves as TCP may behave.
 
-Bytes of one connection arrive in order, late or not at all: then the connection ends, sooner or
-later, and maybe for one side only. Nobody is told whether what was under way arrived.
+The bytes of a connection arrive in order, perhaps late. If some do not arrive, the connection ends,
+sooner or later, and perhaps for one side only. Neither side learns whether bytes in transit have
+arrived.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from chaos.world import Address
 
 FASTEST_S, SLOWEST_S = 0.000_05, 0.000_6
 LATE_ONE_IN, LATE_S = 2_000, 0.25
-"""A packet that is lost is sent again: its bytes come late."""
+"""One packet in this number is lost and retransmitted; its bytes are late by this many seconds."""
 
 
 class Server(Protocol):
@@ -45,17 +46,18 @@ class State(Enum):
 
 @dataclass
 class Conditions:
-    """The current conditions of a node's network. Faults change them; a heal replaces them by new
-    ones."""
+    """The current conditions of a node's network. Faults change them; a heal replaces them by
+    undisturbed ones."""
 
     state: State = State.OPEN
     latency_s: float = 0.0
     jitter_s: float = 0.0
-    """The jitter of both directions."""
+    """The jitter of each direction, in seconds."""
     answer_latency_s: float = 0.0
     answer_jitter_s: float = 0.0
     reset_after_s: float | None = None
-    """End the connection by a reset when its first answer is due."""
+    """If set: end a connection by a reset instead of passing an answer, this many seconds after the
+    answer is due."""
 
 
 @dataclass(eq=False)
@@ -71,7 +73,8 @@ class Line:
     server_is_open: bool = True
     is_stalled: bool = False
     held: list[tuple[bool, Callable[[], None]]] = field(default_factory=list)
-    """(whether it goes to the node, the delivery) of what arrives after the next heal."""
+    """(whether it goes to the node, the function that delivers it) for everything that hangs until
+    the next heal."""
     arrived_us: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
 
     def send(self, frame: bytes) -> None:
@@ -100,7 +103,7 @@ class Line:
 
 
 class Network:
-    """All connections."""
+    """All connections between clients and nodes."""
 
     def __init__(self, agenda: Agenda, rng: Random) -> None:
         self.agenda = agenda
@@ -124,7 +127,8 @@ class Network:
         received: Callable[[bytes], None],
         ended: Callable[[str], None],
     ) -> None:
-        """Connect; call either `opened`, and later the two others, or `ended` with the reason."""
+        """Connect a client to an address. Call `opened`, and from then on `received` and `ended`;
+        or, if the connection fails, only `ended` with the reason."""
         where = (address[0], address[1])
 
         def arrive() -> None:
@@ -146,8 +150,8 @@ class Network:
     # --- what TCP does --------------------------------------------------------------------------
 
     def carry(self, line: Line, up: bool, arrive: Callable[[], None]) -> None:
-        """Deliver something at the other end of a connection, after everything sent that way before
-        it."""
+        """Call `arrive` when the message reaches the other end of a connection, after everything
+        sent earlier in that direction."""
         conditions = self.conditions[line.address]
         if line.is_stalled or line.held or conditions.state is State.BLACKHOLE:
             line.held.append((up, arrive))
@@ -198,7 +202,7 @@ class Network:
             self._lines.pop(line.number, None)
 
     def cut(self, line: Line, reason: str) -> None:
-        """End a connection for both sides; what was under way is lost."""
+        """End a connection for both sides. Messages in transit are lost."""
         self.end_server(line)
         self.end_client(line, reason)
 
@@ -209,15 +213,16 @@ class Network:
         yield from [line for line in self._lines.values() if line.address == address]
 
     def stall(self, address: Address, share: float, timeout_s: float) -> None:
-        """Let a random share of a node's connections pass nothing, and end them after a time."""
+        """Let a random share of a node's connections transfer nothing, and end them after
+        timeout_s."""
         for line in self.lines_to(address):
             if self._rng.random() < share:
                 line.is_stalled = True
                 self.agenda.after(timeout_s, partial(self.cut, line, "timed out"))
 
     def heal(self, address: Address) -> None:
-        """Let all connections to a node pass again. What was held on a connection is delivered,
-        unless one side has given the connection up meanwhile."""
+        """Let all connections to a node pass again. Deliver held messages, unless one side has
+        given the connection up meanwhile."""
         self.conditions[address] = Conditions()
         for line in self.lines_to(address):
             line.is_stalled = False

@@ -1,7 +1,8 @@
-"""The host of one simulated node: the very core of the reference broker, in virtual time.
+"""The host of one simulated node, which runs the core of the reference broker in virtual time.
 
-A step takes a drawn time; its effects leave when that is over, and what comes meanwhile waits: one
-thread, as in the real host. A kill is no more steps, and a new Node over the same disk.
+A step takes a random time. Its effects are performed when that has passed, and events that arrive
+meanwhile wait, as in the real host, which has one thread. After a kill there are no more steps; a
+restart makes a new Node over the same disk.
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ QUICKEST_S, SLOWEST_S = 0.000_05, 0.000_4
 BOOT_S = 0.2, 1.5
 CLIENT_HOST = "/10.0.0.1"
 Make = Callable[[int, int, bytes], Event]
-"""Makes an event from the wall clock, the monotonic clock, and random bytes."""
+"""A function that makes an event from the wall clock in ms, the monotonic clock in ms, and random
+bytes."""
 
 
 class Served:
-    """One connection, as its node serves it: one request at a time."""
+    """One connection from the view of its node, which handles one request of it at a time."""
 
     def __init__(self, line: Line) -> None:
         self.line = line
@@ -59,7 +61,7 @@ class Served:
 
 
 class SimNode:
-    """A node that runs, stands still, or is dead."""
+    """A simulated node: running, paused or dead."""
 
     def __init__(
         self,
@@ -70,7 +72,8 @@ class SimNode:
         rng: Random,
         failed: Callable[[str], None],
     ) -> None:
-        """failed: called with a description of an error in a step that no fault explains."""
+        """Create the node without starting it. failed: a function to call with the description of
+        an error in a step that no fault explains."""
         self.storage = MemoryStorage()
         self.address = address
         self._agenda = network.agenda
@@ -92,14 +95,14 @@ class SimNode:
 
     @property
     def is_running(self) -> bool:
-        """Whether its process lives."""
+        """Whether the node's process exists."""
         return self._node is not None
 
     # --- life -----------------------------------------------------------------------------------
 
     def start(self, at_once: bool = False) -> None:
-        """Start a new process over the disk. It listens when it has opened its data directory.
-        Raise what the core raises."""
+        """Start a new process on the node's disk. It listens once it has opened its data directory.
+        Raise the core's error if that fails."""
         self._life += 1
         self._node = self._make(self.storage)
         boot_s = 0.0 if at_once else self._rng.uniform(*BOOT_S)
@@ -116,17 +119,17 @@ class SimNode:
         self._leave(effects)
 
     def kill(self) -> None:
-        """End the process at once; the operating system keeps what it had written."""
+        """End the process at once. Its written data is kept by the operating system."""
         self.storage.kill()
         self._die()
 
     def lose_power(self) -> None:
-        """Stop at once; what was not synced is gone."""
+        """Stop at once, and lose all data that was not synced."""
         self.storage.crash()
         self._die()
 
     def shut_down(self) -> None:
-        """End the process in good order."""
+        """Shut the process down cleanly."""
         if self._node is not None:
             self._node.step(Stopping(*self._moment()))
             self.kill()
@@ -144,14 +147,14 @@ class SimNode:
         self._served.clear()
 
     def resume(self) -> None:
-        """Go on after a pause."""
+        """Continue after a pause."""
         self.is_paused = False
         self._work()
 
     # --- network --------------------------------------------------------------------------------
 
     def is_listening(self) -> bool:
-        """Return whether connections are accepted; a paused node's are, by its kernel."""
+        """Return whether connections are accepted. A paused node's kernel accepts them, too."""
         return self._is_listening
 
     def opened(self, line: Line) -> None:
@@ -159,7 +162,7 @@ class SimNode:
         self._served[line.number] = Served(line)
 
     def received(self, line: Line, frame: bytes) -> None:
-        """Take a request, which waits until those before it are answered."""
+        """Queue a request behind the unanswered ones of its connection."""
         served = self._served.get(line.number)
         if served is not None:
             served.frames.append(frame)
@@ -195,8 +198,7 @@ class SimNode:
     # --- steps ----------------------------------------------------------------------------------
 
     def _moment(self) -> tuple[int, int, bytes]:
-        """Return (wall clock in ms, monotonic clock in ms, random bytes), which each event
-        carries."""
+        """Return (wall clock in ms, monotonic clock in ms, random bytes) for the next event."""
         return self._wall_us() // 1000, self._agenda.now_us // 1000, self._rng.randbytes(16)
 
     def _put(self, make: Make) -> None:
@@ -204,7 +206,7 @@ class SimNode:
         self._work()
 
     def _work(self) -> None:
-        """Take the next step, unless one is in progress."""
+        """Handle the next queued event, unless a step is in progress."""
         if self._is_at_work or self.is_paused or self._node is None or not self._inbox:
             return
         event = self._inbox.popleft()(*self._moment())
@@ -214,7 +216,7 @@ class SimNode:
         self._agenda.after(took_s, lambda: self._leave(effects) if life == self._life else None)
 
     def _leave(self, effects: tuple[Effect, ...]) -> None:
-        """Perform the effects of a step whose time is over, and take the next step."""
+        """Perform the effects of a step whose time is over, and begin the next step."""
         self._is_at_work = False
         life = self._life
         for effect in effects:
@@ -277,6 +279,6 @@ class SimNode:
             timer.cancel()
 
     def _fire(self, key: TimerKey) -> None:
-        """Deliver a timer that has run out."""
+        """Deliver the event of a timer that has run out."""
         del self._timers[key]
         self._put(lambda now, ran, chance: TimerFired(now, ran, chance, key))

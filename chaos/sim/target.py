@@ -49,7 +49,7 @@ MS = 1 / 1000
 
 
 class SimCluster:
-    """One simulated node, and the faults that strike it."""
+    """One simulated node, and the faults on it."""
 
     def __init__(self, world: VirtualWorld, node: SimNode) -> None:
         self.target = Sim.name
@@ -63,7 +63,8 @@ class SimCluster:
         self._world = world
 
     def perform(self, fault: Fault) -> Performed:
-        """Perform a fault. Return the nodes it struck or, if none, why. Raise TargetError."""
+        """Perform a fault. Return the nodes that it affected, or the reason why there are none.
+        Raise TargetError."""
         if isinstance(fault, Heal):
             return self._heal(fault)
         performer = PERFORMERS.get(type(fault))
@@ -77,7 +78,8 @@ class SimCluster:
         return Performed(fault, (1,))
 
     def _check_node(self, fault: Any) -> None:
-        """Raise TargetError for a node that does not exist: a lone node has every role."""
+        """Raise TargetError if the fault names a node that does not exist. A single node has every
+        role."""
         if fault.node != 1 and fault.node not in ROLES:
             raise TargetError(f"there is no node {fault.node!r}; this cluster has node 1 alone")
 
@@ -154,8 +156,8 @@ FAULTS: frozenset[type[Fault]] = frozenset({Heal, *PERFORMERS})
 
 
 class Sim:
-    """One node of the reference broker in virtual time, with or without a planted bug: of the
-    broker, or of its clients."""
+    """One node of the reference broker in virtual time, with or without a planted bug in the broker
+    or in the clients."""
 
     name = "sim"
 
@@ -173,7 +175,8 @@ class Sim:
         return self._world
 
     def heard(self) -> Heard:
-        """Return the contents of all messages between brokers and clients in the last run."""
+        """Return the contents of all requests and answers between clients and brokers in the last
+        run."""
         return self._world.network.witness.heard()
 
     def start(
@@ -183,7 +186,7 @@ class Sim:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start the node, which serves at once. Nothing of it is in the directory."""
+        """Start the node, which serves at once. It writes nothing to the directory."""
         if nodes != 1:
             raise TargetError(f"the simulator runs 1 node for now, not {nodes}; say --nodes 1")
         given = config or {}
@@ -209,7 +212,7 @@ class Sim:
 
 
 def in_virtual_time(rest: str, bug: str | None) -> Sim:
-    """Return the target, with a bug or without."""
+    """Return the target, with the planted bug if one is named."""
     if rest:
         raise TargetError(f"the simulator has no version {rest!r}; write `sim`")
     return Sim(bug)

@@ -1,7 +1,7 @@
 """Coroutines in virtual time: each runs until it waits, and is resumed by the agenda alone.
 
-A coroutine waits by awaiting a Wait. Whoever ends the Wait puts the coroutine on the agenda; so at
-any moment one coroutine runs at most, and the same seed gives the same order.
+A coroutine waits by awaiting a Wait. Ending the Wait puts the coroutine on the agenda. So at most
+one coroutine runs at any moment, and the same seed gives the same order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from chaos.sim.agenda import US, Agenda, Entry
 
 
 class Cancelled(BaseException):
-    """Raised in a cancelled task where it waits. Its cleanup may still wait, but ends soon."""
+    """Raised in a cancelled task where it waits. The task's cleanup may wait again, but must end
+    soon."""
 
 
 class Wait:
@@ -61,7 +62,8 @@ class VirtualTask:
     ) -> None:
         self.name = name
         self.deadline_us = deadline_us
-        """The earliest deadline of the `within` calls that it is in; each later wait raises."""
+        """The earliest deadline among the `within` calls around the coroutine, in microseconds.
+        After it, every wait raises TimeoutError."""
         self._tasks = tasks
         self._work = work
         self._thrown: BaseException | None = None
@@ -73,7 +75,7 @@ class VirtualTask:
         self.resume_soon()
 
     def resume_soon(self) -> None:
-        """Put the task on the agenda, unless it is there."""
+        """Put the task on the agenda, unless it is there already."""
         if self._resuming is None and not self.has_ended:
             self._resuming = self._tasks.agenda.soon(self._resume)
 
@@ -86,7 +88,7 @@ class VirtualTask:
         return self._tasks.agenda.at(self.deadline_us, lambda: self.throw_soon(late))
 
     def throw_soon(self, error: BaseException) -> None:
-        """Raise an error in the coroutine, where it waits."""
+        """Raise an error in the coroutine at its current wait."""
         if not self.has_ended:
             self._thrown = error
             self.resume_soon()
@@ -130,12 +132,13 @@ class VirtualTask:
         return self.result
 
     def cancel(self) -> None:
-        """Let the coroutine end where it waits, unless it is the one that runs."""
+        """Raise Cancelled in the coroutine at its current wait, unless the coroutine is running
+        now."""
         if self._tasks.current is not self:
             self.throw_soon(Cancelled())
 
     async def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until it has ended; return whether it has. Raise what it raised."""
+        """Wait until the task has ended. Return whether it has. Raise the coroutine's error."""
         if not self.has_ended:
             wait = Wait(self._tasks)
             self.wake_at_end(wait)
@@ -153,7 +156,7 @@ class Tasks:
         self.current: VirtualTask | None = None
 
     async def wait(self, wait: Wait, timeout_s: float | None = None) -> None:
-        """Wait until the wait is over or the time is up."""
+        """Return once `wait` has ended. Raise TimeoutError when the time is up."""
         timer = None if timeout_s is None else self.agenda.after(timeout_s, wait.end)
         try:
             await wait
@@ -162,7 +165,7 @@ class Tasks:
                 timer.cancel()
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, Any]) -> Any:
-        """Return the coroutine's result, or raise its error. After the time-out, each of its waits
+        """Return the coroutine's result, or raise its error. After timeout_s, each of its waits
         raises TimeoutError."""
         task = self.current
         assert task is not None
@@ -175,8 +178,8 @@ class Tasks:
             task.deadline_us = outer
 
     async def together(self, works: tuple[Coroutine[Any, Any, Any], ...]) -> list[Any]:
-        """Run coroutines beside each other, each with the deadline of the caller, and return their
-        results in order."""
+        """Run coroutines at the same time, each with the caller's deadline. Return their results in
+        order."""
         parent = self.current
         assert parent is not None
         deadline_us = parent.deadline_us

@@ -1,10 +1,10 @@
-"""Record both ends of every connection of a run, so that a client that reports other results than
-the brokers sent can be told from a broker that is wrong.
+"""Record both ends of every connection of a run, to find out whether a wrong result comes from a
+broker, or from a client that reports something else than the broker sent.
 
-A history alone rarely tells a broker's fault from a client's: both end in a lost or a doubled
-record. The simulator has the bytes in between. They are decoded here a second time, without any
-code of the clients, and compared with the history: whatever a client claims that no answer says is
-its own fault. A witness that finds nothing leaves the blame with the broker.
+A history alone rarely distinguishes a broker's error from a client's: either may lose or duplicate
+a record. The simulator has the bytes between them. They are decoded here a second time, without any
+code of the clients, and compared with the history. If a client claims something that no answer
+says, the client is wrong. If there is no such claim, the broker is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TOMBSTONE_HEADER = "touchstone"
 
 
 class Frame(NamedTuple):
-    """One message as a client sent it, or was given it."""
+    """One message: a request as its client sent it, or an answer as its client received it."""
 
     at_us: int
     line: int
@@ -58,16 +58,16 @@ class Written:
 
     value: int
     identity: tuple[int, int, int]
-    """Producer id, epoch and sequence of the record."""
+    """The producer id, the epoch and the sequence number of the record."""
     transactional_id: str | None
     sent_us: int
     code: int | None
-    """None: no answer came."""
+    """The error code of the answer, None if no answer came."""
     offset: int
-    """-1: none was told."""
+    """The offset in the answer, -1 if it has none."""
     answered_us: int
     is_absent: bool = False
-    """Whether another answer tells that the partition does not have it."""
+    """Whether a later answer shows that the partition does not have the record."""
 
 
 @dataclass
@@ -75,33 +75,35 @@ class Given:
     """The records of one partition in one Fetch answer."""
 
     asked: int
-    """The offset from which the client asked to read: what lies between it and the last offset and
-    is not deliverable, this answer has withheld."""
+    """The offset from which the client asked to read. Records between it and the last offset that
+    are not in `deliverable` were withheld by this answer."""
     last: int
     deliverable: dict[int, int | None] = field(default_factory=dict)
-    """Offset -> value, of the records that may be delivered under its isolation level."""
+    """Offset -> value, for the records that may be delivered under the request's isolation
+    level."""
 
 
 @dataclass
 class Heard:
-    """Everything that the brokers told the clients, and the clients the brokers."""
+    """The contents of all requests and answers between clients and brokers."""
 
     written: dict[Place, list[Written]] = field(default_factory=lambda: defaultdict(list))
     given: dict[tuple[Place, int], list[Given]] = field(default_factory=lambda: defaultdict(list))
-    """By partition and isolation level."""
+    """(partition, isolation level) -> the records given in each Fetch answer."""
     ends: list[tuple[int, str, bool, int]] = field(default_factory=list)
-    """When each EndTxn was asked, its transactional id, whether to commit, and the code."""
+    """(time in microseconds, transactional id, whether to commit, error code) of each EndTxn."""
     committed: set[tuple[str, Place, int]] = field(default_factory=set)
-    """Group, partition and offset of commits that a coordinator has accepted."""
+    """(group, partition, offset) of each commit that a coordinator has accepted."""
     asked_to_commit: list[tuple[int, str, Place, int]] = field(default_factory=list)
     asked_to_read: dict[tuple[int, Place], int] = field(default_factory=dict)
-    """By connection and partition: an incremental request leaves out what has not changed."""
+    """(connection, partition) -> the offset from which the client asked to read last. It is kept
+    because an incremental Fetch request leaves out unchanged partitions."""
     fetched: set[tuple[Place, int]] = field(default_factory=set)
-    """Committed offsets that a coordinator has answered."""
+    """(partition, offset) of each committed offset that a coordinator has returned."""
 
 
 class Witness:
-    """The frames of a run, in order."""
+    """All requests and answers of a run, in order."""
 
     def __init__(self) -> None:
         self._frames: list[Frame] = []
@@ -124,7 +126,8 @@ class Witness:
         return heard
 
     def _conversations(self) -> Iterator[tuple[_Request, _Answer]]:
-        """Yield each request with its answer: those of METADATA first, which name the topics."""
+        """Yield each request with its answer. Those of Metadata come first, because they give the
+        names of topic ids."""
         asked: dict[tuple[int, int], _Request] = {}
         pairs: list[tuple[_Request, _Answer]] = []
         for frame in self._frames:
@@ -204,7 +207,7 @@ def _written(
 
 
 def value_in(record: Any) -> int | None:
-    """Return the number in a record's payload, or None in one that is not of a workload."""
+    """Return the number in a record's payload, or None if no workload wrote the record."""
     payload = record.value
     if payload is None:
         found = [data for name, data in record.headers if name == TOMBSTONE_HEADER]
@@ -229,8 +232,8 @@ def _fetch(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Ans
 
 
 def _given(row: Struct, is_committed: bool, asked: int) -> Given:
-    """Return the records that may be delivered, by the definition of KIP-98: not those between the
-    first offset of an aborted transaction and the marker that ends it."""
+    """Return the records that may be delivered, by the definition of KIP-98: with is_committed,
+    without those of aborted transactions."""
     aborted = row.aborted_transactions if is_committed else None
     starts = sorted((each.first_offset, each.producer_id) for each in aborted or ())
     found = Given(asked, -1)

@@ -1,7 +1,7 @@
 """The World of virtual time: one clock, one heap, and coroutines that it resumes one by one.
 
-All chance comes from the seed, one stream for each part, so that a change in one part does not
-reshuffle the others; nothing asks the machine for its time.
+All random numbers come from the seed, in one stream for each part, so that a change in one part
+does not change the others. The machine's clock is never used.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class VirtualWorld:
         self._main: VirtualTask | None = None
 
     def stream(self, part: str) -> Random:
-        """Return the random numbers of one part."""
+        """Return the stream of random numbers for one part."""
         return Random(f"{self._seed}:sim:{part}")
 
     def wall_us(self) -> int:
         return WALL_START_US + self.agenda.now_us
 
     def machines(self) -> VirtualMachines:
-        """Return the means to drive the machines of one more client."""
+        """Return the means to run the state machines of one more client."""
         chance = self.stream(f"client:{next(self._clients)}")
         return VirtualMachines(self, chance, self._client_rules)
 
@@ -128,7 +128,7 @@ class VirtualWorld:
         return result
 
     def fail(self, sentence: str) -> None:
-        """End the run: something happened that no fault explains."""
+        """End the run with this problem, because something has happened that no fault explains."""
         if self._main is not None:
             self._main.throw_soon(TargetError(f"the simulated cluster has failed: {sentence}"))
 
@@ -175,7 +175,8 @@ class VirtualLink:
             self._wait.end()
 
     async def _await(self, timeout_s: float, has_come: Callable[[], bool]) -> None:
-        """Wait until something has come. Raise OSError, and close, if it does not."""
+        """Wait until has_come() is true. Raise OSError and close the connection if that takes
+        longer than timeout_s."""
         deadline = self._world.monotonic() + timeout_s
         while not has_come():
             left_s = deadline - self._world.monotonic()

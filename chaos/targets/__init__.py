@@ -34,13 +34,14 @@ TARGETS: dict[str, Callable[[str, str | None], Target]] = {
     "reference": with_bug_or_not,
     "sim": in_virtual_time,
 }
-"""Name -> what makes the target, given what follows the colon ("" if nothing) and a planted bug."""
+"""Name -> a function that makes the target from the text after the colon ("" if there is none) and
+the name of a planted bug."""
 
 FOREIGN: Callable[[str], Target] = BootstrapTarget
-"""Any other name is an address, host:port[,host:port]."""
+"""The target for any other name, which is an address: host:port[,host:port]."""
 
 DESCRIBED: Callable[[Path], Target] = ForeignTarget
-"""FILE.toml describes a cluster that can be attacked by its owner's commands."""
+"""The target for a FILE.toml, which describes a cluster and its owner's commands."""
 
 
 def parse_target(text: str, bug: str | None = None) -> Target:

@@ -62,7 +62,8 @@ QUICK_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseTransparentHugePages",  # the kernel frees a killed node's heap first, then its ports
 )
-"""A node is up after half the CPU time, and gone in a third of the time."""
+"""Options of the JVM, with which a node starts in half the CPU time and ends in a third of the
+time."""
 
 FORMAT_OPTIONS = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 LOG4J2 = """\
@@ -83,8 +84,8 @@ log4j.appender.OUT.layout.ConversionPattern=%d{ISO8601} %p [%t] %c{1} %m%n
 
 
 class ApacheCluster(LocalCluster):
-    """A KRaft cluster. Metadata names any broker as controller, so the controllers themselves are
-    asked."""
+    """A KRaft cluster. Since Metadata names any broker as the controller, the controllers
+    themselves are asked for the leader."""
 
     layout: Layout
 

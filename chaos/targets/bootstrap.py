@@ -21,7 +21,7 @@ RETURN_TIMEOUT_S = 60.0
 ASK_TIMEOUT_S = 5.0
 POLL_S = 0.5
 FAULTS: frozenset[type[Fault]] = frozenset({Heal})
-"""Heal, because there is never anything to heal."""
+"""The faults that can be performed: only Heal, which has nothing to do here."""
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:,/]+):(?P<port>\d{1,5})")
 

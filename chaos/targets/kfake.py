@@ -1,9 +1,8 @@
 """Start kfake, franz-go's fake Kafka in Go: one process that keeps everything in memory.
 
-A killed kfake comes back empty. Its users would see the same, so a history that shows it is a
-finding about kfake, not about Touchstone. kfake advertises the address that it binds, so no proxy
-can stand in front of it; and it serves all its brokers from one process, so only one broker is
-started.
+A killed kfake comes back empty. A history that shows such a loss is a finding about kfake, and no
+error of Touchstone. kfake advertises the address that it binds, so no proxy can stand in front of
+it; and it serves all its brokers from one process, so only one broker is started.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from chaos.values.protocols import Cluster, TargetError
 from chaos.world import joined
 
 VERSION = "v0.0.0-20260918054303-01f206a7e32c"
-"""As pinned in ci/tools/kfake/go.mod."""
+"""The version that ci/tools/kfake/go.mod pins."""
 
 FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, Heal})
 
 
 class KfakeCluster(LocalCluster):
-    """A cluster whose only broker has the id 0; faults and roles number nodes from 1."""
+    """A cluster whose only broker has the id 0, while faults and roles number nodes from 1."""
 
     lowest_broker_id = 0
 
@@ -49,7 +48,7 @@ class Kfake:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start kfake. Nothing is proxied, and no fault in `faults` needs a proxy."""
+        """Start kfake. There is no proxy, and no fault in `faults` needs one."""
         program = executable("kfake")
         if program is None:
             raise TargetError("kfake is not built; run `make setup` and see `touchstone doctor`")

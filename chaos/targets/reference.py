@@ -43,7 +43,8 @@ FAULTS: frozenset[type[Fault]] = (
 )
 STOP_TIMEOUT_S = 10.0
 _SOURCES = Path(__file__).resolve().parents[__name__.count(".")]
-"""The folder that a node's Python must search: a checkout, or where Touchstone is installed."""
+"""The folder from which a node's Python imports the broker: a checkout, or the folder where
+Touchstone is installed."""
 
 
 class Reference:
@@ -159,8 +160,8 @@ def own_version() -> str:
 
 
 def with_bug_or_not(rest: str, bug: str | None) -> Reference:
-    """Return the target, with a planted bug or without. Raise TargetError for a version, since the
-    reference has none."""
+    """Return the target, with the planted bug if one is named. Raise TargetError for a version,
+    since the reference has none."""
     if rest:
         raise TargetError(f"the reference broker has no version {rest!r}; write `reference`")
     return Reference(bug)

@@ -26,16 +26,18 @@ ROLES = (
     "majority",
     "all",
 )
-"""next: each node in turn.  minority, majority: so many nodes, chosen by chance.  coordinators: of
-some group, or of some transactional id, that there is. A lone node is leader and follower."""
+"""The roles. next: each node in turn. minority, majority: that many nodes, chosen at random.
+group-coordinator, transaction-coordinator: the node that coordinates some group, or some
+transactional id. A single node is leader and follower."""
 
 How = Literal["blackhole", "refuse"]
 """blackhole: bytes vanish, connections hang.  refuse: connections end and new ones are refused."""
 
 
 Where = Literal["clients", "nodes", "controllers"]
-"""Which of a node's links: those of its clients; those with other nodes, as brokers; or those with
-other nodes, as controllers. A lone node has only those of its clients, whichever is named."""
+"""The links of a node that a fault affects: those of its clients; those with other nodes as
+brokers; or those with other nodes as controllers. A single node has only those of its clients,
+whichever is named."""
 
 Shape = Literal["halves", "bridge", "ring"]
 Election = Literal["preferred", "unclean"]
@@ -180,7 +182,7 @@ class ResetConnections(Fault):
 
 @dataclass(frozen=True)
 class SlowClose(Fault):
-    """When one end closes a connection, let the other end learn of it delay_ms later."""
+    """When one end closes a connection, let the other end notice it delay_ms later."""
 
     node: Node
     delay_ms: int
@@ -200,7 +202,7 @@ class LimitData(Fault):
 @dataclass(frozen=True)
 class StallConnections(Fault):
     """Let a random share of the connections transfer nothing and end after timeout_ms; the others
-    go on. This resembles packet loss where only TCP connections can be influenced."""
+    are not affected. It stands for packet loss where only TCP connections can be influenced."""
 
     node: Node
     share: float = 0.5
@@ -219,8 +221,8 @@ class DelayAnswers(Fault):
 
 @dataclass(frozen=True)
 class DiskStall(Fault):
-    """Make a node's disk hang: writes and syncs wait, reads of cached data go on. Heal ends the
-    stall."""
+    """Make a node's disk hang: writes and syncs wait; reads of cached data still work. Heal ends
+    the stall."""
 
     node: Node
 
@@ -234,7 +236,8 @@ class DiskFull(Fault):
 
 @dataclass(frozen=True)
 class PowerLoss(Fault):
-    """Stop nodes at once and lose what they had not synced. Heal restarts them on what is left.
+    """Stop nodes at once and lose the data that they had not synced. Heal restarts them on the
+    remaining data.
 
     Kill, in contrast, keeps all data that the operating system had accepted.
     """
@@ -245,7 +248,7 @@ class PowerLoss(Fault):
 @dataclass(frozen=True)
 class DiskReadOnly(Fault):
     """Turn a node's file system read-only, as ext4 does when it meets an error: writes fail with
-    EROFS, reads go on. Everything written before is kept. Heal ends the node, mounts the disk
+    EROFS, reads still work. Everything written before is kept. Heal ends the node, mounts the disk
     again, and restarts the node."""
 
     node: Node
@@ -412,7 +415,7 @@ ADMIN_FAULTS: frozenset[type[Fault]] = frozenset({Elect, MoveReplicas, AdminStor
 """The faults that an administrator causes."""
 
 PACKET_FAULTS: frozenset[type[Fault]] = frozenset({DropPackets, LosePackets})
-"""They need nodes with network namespaces of their own (chaos/means/netns)."""
+"""The faults that need nodes with their own network namespaces (chaos/means/netns)."""
 
 TOXIC_FAULTS: frozenset[type[Fault]] = frozenset(
     {SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections}
@@ -424,17 +427,19 @@ CUT_FAULTS: frozenset[type[Fault]] = frozenset(
 )
 
 LINK_FAULTS: frozenset[type[Fault]] = CUT_FAULTS | TOXIC_FAULTS | {DelayAnswers}
-"""They need a target that was started proxied; CUT_FAULTS are had by namespaces, too."""
+"""The faults that need a target started with `proxied`; CUT_FAULTS also work with network
+namespaces."""
 
 DISK_FAULTS: frozenset[type[Fault]] = frozenset(
     {DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss}
 )
-"""They need nodes on disks of their own (chaos/means/disks.py). PowerLoss can do with the shim."""
+"""The faults that need nodes with disks of their own (chaos/means/disks.py). PowerLoss also works
+with the shim."""
 
 SHIM_FAULTS: frozenset[type[Fault]] = frozenset(
     {SlowDisk, FailedSync, FailedWrite, TornWrites, LostNames, ClockJump, ClockSkew}
 )
-"""They need nodes that are preloaded (chaos/means/shim)."""
+"""The faults that need nodes with the preloaded shim (chaos/means/shim)."""
 
 POWER_FAULTS: frozenset[type[Fault]] = frozenset({PowerLoss, FailedSync, TornWrites, LostNames})
 """The faults that lose acknowledged but unflushed records, which Kafka does not promise to keep."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from chaos.values.protocols import Operation, Send, TopicSpec
 
 Position = tuple[str, int, int]
-"""Topic, partition and offset."""
+"""(topic, partition, offset)."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Recreate(Operation):
 
     topic: TopicSpec
     replication_factor: int = -1
-    """-1: as the brokers' default.replication.factor has it."""
+    """The replication factor; -1 means the brokers' default.replication.factor."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Grow(Operation):
 
 @dataclass(frozen=True)
 class DeleteRecords(Operation):
-    """Delete all records of a partition below this offset; None: below the high watermark."""
+    """Delete all records of a partition below this offset. None means: below the high watermark."""
 
     topic: str
     partition: int
@@ -102,7 +102,7 @@ class Membership:
 
     member_id: str
     generation: int
-    """Or the member epoch (KIP-848)."""
+    """The generation, or the member epoch (KIP-848)."""
     instance_id: str | None = None
 
 
@@ -111,31 +111,37 @@ class RawSend(Send):
     """A send of the raw producer: one batch."""
 
     again: tuple[int, ...] = ()
-    """The batches to send once more behind it: so many back in the partition, 0 this one."""
+    """The older batches to send again after this one, counted backwards in the partition: 0 is this
+    one, 1 the one before."""
     is_repeated: bool = False
-    """It is sent twice, and the second answer tells the offsets."""
+    """Whether the batch is sent twice, so that the second answer tells its offsets."""
     as_former: bool = False
-    """By the producer that was superseded: its epoch is fenced, and the leader must refuse it."""
+    """Whether the superseded producer sends it: its epoch is fenced, and the leader must refuse the
+    batch."""
     joins: bool = True
-    """AddPartitionsToTxn goes first, in a transaction; otherwise the leader must refuse alone."""
+    """Whether AddPartitionsToTxn is sent before the batch, in a transaction. If not, the leader
+    itself must refuse the batch."""
     first_sequence: int = 0
     """The sequence number of a partition's first batch; one near the end wraps soon."""
 
 
 @dataclass(frozen=True)
 class Supersede(Operation):
-    """Send InitProducerId for the same transactional id while the earlier producer goes on."""
+    """Send InitProducerId for the same transactional id, while the earlier producer continues to
+    work."""
 
 
 @dataclass(frozen=True)
 class CommitAsFormer(Operation):
-    """Send EndTxn as the superseded producer: ask to commit what its successor has aborted."""
+    """Send EndTxn(commit) as the superseded producer, for the transaction that its successor has
+    aborted."""
 
 
 @dataclass(frozen=True)
 class SendOldMarker(Operation):
-    """Send the leader an ABORT marker of the superseded producer, like a coordinator that is late
-    (WriteTxnMarkers): the leader must refuse it, whatever transaction is open."""
+    """Send the leader an ABORT marker with the superseded producer's epoch, as a delayed
+    coordinator might do (WriteTxnMarkers). The leader must refuse it, whatever transaction is
+    open."""
 
     topic: str
     partition: int
@@ -150,12 +156,11 @@ class RejoinAsFormer(Operation):
 
 @dataclass(frozen=True)
 class JoinAsStranger(Operation):
-    """Send InitProducerId with the producer id of another transactional id, and an epoch that is
-    the sender's own newest, but that the other producer has left behind (KIP-360); it must be
-    refused."""
+    """Send InitProducerId with the producer id of another transactional id, and with the sender's
+    own epoch, which is an old epoch of the other producer (KIP-360); it must be refused."""
 
     transactional_id: str
-    """The beginning of both names."""
+    """The common beginning of the two transactional ids."""
 
 
 @dataclass(frozen=True)
@@ -165,10 +170,11 @@ class SendOffsets(Operation):
     group: str
     topic: str
     offsets: tuple[tuple[int, int], ...]
-    """Partition and offset."""
+    """(partition, offset) of each."""
     member: Membership | None = None
     as_former: bool = False
-    """By the producer that was superseded, straight to the group's coordinator: to be refused."""
+    """Whether the superseded producer sends them, directly to the group's coordinator, which must
+    refuse them."""
 
 
 @dataclass(frozen=True)
@@ -180,9 +186,9 @@ class CommitPosition(Operation):
     partition: int
     offset: int
     member: Membership | None = None
-    """In whose name; None: of a group that has no members."""
+    """The member in whose name to commit; None for a group without members."""
     beside: tuple[Position, ...] = ()
-    """Further positions in the same request."""
+    """Further positions to commit in the same request."""
 
 
 @dataclass(frozen=True)
@@ -192,14 +198,14 @@ class DeletePositions(Operation):
 
     group: str
     places: tuple[tuple[str, int], ...]
-    """Topic and partition."""
+    """(topic, partition) of each."""
     whole_group: bool = False
 
 
 @dataclass(frozen=True)
 class AddOffsets(Operation):
-    """Add the offsets after the records that the member polled to its open transaction; Commit does
-    so implicitly."""
+    """Add the offsets after the records that the member has polled to its open transaction. (Commit
+    does so by itself.)"""
 
 
 @dataclass(frozen=True)
@@ -217,8 +223,8 @@ class CommitInTransaction(Operation):
 
 @dataclass(frozen=True)
 class LeaveOpen(Send):
-    """Send in a transaction with its own transactional id, and abandon it. No successor fences it,
-    so that the coordinator must abort it when it times out."""
+    """Send in a transaction with a transactional id of its own, and abandon it. No successor fences
+    it, so the coordinator must abort it when it times out."""
 
     transactional_id: str = ""
     timeout_ms: int = 3_000
@@ -232,4 +238,4 @@ class FetchPositions(Operation):
     topic: str
     partitions: tuple[int, ...]
     beside: tuple[str, ...] = ()
-    """Further topics, of which the same partitions are asked for in the same request."""
+    """Further topics, whose offsets for the same partitions are fetched by the same request."""

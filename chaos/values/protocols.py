@@ -17,8 +17,8 @@ from chaos.values.faults import Fault
 
 
 class Outcome(StrEnum):
-    """OK: it happened. FAIL: it certainly did not. INFO: unknown. (history.Type has the same
-    values.)"""
+    """The outcome of an operation. OK: it took effect. FAIL: it certainly had no effect. INFO:
+    unknown. (history.Type has the same values.)"""
 
     OK = "ok"
     FAIL = "fail"
@@ -50,20 +50,21 @@ class Send(Operation):
     partition: int
     values: tuple[int, ...]
     keys: tuple[str, ...] = ()
-    """One per value, where the history is to name them: in topics that may be compacted."""
+    """The key of each value, in topics that may be compacted, so that the history contains the
+    keys."""
     tombstones: tuple[bool, ...] = ()
-    """For records with keys: which have no value."""
+    """For records with keys: whether each is a tombstone, which has no value."""
     filling: tuple[int, ...] = ()
-    """One per value, where records are to be dressed: with so many bytes behind the payload, and
-    headers and (without `keys`) a key, which the history does not name but checksums cover."""
+    """For dressed records: the number of filling bytes after each payload. Such records also have
+    headers and (without `keys`) a key, which only the checksum covers, not the history."""
     timestamps: tuple[int, ...] = ()
-    """One per value (milliseconds), where the sender sets them itself."""
+    """The timestamp of each value in milliseconds, if the sender sets it."""
 
 
 @dataclass(frozen=True)
 class Assign(Operation):
-    """Assign these partitions and read them from offset 0 (a new session), or from their log start
-    where records may have been removed."""
+    """Assign these partitions, and read them from offset 0 or from their log start. This begins a
+    new session of the history."""
 
     partitions: tuple[tuple[str, int], ...]
     from_log_start: bool = False
@@ -133,7 +134,8 @@ class TopicSpec:
     partitions: int
     config: Mapping[str, str] = field(default_factory=dict)
     at_first: int | None = None
-    """The number of partitions at first, if the workload lets the topic grow to `partitions`."""
+    """The number of partitions at the beginning, if the workload later lets the topic grow to
+    `partitions`."""
 
     @property
     def made(self) -> int:
@@ -171,15 +173,17 @@ class Completion:
     detail: str | None = None
     broken: bool = False
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """More history columns, the same for all rows (member_id, generation), or a list of one value
-    for each."""
+    """Further history columns, such as member_id and generation: one value for all rows, or a list
+    with one value per row."""
     rebalanced: bool = False
-    """Whether the group has set the positions again: what was polled belongs to a new session."""
+    """Whether the group has changed the assignment, so that the polled records belong to a new
+    session."""
     told: Sequence[Mapping[str, Any]] = ()
-    """Rows of other kinds that the operation brought, each by its columns: `f` (position, owned,
-    init_producer, send_offsets) and more. They stand before its own."""
+    """Rows of other kinds that the operation produced, each given by its columns: `f` (position,
+    owned, init_producer, send_offsets) and more. In the history they stand before its own rows."""
     now_s: float = 0.0
-    """For members of groups, whose lives go by the clock: the seconds of the run's own."""
+    """The end of the operation in seconds of the run's clock, for group members, whose behaviour
+    depends on time."""
 
 
 # --- roles ----------------------------------------------------------------------------------------
@@ -194,17 +198,19 @@ class GroupProtocol(StrEnum):
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """The group of a process, for Subscribe. The assignor is the members' (classic) or the
-    coordinator's (consumer)."""
+    """The group of a process, for Subscribe. The assignor is chosen by the members (classic) or by
+    the coordinator (consumer)."""
 
     name: str
     protocol: GroupProtocol
     assignor: str
     auto_commit: bool
     instance_id: str | None = None
-    """The id of a static member (KIP-345): back within the session, it keeps its partitions."""
+    """The id of a static member (KIP-345): if it returns within the session timeout, it keeps its
+    partitions."""
     session_timeout_ms: int = 6_000
-    """The least that brokers allow. By KIP-848 it is theirs: as the workload configures them."""
+    """The session timeout: the least that brokers allow. Under KIP-848 the brokers set it, with the
+    workload's configuration."""
     max_poll_interval_ms: int = 20_000
 
 
@@ -219,21 +225,25 @@ class ClientSettings:
     transaction_timeout_ms: int = 10_000
     delivery_timeout_ms: int = 10_000
     transactional_id: str | None = None
-    """Set by the runner, and the same for every client of a process: the next fences the last."""
+    """The transactional id, which the runner sets. It is the same for every client of a process, so
+    that a new client fences the previous one."""
     group: GroupSettings | None = None
     compression: str = "none"
     rack: str | None = None
     """The rack of a consumer: it then reads from a replica of the same rack (KIP-392)."""
     fetch_bytes: int | None = None
-    """For a consumer: fetch.max.bytes and max.partition.fetch.bytes; None: the library's own."""
+    """For a consumer: fetch.max.bytes and max.partition.fetch.bytes; None means the library's
+    defaults."""
     raw: bool = False
-    """Our own producer, which does what client libraries refuse to do."""
+    """Whether to use Touchstone's own producer, which can send what client libraries refuse to
+    send."""
     batches_of_one: bool = False
-    """For a producer: each record is a batch of its own, five of them in flight at once."""
+    """For a producer: whether each record is a batch of its own, with five batches in flight at
+    once."""
 
 
 class Client(Protocol):
-    """One process's connection to the target, used by one task of a World."""
+    """The client of one process, used by one task of a World."""
 
     name: str
 
@@ -254,7 +264,7 @@ class Workload(Protocol):
     judged_by: tuple[str, ...]
     processes: int
     nodes_min: int
-    """With fewer nodes it would show nothing of what it is for."""
+    """The least number of nodes with which the workload tests anything."""
     config: Mapping[str, str]
     """The settings that the brokers must have; the scenario's own configuration overrides them."""
 
@@ -274,7 +284,7 @@ class Nemesis(Protocol):
     name: str
     faults: frozenset[type[Fault]]
     nodes_min: int
-    """With fewer nodes its faults would strike nothing."""
+    """The least number of nodes with which the nemesis's faults affect anything."""
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """Yield (seconds to wait, fault). The runner ends the schedule when the time is up, and
@@ -284,13 +294,15 @@ class Nemesis(Protocol):
 
 @dataclass(frozen=True)
 class Performed:
-    """The result of a fault: the nodes that it struck (roles resolved), or why it struck none."""
+    """The result of a fault: the nodes that it affected (roles resolved to numbers), or the reason
+    why there are none."""
 
     fault: Fault
     nodes: tuple[int, ...]
     note: str = ""
     failed: bool = False
-    """It was tried; some of it may have been done. A heal that failed has not ended the faults."""
+    """Whether an error occurred. A part of the fault may have been performed; if a heal failed,
+    faults may continue."""
 
 
 class Cluster(Protocol):
@@ -300,12 +312,13 @@ class Cluster(Protocol):
     version: str
     bootstrap: str
     listeners: Mapping[str, str]
-    """Listeners that the configuration added (clusters/listeners.py): name -> bootstrap."""
+    """Listener name -> bootstrap addresses, for the listeners that the configuration added
+    (clusters/listeners.py)."""
     nodes: int
     focus: tuple[str, int] | None
     """The partition whose leader the role "leader" means; the runner sets it."""
     rng: Random
-    """Resolves the role "random"; the runner seeds it."""
+    """The random numbers for the role "random"; the runner seeds them."""
 
     def perform(self, fault: Fault) -> Performed: ...
 
@@ -323,7 +336,7 @@ class Cluster(Protocol):
         ...
 
     def stop(self) -> None:
-        """End every process that start() began. Safe to call twice and after a crash."""
+        """End every process that start() began. It may be called twice, and after a crash."""
         ...
 
 
@@ -348,8 +361,8 @@ class Target(Protocol):
 
 @runtime_checkable
 class MustShow(Protocol):
-    """A workload about something that brokers do by themselves, such as retention, so that a run
-    may end before they did it."""
+    """A workload about something that brokers do by themselves, such as retention. A run may end
+    before they have done it."""
 
     def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
         """Return why the final raw read gives nothing to judge, or None if it does. The run then
@@ -396,7 +409,7 @@ class TargetLost(TargetError):
 
 
 class Recorder(Protocol):
-    """Collects the history during the run; it may write it already meanwhile."""
+    """Collects the history during the run, and may already write parts of it."""
 
     topic_ids: dict[str, str]
     topic_defaults: dict[str, str]

@@ -1,5 +1,5 @@
-"""The workloads, in one literal table. Each says which operations its processes perform, and what
-is read at the end."""
+"""The workloads, in one literal table. Each determines the operations of its processes, and the
+final reads."""
 
 from chaos.values.protocols import Workload
 from chaos.workloads.appends import Appends

@@ -29,7 +29,8 @@ class Appends:
     topic_config: Mapping[str, str] = {}
     partitions = 8
     from_log_start = False
-    """Readers begin where the log does, since what was before may be gone."""
+    """Whether readers begin at the log start and not at offset 0, because older records may have
+    been deleted."""
     producers = 6
     pollers = 2
     processes = producers + pollers

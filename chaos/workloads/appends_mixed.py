@@ -11,9 +11,11 @@ from chaos.workloads.appends import Appends
 from chaos.workloads.values import values_of
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-"""CompressionType.java; each producer has one, so that a partition's log holds all of them."""
+"""The codecs (CompressionType.java). Each producer uses one, so that a partition's log contains all
+of them."""
 FILLING_MAX = 980_000
-"""With the rest of its batch just below a megabyte, the most that librdkafka sends at first."""
+"""The most filling bytes of a record. With the rest of its batch it is just below a megabyte, the
+most that librdkafka sends by default."""
 LARGE_SHARE = 0.01
 USUAL_MAX = 2_000
 

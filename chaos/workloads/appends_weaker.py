@@ -1,9 +1,9 @@
 """Appends with weaker promises: acks=1, acks=0, and no idempotence.
 
 A checker does not report what was not promised: the history records the `acks` and `idempotent` of
-every send, and the checkers of durability and duplicates only consider sends that promise it. What
-holds for all sends (no record is invented, altered, moved, or seen and then lost) is judged as
-usual. Source: producer configuration, acks, enable.idempotence; design#replication.
+every send, and the checkers of durability and duplicates only consider sends that promise it. The
+guarantees that hold for all sends (no record is invented, altered, moved, or read and then lost)
+are judged as usual. Source: producer configuration, acks, enable.idempotence; design#replication.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ ALWAYS_HOLDS = (
 
 
 class AppendsAcks1(Appends):
-    """Append with acks=1, acknowledged by the leader alone: records may be lost with it, but
-    nothing else may happen.
+    """Append with acks=1, acknowledged by the leader alone: records may be lost with the leader,
+    but no other anomaly may occur.
 
-    Where the leader stayed the same, delivery_semantics judges what it acknowledged. Most nemeses
-    leave no such partition, so the workload does not require that checker to have judged anything.
+    Where the leader stayed the same, the checker delivery_semantics judges the acknowledged
+    records. Most nemeses leave no such partition, so the workload does not require that checker to
+    have judged anything.
     """
 
     name = topic = "appends-acks1"

@@ -1,6 +1,7 @@
-"""A process that asks the leaders again and again where their logs begin and end.
+"""A process that requests the start and end offsets of logs from their leaders, again and again.
 
-It records what a log loses at its start, and when, to within a few hundredths of a second.
+So the history shows which records a log loses at its start, and when, to within a few hundredths of
+a second.
 """
 
 from __future__ import annotations

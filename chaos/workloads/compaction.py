@@ -23,10 +23,10 @@ QUICK_CLEANING = {
 
 class Compaction:
     """Write keys repeatedly and delete some while the log is compacted: the last record of each key
-    must stay.
+    must be kept.
 
-    Spec: docs, design#compaction. Tombstones stay for delete.retention.ms, which is longer than a
-    run.
+    Spec: docs, design#compaction. Tombstones are kept for delete.retention.ms, which is longer than
+    a run.
     """
 
     name = topic = "compaction"
@@ -49,8 +49,8 @@ class Compaction:
     keys = 12
     cold_keys = 2_000
     cold_share = 0.1
-    """The share of records whose key is one of many: it is hardly ever written again, so that its
-    last value comes to lie where the cleaner goes, while that of a hot key is still in the active
+    """The share of records with one of many rarely written keys. The last value of such a key moves
+    into the closed segments, which are cleaned, while that of a frequent key is in the active
     segment."""
     tombstone_share = 0.1
 

@@ -20,7 +20,8 @@ class CompactionInTransactions(ByTransactions, Compaction):
     name = topic = "compaction-transactions"
     judged_by = (*Compaction.judged_by, "aborted_reads", "dirty_reads", "hanging_transactions")
     sends_max = 120
-    """As many as take a few seconds: segments are closed and cleaned meanwhile."""
+    """The number of sends in the longest transactions. They take a few seconds, in which segments
+    are closed and cleaned."""
     abort_share = 0.5
 
     topics = Compaction.topics

@@ -6,7 +6,7 @@ from chaos.workloads.appends import Appends
 
 
 class FanOut(Appends):
-    """Append to a hundred partitions, so that one fault strikes dozens of leaders at once."""
+    """Append to a hundred partitions, so that one fault affects dozens of leaders at once."""
 
     name = topic = "fan-out"
     partitions = 100

@@ -25,15 +25,18 @@ from chaos.workloads.sending import send_for_ever
 
 MAX_POLL_INTERVAL_MS = 8_000
 ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
-"""How long a member that works too long does not poll: the group goes on without it."""
+"""How many seconds a member that is too slow does not poll, so that the group removes it and
+continues."""
 RESTLESS_S, CALM_S = 20.0, 80.0
-"""How long members come and go, and how long they stay then, over and over: a wrong rebalance is
-proved by what lasts, and the next rebalance would put it right. Judges allow half a minute."""
+"""For how many seconds members come and go, and for how many they then stay, in turn. Only an
+assignment that lasts proves a wrong rebalance, since the next rebalance would correct it. Checkers
+allow half a minute."""
 SETTLED_S = ABSENT_S + 2.5
-"""How far into a calm time the last process crashes. It stays away until the next restless time, so
-that the group must neither wait for it nor leave its part unread."""
+"""How many seconds into a calm time the last process crashes. It stays away until the next restless
+time, so the group must neither wait for it nor leave its partitions unread."""
 POLLS_PER_LIFE = 100
-"""Some ten seconds where records flow: in half a minute every member comes and goes."""
+"""The number of polls in one membership: some ten seconds when records are flowing, so that every
+member comes and goes within half a minute."""
 
 
 class _Eras:
@@ -45,7 +48,8 @@ class _Eras:
         self._now_s = 0.0
 
     def noted(self, completion: Completion) -> Completion:
-        """Return the completion unchanged, and take its end as the current time."""
+        """Return the completion unchanged, and take the end of the operation as the current
+        time."""
         self._now_s = completion.now_s
         if self._begun_s is None:
             self._begun_s = self._now_s
@@ -87,12 +91,12 @@ class _Groups:
     commit_share = 0.5
     crash_share = 0.4
     absent_share = 0.15
-    """The share of lives in which a member once does not poll for longer than
+    """The share of memberships in which the member once does not poll for longer than
     max.poll.interval.ms."""
     polls_per_life = POLLS_PER_LIFE
     records_per_poll_max = 500
     sends_between_lives = 0
-    """What a process does while it is no member."""
+    """The number of sends of a process between two memberships."""
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.name, self.partitions),)
@@ -122,8 +126,8 @@ class _Groups:
         return self._be_members(process, rng)
 
     def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Be one group member after another. Each leaves or crashes, but only in a restless time
-        (`_Eras`)."""
+        """Yield the operations of one group member after another. Each leaves or crashes, but only
+        in a restless time (`_Eras`)."""
         commits_itself, is_deserter = self._commits_itself(process), process == self.processes - 1
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
         eras = _Eras()
@@ -186,8 +190,8 @@ class StaticGroups(_Groups):
 
 
 class CooperativeGroups(_Groups):
-    """Let members of a classic group with incremental rebalances come and go: a member goes on
-    reading the partitions that it keeps (KIP-429)."""
+    """Let members of a classic group with incremental rebalances come and go: a member continues to
+    read the partitions that it keeps (KIP-429)."""
 
     name = "groups-cooperative"
     protocol = GroupProtocol.CLASSIC
@@ -220,8 +224,8 @@ class StaticConsumerGroups(ConsumerGroups):
     name = "groups-consumer-static"
     static = True
     sends_between_lives = 40
-    """A member whose instance id is still in use is refused at once and for good, so none joins in
-    haste."""
+    """The number of sends between two memberships. A member whose instance id is still in use is
+    refused at once and for good, so none may join too soon."""
 
 
 class GroupPositions(ClassicGroups):
@@ -230,7 +234,7 @@ class GroupPositions(ClassicGroups):
 
     Offsets are fetched after a commit, before a member joins, and at the end. Now and then a
     process commits once more as the member that it was before it left or crashed: a zombie, which
-    must be refused once its group has gone on without it (OffsetCommit: generation; KIP-345: a
+    must be refused once its group has removed or replaced it (OffsetCommit: generation; KIP-345: a
     replaced process; KIP-848: member epoch). Also, a living member repeats an old commit: from its
     current generation it must set the group back, from an earlier one it must be refused.
     """
@@ -241,8 +245,9 @@ class GroupPositions(ClassicGroups):
     zombie_share = 0.1
     repeat_share = 0.02
     past_share = 0.05
-    """The share of polls after which a member repeats a commit of an earlier generation of its own,
-    which must be refused: by KIP-848, unless the partition has been its own ever since."""
+    """The share of polls after which a member repeats one of its commits from an earlier
+    generation. It must be refused; under KIP-848, unless the member has had the partition ever
+    since."""
 
     def _commits_itself(self, process: int) -> bool:
         return True
@@ -262,10 +267,10 @@ class GroupPositions(ClassicGroups):
         previous member."""
         current: CommitPosition | None = None
         old: CommitPosition | None = None
-        """The first of this member and generation, in which no other member is to own the
+        """The first commit of this member in this generation, in which no other member may own the
         partition."""
         past: CommitPosition | None = None
-        """The last of this member and an earlier generation."""
+        """The last commit of this member in an earlier generation."""
         zombie: CommitPosition | None = None
         operation = next(living)
         while True:
@@ -288,7 +293,7 @@ class GroupPositions(ClassicGroups):
             operation = living.send(completion)
 
     def _again(self, process: int, completion: Completion) -> CommitPosition | None:
-        """Return the same commit as a single request, or None if it failed or its member is
+        """Return the same commit as a separate request, or None if it failed or its member is
         unknown."""
         member_id = completion.columns.get("member_id")
         generation = completion.columns.get("generation")
@@ -330,9 +335,9 @@ class ConsumerGroupPositions(GroupPositions):
     """Let members of a KIP-848 group commit explicitly, and fetch the committed offsets.
 
     Members commit often, seldom crash, and stay away for some seconds, in which the others take
-    over their partitions. So a returning member takes partitions over from living ones; only that
-    reveals a partition that is assigned before its owner has released it. Heartbeats are slow, so
-    that members learn late that they must release partitions.
+    over their partitions. So a returning member takes over partitions from living ones. Only in
+    this way can a run reveal a partition that is assigned before its owner has released it.
+    Heartbeats are slow, so that members learn late that they must release partitions.
     """
 
     name = "groups-consumer-positions"

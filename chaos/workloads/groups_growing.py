@@ -49,7 +49,7 @@ class GrowingGroups(ConsumerGroups):
         return super().settings(0 if process == self.processes - 1 else process)
 
     def _stay(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Be a group member until the run ends."""
+        """Yield the operations of a member that stays until the run ends."""
         while True:
             completion = yield Subscribe((self.name,))
             while not completion.broken:

@@ -33,10 +33,11 @@ class Offsets:
     groups = ("offsets-a", "offsets-b")
     rare_groups = tuple(f"offsets-rare-{number}" for number in range(4))
     rare_share = 0.01
-    """The share of operations on rare groups; the last commits and deletions there mostly lie
-    before the last fault, so that one that a coordinator lost is missing to the end."""
+    """The share of operations on rarely used groups. Their last commits and deletions are mostly
+    older than the last fault. If a coordinator has lost one, no later commit hides that."""
     delete_share, whole_group_share = 0.4, 0.5
-    """The share of deletions in the changes of rare groups, and of whole groups in those."""
+    """Among the changes of rarely used groups, the share of deletions; and among those, the share
+    of deletions of whole groups."""
     beside_share = 0.3
     """The share of requests that also name the other topic."""
     producers = 1
@@ -47,7 +48,7 @@ class Offsets:
 
     @property
     def other_topic(self) -> str:
-        """The topic to which nobody writes, but for which groups commit offsets."""
+        """The topic to which no process writes, but for which groups commit offsets."""
         return f"{self.topic}-other"
 
     def topics(self) -> Sequence[TopicSpec]:

@@ -32,18 +32,20 @@ PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 ABORT_SHARE, FENCED_SHARE, LATE_SHARE = 0.25, 0.1, 0.03
 HELD_SHARE, HELD_MAX_S = 0.2, 0.4
 RECORD_SHARE = 0.6
-"""The share of transactions with a record besides the offsets: both must end alike."""
+"""The share of transactions that contain a record besides the offsets: both must be committed, or
+both aborted."""
 TWO_GROUPS_SHARE = 0.3
-"""The share of transactions with offsets of a second group, of which the same holds."""
+"""The share of transactions with offsets of a second group: both groups' offsets must be committed,
+or both aborted."""
 
 
 class OffsetsInTransactions(Offsets):
-    """Commit group offsets in transactions: committed offsets hold, aborted or fenced ones never
-    do.
+    """Commit group offsets in transactions: committed offsets must take effect, aborted or fenced
+    ones never.
 
-    Some transactions are kept open while other processes ask (OffsetFetch, require_stable): no
-    process may get an undecided offset. Some outlive their time-out; some are fenced and ask to
-    commit nevertheless. Spec: KIP-98; KIP-447.
+    Some transactions are kept open while other processes fetch offsets (OffsetFetch,
+    require_stable): no process may get an undecided offset. Some last longer than their time-out;
+    some are fenced and request a commit nevertheless. Spec: KIP-98; KIP-447.
     """
 
     name = topic = "offsets-transactions"

@@ -18,7 +18,8 @@ from chaos.values.protocols import (
 )
 
 POLLS_PER_SESSION = 250
-"""Long enough to see order, short enough that a run has several sessions that start at offset 0."""
+"""The number of polls in a session: enough to see the order of records, and few enough that a run
+has several sessions that start at offset 0."""
 
 
 def everything(topics: Sequence[TopicSpec]) -> tuple[tuple[str, int], ...]:
@@ -44,6 +45,6 @@ def poll_for_ever(
 def final_reads(
     topics: Sequence[TopicSpec], isolation: Isolation = Isolation.READ_UNCOMMITTED
 ) -> Iterator[tuple[ClientSettings, Operation]]:
-    """Yield raw reads of the batches on the replicas, then reads of what a consumer receives."""
+    """Yield raw reads of the batches on all replicas, then reads by an ordinary consumer."""
     yield ClientSettings(), ReadAll(everything(topics), raw=True)
     yield ClientSettings(isolation=isolation), ReadAll(everything(topics), isolation)

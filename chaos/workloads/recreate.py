@@ -29,9 +29,9 @@ class Recreated:
     one.
 
     Spec: KIP-516, topic ids. Each process has its own topic: it writes to it, reads it, and
-    replaces it when none of its own operations is under way, so that it knows for every record to
-    which of the same-named topics it went. A record of unknown outcome may still reach the next
-    topic. A group commits offsets in each topic, and must have none in the next one.
+    replaces it when none of its operations is in progress. So it is known for every record to which
+    of the topics with the same name it was sent. A record of unknown outcome may still reach the
+    next topic. A group commits offsets in each topic, and must have none in the next one.
     """
 
     name = "recreate"

@@ -20,8 +20,8 @@ class Register:
 
     The writer reads, compares with its last write, and only then writes the next value. Every read
     must return the last write, for every reader, in real time (linearizability). A leader that does
-    not know yet that it was replaced may return less: faults that cut leaders off may reveal that.
-    Source: KIP-207; design#replication; design#compaction.
+    not know yet that it was replaced may return an older value; faults that cut leaders off may
+    reveal that. Source: KIP-207; design#replication; design#compaction.
     """
 
     name = topic = "register"
@@ -54,8 +54,8 @@ class Register:
         return self._read_for_ever(rng)
 
     def _write_for_ever(self, process: int) -> Generator[Operation, Completion, None]:
-        """Write for ever. After a write of unknown outcome both its value and the one before may be
-        read; the comparison accepts either."""
+        """Yield writes for ever. After a write of unknown outcome, either its value or the one
+        before may be read; the comparison accepts both."""
         may_be: set[int | None] = {None}
         for value in values_of(process):
             while True:

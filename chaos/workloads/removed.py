@@ -1,6 +1,5 @@
-"""Find out whether brokers removed any record; if not, the run shows nothing about retention or
-compaction. The final read of the leaders tells it: where it began and ended, and which offsets it
-found."""
+"""Find out whether brokers have removed any record. If not, the run shows nothing about retention
+or compaction. The start, the end and the offsets of the final raw read show that."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ WHOLE = "read_all"
 
 
 def nothing_deleted(records: Iterable[Record]) -> str | None:
-    """Return a sentence if no record was deleted from the start of a log, so that the run proves
-    nothing about it, else None."""
+    """Return a sentence if no record was deleted from the start of any log, so that the run proves
+    nothing about retention, else None."""
     starts = [record.extra["log_start"] or 0 for record in records if _is_summary(record)]
     if any(starts):
         return None
@@ -21,8 +20,8 @@ def nothing_deleted(records: Iterable[Record]) -> str | None:
 
 
 def nothing_cleaned(records: Iterable[Record]) -> str | None:
-    """Return a sentence if compaction removed no record, so that the run proves nothing about it,
-    else None."""
+    """Return a sentence if compaction removed no record, so that the run proves nothing about
+    compaction, else None."""
     offsets = found = 0
     for record in records:
         if _is_summary(record):

@@ -11,8 +11,9 @@ from chaos.workloads.removed import nothing_deleted
 RETENTION_MS = 8_000
 SEGMENT_MS = 2_500
 CHECK_MS = 200
-"""The checker tolerates a twentieth of the retention time. Brokers look for expired segments, and
-clients ask for log starts, more often than that, so that a slightly early deletion is noticed."""
+"""The interval in milliseconds at which brokers look for expired segments. The checker tolerates a
+twentieth of the retention time; this interval, and that at which clients ask for log starts, is
+shorter, so that a slightly early deletion is noticed."""
 RETENTION_BYTES = 20_000
 QUICK_CHECKS: Mapping[str, str] = {
     "log.retention.check.interval.ms": str(CHECK_MS),
@@ -21,11 +22,11 @@ QUICK_CHECKS: Mapping[str, str] = {
 
 
 class Retention(Appends):
-    """Append to a log whose records are deleted after eight seconds: from its start, not earlier,
-    and not much later.
+    """Append to a log whose records must be deleted eight seconds after they were written, from the
+    log's start, not earlier and not much later.
 
-    The leader is asked all the time where its log starts. Spec: topic configuration, retention.ms,
-    segment.ms; LogManager, cleanupLogs.
+    A process asks the leader for the log start all the time. Spec: topic configuration,
+    retention.ms, segment.ms; LogManager, cleanupLogs.
     """
 
     name = topic = "retention"
@@ -45,8 +46,8 @@ class Retention(Appends):
 
 
 class RetentionBySize(Retention):
-    """Append to a log that keeps at least 20,000 bytes: no segment may go if fewer bytes would
-    remain.
+    """Append to a log that keeps at least 20,000 bytes: no segment may be deleted if fewer bytes
+    would remain.
 
     Spec: topic configuration, retention.bytes; UnifiedLog, deleteRetentionSizeBreachedSegments.
     """

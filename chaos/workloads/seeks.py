@@ -20,11 +20,11 @@ from chaos.workloads.appends import Appends
 from chaos.workloads.reading import everything
 
 Known = tuple[str, int, int, int]
-"""Topic, partition, offset and timestamp of a record that was read."""
+"""The (topic, partition, offset, timestamp) of a record that was read."""
 KNOWN_MAX = 400
 FETCH_BYTES = (None, 1, 700)
-"""The fetch sizes of the readers in turn: one gets each batch in a response of
-its own (KIP-74: never less than one)."""
+"""The fetch sizes in bytes of the readers, in turn. With one byte, each batch comes in a response
+of its own (KIP-74: a response always has one batch)."""
 
 
 class Seeks(Appends):

@@ -17,7 +17,7 @@ RECORDS_BEFORE_WRAP_MAX = 10
 AGAIN_SHARE, REPEATED_SHARE = 0.4, 0.2
 BACK_MAX = 4
 CRASH_SHARE = 0.01
-"""The share of sends after which another producer comes, with a producer id of its own."""
+"""The share of sends after which the producer is replaced by another one with a new producer id."""
 
 
 class Sequences(Appends):
@@ -39,7 +39,7 @@ class Sequences(Appends):
         return ClientSettings(raw=process < self.producers)
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Send for ever, with sequence numbers that wrap in each partition."""
+        """Yield sends for ever, with sequence numbers that wrap in each partition."""
         values = values_of(process)
         firsts = [
             SEQUENCES - rng.randint(1, RECORDS_BEFORE_WRAP_MAX) for _ in range(self.partitions)

@@ -63,7 +63,7 @@ class End(Enum):
     DESPITE = "despite"
     """A commit is asked for although a send has failed; the client must refuse it."""
     LATE = "late"
-    """A commit is asked for when the coordinator must have aborted it."""
+    """The commit is requested only after the coordinator must have aborted the transaction."""
 
 
 def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:

@@ -17,22 +17,24 @@ from chaos.workloads.values import values_of
 TIMEOUT_MS, SWEEP_MS = 3_000, 500
 PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 PAST_DOUBT_S = TIMEOUT_MS / 1000 + 16.5
-"""After Kafka's own sweep of 10 s, and 5 s beside it, no judge doubts that it should have ended."""
+"""How many seconds to wait before a late commit: after the timeout, the interval of Kafka's own
+check (10 s) and 5 s more, every judge agrees that the transaction should have ended."""
 OFTEN_LATE = 2
-"""How many writers are late soon and often, so that a run of some seconds shows it; the others keep
-the records coming meanwhile."""
+"""The number of writers whose commits are late early and often, so that a run of a few seconds
+contains some. The other writers keep the records flowing."""
 FIRST_LATE_MAX, BETWEEN_LATE, SELDOM_LATE = 4, (8, 20), (60, 200)
-"""The number of the first transaction that ends too late, and how many lie between two such."""
+"""The number of the first late transaction at most, and the number of transactions between two late
+ones, for writers that are late often or seldom."""
 OUTLIVED_SHARE = 0.2
-"""The share of crashes after which the coordinator ends the transaction before the next client
-comes."""
+"""The share of crashes after which the next client waits until the coordinator has ended the
+transaction."""
 
 
 REFUSED_MS = (4_102_444_800_000,)
 """A timestamp in the year 2100: brokers that keep CreateTime refuse it (KIP-937)."""
 OPENS, BETWEEN_OPEN = OFTEN_LATE, (10, 40)
-"""The writer that begins transactions and leaves them open for ever, and how many of its own lie
-between two such: under kills it comes to some dozens in half a minute."""
+"""The writer that leaves some transactions open for ever, and the number of its other transactions
+between two of those. Under kills it completes some dozens in half a minute."""
 
 
 class Transactions(ByTransactions):
@@ -75,8 +77,8 @@ class Transactions(ByTransactions):
         return replace(settings, transaction_timeout_ms=TIMEOUT_MS)
 
     def operations(self, process: int, rng: Random) -> Steps:
-        """Let the last process ask for the ends of the logs, and let the others transact and
-        poll."""
+        """Let the last process request the ends of the logs, and let the others run transactions
+        and poll."""
         if process == self.processes - 1:
             return ask_for_ever(self.topic, self.partitions)
         return super().operations(process, rng)

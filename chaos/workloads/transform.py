@@ -32,18 +32,19 @@ from chaos.workloads.values import values_of
 
 TRANSACTIONS_PER_LIFE = 60
 ADDED_SHARE = 0.7
-"""The share of aborted transactions that have the offsets in them."""
+"""The share of aborted transactions that contain offsets."""
 
 
 class _Memory:
-    """A worker's last commit, in its current life and in the previous one."""
+    """A worker's last commit, of its current membership and of the previous one."""
 
     def __init__(self, transactional_id: str) -> None:
         self._transactional_id = transactional_id
         self._last: CommitInTransaction | None = None
         self.zombie: CommitInTransaction | None = None
-        """The last commit of an earlier life: the same offset, so that a coordinator which rightly
-        knows no better loses nothing by it."""
+        """The last commit of the previous membership, to be repeated by a zombie. It has the offset
+        that is committed already, so that accepting it does no harm if the coordinator cannot know
+        better."""
 
     def noting(
         self, steps: Generator[Operation, Completion, Completion]
@@ -60,8 +61,8 @@ class _Memory:
                 return cast("Completion", ended.value)
 
     def _note(self, completion: Completion) -> None:
-        """Remember what was committed. Forget it after an unknown outcome, since repeating an older
-        commit would lawfully set the group back."""
+        """Remember the offsets that were committed. Forget them after an unknown outcome, since
+        repeating an older commit would rightly set the group back."""
         self._last = None
         for row in completion.told if completion.outcome is Outcome.OK else ():
             if row.get("member_id") and row.get("generation") is not None:
@@ -76,7 +77,7 @@ class _Memory:
                 )
 
     def die(self) -> None:
-        """End the life: its last commit becomes that of a zombie."""
+        """End the membership: its last commit becomes the zombie's."""
         self.zombie, self._last = self._last or self.zombie, None
 
 
@@ -86,9 +87,9 @@ class Transform:
 
     One transaction in ten is aborted and its inputs are read again. Workers leave, or crash in the
     middle of a transaction, and return under their transactional id, which fences the zombie.
-    Aborted transactions contain offsets, too. Now and then a worker commits once more, in a
-    transaction of another id, as the member that it was in its last life: the coordinator must
-    refuse the old generation (TxnOffsetCommit, KIP-447), or inputs would be processed twice.
+    Aborted transactions contain offsets, too. Now and then a worker commits once more under its
+    previous membership, in a transaction with another id: the coordinator must refuse the old
+    generation (TxnOffsetCommit, KIP-447), or inputs would be processed twice.
     """
 
     name = "transform"
@@ -150,7 +151,7 @@ class Transform:
     def _transform(
         self, values: Iterator[int], rng: Random, crashes: bool
     ) -> Generator[Operation, Completion, Completion]:
-        """Perform one transaction; return the completion of its end, or of the operation that broke
+        """Perform one transaction. Return the completion of its end, or of the operation that broke
         the client."""
         # Drawn before anything happens, so that a failure does not shift later choices.
         aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)

@@ -1,4 +1,4 @@
-"""Zombies: producers that a successor has fenced and that go on nevertheless."""
+"""Zombies: producers that continue to work although a successor has fenced them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 FENCED_SHARE, ABORT_SHARE, LATE_SHARE = 0.15, 0.15, 0.02
 REPEATED_SHARE = 0.3
 UNJOINED_SHARE = 0.1
-"""The share of transactions in which a batch goes to a partition that has not joined."""
+"""The share of transactions in which a batch is sent to a partition that was not added to the
+transaction."""
 STRANGER_SHARE = 0.02
 """The share of transactions after which a request names the producer id of another
 transactional id."""
 JOINS_SHARE = 0.5
-"""The share of fenced sends that ask the coordinator first; the others do not, since it knows."""
+"""The share of a fenced producer's sends that first send AddPartitionsToTxn, which the coordinator
+must refuse; with the others, the leader must refuse the batch."""
 BACK_MAX = 4
-"""The leader knows the last five batches of a producer: this one and four before it."""
+"""How far back a resent batch may lie: the leader knows the last five batches of a producer, this
+one and four before it."""
 
 
 class Zombies(ByTransactions):
@@ -49,10 +52,11 @@ class Zombies(ByTransactions):
 
     A client library would stop by itself; here the broker must refuse the fenced producer's writes
     to partitions of its old transaction and to others, its commit, and any batch for a partition
-    that was not added to a transaction. Some producers ask to commit after the coordinator has
-    aborted on time-out. Acknowledged batches are sent again and must not be stored twice. A marker
-    of the fenced epoch comes late. The fenced producer asks for a new epoch, and so does one that
-    names another's producer id. Spec: KIP-98, "Transactional Guarantees"; KIP-360; KIP-890.
+    that was not added to a transaction. Some producers request a commit after the coordinator has
+    aborted the transaction at its time-out. Acknowledged batches are sent again and must not be
+    stored twice. A marker with the fenced epoch arrives late and must be refused. So must an
+    InitProducerId from the fenced producer, and one that names another producer's id. Spec: KIP-98,
+    "Transactional Guarantees"; KIP-360; KIP-890.
     """
 
     name = topic = "zombies"
@@ -145,8 +149,8 @@ def _ended(chance: float, late_sends: Sequence[RawSend], own: RawSend) -> Steps:
 
 
 def _ended_by_the_former(own: RawSend, is_open: bool) -> Steps:
-    """Let the fenced producer ask to commit, while its successor has a transaction open or before
-    another successor comes."""
+    """Let the fenced producer request a commit, while its successor has a transaction open or
+    before another successor begins."""
     completion = Completion(Outcome.OK)
     if is_open:
         completion = yield Begin()

@@ -1,1 +1,1 @@
-"""The checkers: what each is, and the table of all."""
+"""The checkers: their base class, and the table of all."""

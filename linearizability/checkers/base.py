@@ -1,9 +1,9 @@
-"""The base of all checkers: one property each, judged by a kernel over frames keyed by the
-property's scope.
+"""The base of all checkers. Each checks one property by a kernel, a function over data frames that
+hold all rows of a scope.
 
-A kernel takes events of *any number of whole scopes* (all rows of a partition, say), so that one
-call judges a small history, and Spark hands it one piece of a large one. It is a pure function of
-the frame: the engines differ only in who cuts the pieces.
+A kernel takes the events of *any number of whole scopes* (for example, all rows of some
+partitions). So one call judges a small history, and Spark gives it one piece of a large one. It is
+a pure function of the frame: the engines differ only in how they cut the history.
 
 `events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `place` (the partition's
 number), `era` and `own_era` (`lost_polls`), `longest_ns` (`time_outs`), `outcome` and
@@ -77,26 +77,30 @@ COLUMNS_READ = (
     "detail",
     "error",
 )
-"""The columns that kernels may read: what is shipped to them."""
+"""The columns that kernels may read, and that are therefore sent to them."""
 
 
 class Scope(Enum):
-    """The unit that a property speaks about: the columns whose equal values keep rows together."""
+    """The part of a history that a property is about. The value is the columns that have equal
+    values in all rows of one scope."""
 
     PARTITION = ("topic", "topic_id", "partition")
     VALUE = ("value",)
     TRANSACTION = ("txn",)
-    """Its rows are not events but what the partitions tell of transactions
-    (`transaction_evidence`)."""
+    """One transaction. Its rows are not events but evidence that the partitions give about
+    transactions (`transaction_evidence`)."""
     READER = ("topic", "topic_id", "partition", "process", "group")
-    """Its rows are what partitions and polls together tell of readers who waited (`waiting`)."""
+    """One reader of a partition. Its rows are evidence from partitions and polls about readers that
+    waited (`waiting`)."""
     GROUP = ("group",)
-    """Its rows are what a whole history tells of what groups failed to do (`group_evidence`)."""
+    """One consumer group. Its rows are evidence from the whole history about duties that groups did
+    not perform (`group_evidence`)."""
     PRODUCER = ("producer_id",)
-    """Its rows are what logs and coordinators tell of producers' epochs (`fencing_evidence`)."""
+    """One producer id. Its rows are evidence from logs and coordinators about producers' epochs
+    (`fencing_evidence`)."""
     RUN = ()
-    """The whole run at once. Its rows are what the partitions tell of who read whom, and how
-    transactions ended (`cycles.evidence`)."""
+    """The whole run. Its rows are evidence from the partitions: which transaction read from which,
+    and how transactions ended (`cycles.evidence`)."""
 
     @property
     def columns(self) -> list[str]:
@@ -104,7 +108,8 @@ class Scope(Enum):
 
     @property
     def rows(self) -> pl.Expr:
-        """The rows of a history that belong to a scope of this kind, or decide about it."""
+        """The condition on rows of a history that belong to a scope of this kind, or that its
+        judgement needs."""
         if self is Scope.VALUE:
             return IS_SEND | HAS_RECORD
         if self in (Scope.RUN, Scope.READER, Scope.GROUP, Scope.PRODUCER):
@@ -113,8 +118,8 @@ class Scope(Enum):
 
 
 class Cut(Enum):
-    """The column by which the rows of one partition can be split for a rule that never compares
-    rows with different values in it: so a partition too large for one executor is judged in pieces
+    """A column by which the rows of one partition can be split, for a rule that never compares rows
+    with different values in it. So a partition too large for one executor is judged in pieces
     (`engine/cuts.py`)."""
 
     VALUE = "value"
@@ -125,7 +130,7 @@ class Cut(Enum):
 
     @property
     def rows(self) -> pl.Expr:
-        """The rows that a rule with this cut may look at."""
+        """The condition on the rows that a rule with this cut may read."""
         return _ROWS_CUT[self]
 
 
@@ -139,7 +144,7 @@ _ROWS_CUT: Mapping[Cut, pl.Expr] = {
 
 
 class Needs(Enum):
-    """The rows that a history must hold for a checker to be applicable."""
+    """The kinds of rows that a history must contain for a checker to be applicable."""
 
     SENDS = "records sent"
     ACKED_SENDS = "sends acknowledged under acks=all with an offset"
@@ -168,7 +173,7 @@ class Needs(Enum):
 IS_UNSTABLE = (pl.col("f") == F.FETCH_OFFSETS.value) & (
     pl.col("error") == "UNSTABLE_OFFSET_COMMIT"
 ).fill_null(False)
-"""True for an answer that a transaction may still change the offset."""
+"""The condition on an OffsetFetch answer saying that a transaction may still change the offset."""
 IS_LEADER_ANSWER = (
     pl.col("topic").is_not_null()
     & pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])
@@ -177,8 +182,8 @@ IS_LEADER_ANSWER = (
     & pl.col("high_watermark").is_not_null()
     & (pl.col("leader_epoch") >= 0)
 )
-"""A leader's answer about its partition; rows of records have their batch's epoch, which need not
-be the leader's."""
+"""The condition on a row with a leader's answer about its partition. (Rows of records have the
+epoch of their batch, which need not be the leader's.)"""
 
 _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.SENDS: IS_SEND,
@@ -221,34 +226,37 @@ NOTHING_EXCUSED = pl.LazyFrame({"checked": [0]}, schema={"checked": pl.Int64})
 
 
 class Checker(ABC):
-    """One property. Subclasses say in their docstring when it is broken, and by which source."""
+    """One property. The docstring of a subclass says when the property is broken, and names its
+    source."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     scope: ClassVar[Scope]
     needs: ClassVar[frozenset[Needs]]
-    """The rows without any of which it can find nothing: too many needs hide an anomaly."""
+    """The kinds of rows that the rule needs: if one is missing, the rule can find nothing. A need
+    too many would hide anomalies."""
     counted_under: ClassVar[frozenset[Needs]] = frozenset()
-    """Those of its needs without which nothing is counted; `checked` is not even asked then."""
+    """The needs without which nothing is counted, so that `checked` is not called."""
     cut: ClassVar[Cut | None] = None
-    """For Scope.PARTITION. Such a rule must not read `outcome`, which no piece has."""
+    """How large partitions may be cut, for Scope.PARTITION; None: not at all. A rule with a cut
+    must not read `outcome`, which no piece contains."""
     whole: ClassVar[str] = ""
-    """The fact that needs a whole partition, if a rule cannot be cut: a few words."""
+    """For a rule that cannot be cut: a few words on the fact that needs a whole partition."""
     excuse: ClassVar[str] = ""
-    """Why the rule leaves out what `excused` counts: a few words."""
+    """A few words on why the rule leaves out the checks that `excused` counts."""
 
     @abstractmethod
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """Return one row per anomaly, as `describe` makes them."""
+        """Return one row per anomaly, in the form that `describe` makes."""
 
     @abstractmethod
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """Return one row with one column, `checked`: how many checks were made (the docstring says
-        of what)."""
+        """Return one row with one column, `checked`: the number of checks made (the class's
+        docstring says what is counted)."""
 
     def excused(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """Return one row with one column, `checked`: how many more checks were left out because of
-        `excuse`."""
+        """Return one row with one column, `checked`: the number of further checks that were left
+        out because of `excuse`."""
         return NOTHING_EXCUSED
 
 
@@ -262,7 +270,8 @@ def describe(
 ) -> pl.LazyFrame:
     """Return one row per anomaly: kind, op_ids, message, blame, and the columns in `where`.
 
-    operations: the columns (Int64, or lists of it) whose values are the op_ids that prove it."""
+    operations: the columns (Int64, or lists of it) with the op_ids that prove the anomaly.
+    """
     kind = pl.lit(kind) if isinstance(kind, str) else kind
     if not isinstance(blame, pl.Expr):
         blame = pl.lit(blame, dtype=pl.String)
@@ -273,5 +282,5 @@ def describe(
 
 
 def count(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answer of `checked`: the number of these rows."""
+    """Return one row with one column, `checked`: the number of these rows."""
     return rows.select(checked=pl.len().cast(pl.Int64))

@@ -1,4 +1,4 @@
-"""The checkers: those of our guarantees, and those that plugins add."""
+"""The table of checkers: those of Touchstone's guarantees, and those that plugins add."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linearizability.checkers.base import Checker, Needs
 from linearizability.guarantees import GUARANTEES, part
 
 GROUP = "touchstone.guarantees"
-"""The entry points by which other packages add checkers."""
+"""The group of entry points by which other packages add checkers."""
 
 
 class Table(dict[str, Checker]):
@@ -25,7 +25,8 @@ class Table(dict[str, Checker]):
 
 
 def checker_of(name: str) -> Checker:
-    """Return the checker of a guarantee: the class in its `rule` that is named like it."""
+    """Return the checker of a guarantee: the class in its module `rule` whose name matches the
+    guarantee's."""
     made: Checker = getattr(part(name, "rule"), name.title().replace("_", ""))()
     return made
 
@@ -33,12 +34,12 @@ def checker_of(name: str) -> Checker:
 OURS: Mapping[str, Checker] = {name: checker_of(name) for name in GUARANTEES}
 
 CHECKERS = Table(OURS)
-"""Ours, and those that plugins add."""
+"""All checkers by name: Touchstone's own, and those of plugins."""
 
 
 def markdown_table() -> str:
-    """Return the table of the README: name, what must hold, scope, what a history must hold for it,
-    and how a partition too large for one executor is judged."""
+    """Return the table of the README: name, what must hold, scope, what a history must contain for
+    it, and how a partition too large for one executor is judged."""
     lines = [
         "| checker | must hold | scope | applies to histories with | a large partition is |",
         "|---|---|---|---|---|",

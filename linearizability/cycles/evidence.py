@@ -1,11 +1,11 @@
-"""Find which transaction received whose records, and when each committed.
+"""Find which transaction read records of which other one, and when each committed.
 
 Reads are found partition by partition (`reads_between`), ends from the operations that asked for
-them (`ends`); what `Scope.RUN` judges is:
+them (`ends`); the rows that `Scope.RUN` judges are:
 
-- `read`: transaction `reader` was given, before it asked for its own commit, a record of `txn`;
-- `end`: when the commit of `txn` was first asked for, and first acknowledged;
-- `given`: how many reads there were (`value`).
+- `read`: transaction `reader` received a record of `txn` before it requested its own commit;
+- `end`: when the commit of `txn` was first requested, and when it was first acknowledged;
+- `given`: the number of reads (`value`).
 
 Only reads that can be part of a cycle are kept, in a correct history hardly any. Each transaction
 has an instant: when its commit was acknowledged, else when it was asked for, else never. Real time
@@ -42,17 +42,18 @@ COLUMNS: Mapping[str, Any] = {
     "asked_ns": pl.Int64,
     "done_ns": pl.Int64,
 }
-"""op_id, later_op: of a read the send and the poll; of an end what asked first, and what was
-acknowledged first."""
+"""The columns of the evidence. op_id, later_op: for a read, the send and the poll; for an end, the
+first request and the first acknowledgement."""
 OF_READS = frozenset(COLUMNS) - {"kind", "asked_ns", "done_ns"}
 READ, END, GIVEN = "read", "end", "given"
 END_COLUMNS = ("f", "type", "txn", "op_id", "t_invoke_ns", "t_complete_ns")
 """The columns of a history that `ends` reads."""
 INSTANTS = ("writer_ns", "reader_ns")
-"""The instants of the two transactions of a read."""
+"""The columns with the instants of the two transactions of a read: the writer's and the
+reader's."""
 
 Spans = np.ndarray[Any, np.dtype[np.int64]]
-"""The first and the last instant of each span; the spans are disjoint, and in order."""
+"""One (first instant, last instant) per row, for each span; the spans are disjoint and in order."""
 
 
 def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -68,8 +69,8 @@ def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def told(reads: pl.DataFrame, ended: pl.LazyFrame, given: int) -> pl.LazyFrame:
-    """Return rows (COLUMNS): these reads, these ends of transactions, and one row with the number
-    of all reads."""
+    """Return rows (COLUMNS) with these reads, these ends of transactions, and the number of all
+    reads in one row."""
     counted = pl.LazyFrame({"value": [given]})
     return pl.concat([_as_rows(reads.lazy(), READ), ended, _as_rows(counted, GIVEN)])
 
@@ -82,7 +83,7 @@ def transactions_of(reads: pl.DataFrame) -> pl.DataFrame:
 
 _INSTANT = pl.coalesce("commit_done_ns", "commit_asked_ns", pl.lit(NEVER))
 LEADS_BACK = pl.col("writer_ns") >= pl.col("reader_ns")
-"""The reads that are on every cycle."""
+"""The condition on reads that lead back in time. Every cycle contains one."""
 
 
 def spans_of(leading_back: pl.DataFrame) -> Spans:
@@ -97,7 +98,7 @@ def spans_of(leading_back: pl.DataFrame) -> Spans:
 
 
 def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
-    """Return the reads both of whose transactions lie in one span."""
+    """Return the reads whose writer and reader both lie in the same span."""
     writer_ns, reader_ns = (reads[column].to_numpy() for column in INSTANTS)
     number = np.searchsorted(spans[:, 0], writer_ns, side="right") - 1
     first, last = spans[number].T
@@ -107,8 +108,8 @@ def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
 
 def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return every read of any number of whole partitions, with its INSTANTS. Only values that were
-    sent once have a known writer. A poll that began after its transaction's commit was asked for is
-    no longer part of it."""
+    sent once have a known writer. A poll that began after the commit request of its transaction
+    does not belong to the transaction."""
     writers = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .select(*KEY, "value", "txn", "op_id", writer_ns=_INSTANT)
@@ -127,7 +128,7 @@ def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def ends(history: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the `end` rows of every transaction whose commit was asked for."""
+    """Return an `end` row for every transaction whose commit was requested."""
     asked = history.filter((pl.col("f") == F.COMMIT.value) & pl.col("txn").is_not_null())
     done = pl.when(IS_OK).then("t_complete_ns")
     found = (

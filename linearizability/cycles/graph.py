@@ -2,13 +2,14 @@
 
 An edge leads from what was decided first to what was decided later: by a read (the writer was
 committed before its reader), or by real time (one commit was acknowledged before the other was
-asked for). The edges of real time are as many as pairs of transactions; the same is reached through
-a chain of instants, one per acknowledged commit, in order: each transaction leads to its own
+asked for). Real time gives an edge for almost every pair of transactions. To save edges, the graph
+has a chain of instants, one per acknowledged commit, in order: each transaction leads to its own
 instant, each instant to the next one, and the last one before a commit was asked for leads to that
 transaction. So the graph stays as large as the history.
 
-Nothing here is bounded by time. In a component too large to begin at each of its transactions the
-cycle is the shortest through some of them (`STEPS_MAX`); it is a cycle all the same.
+The search has no time limit. In a component that is too large to search from each of its
+transactions, the cycle found is the shortest through some of them (`STEPS_MAX`), and perhaps not
+the shortest of all.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 STEPS_MAX = 2_000_000
-"""Edges that the search for the shortest cycle of one component may follow."""
+"""The most edges to follow in the search for the shortest cycle of one component."""
 NEVER = np.iinfo(np.int64).max
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -31,9 +32,10 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Graph:
-    """Transactions 0, 1, …; reads lead from `writers[i]` to `readers[i]`.
+    """Transactions 0, 1, …; the i-th read leads from `writers[i]` to `readers[i]`.
 
-    asked_ns, done_ns: when the commit of each was asked for, and acknowledged; NEVER if it was not.
+    asked_ns, done_ns: when the commit of each transaction was requested, and when it was
+    acknowledged; NEVER if it was not.
     """
 
     writers: Numbers
@@ -52,15 +54,17 @@ class Component:
 
     members: list[int]
     readers_of: dict[int, list[int]]
-    """Inside the component, in order."""
+    """Writer -> the transactions in the component that read from it, in order."""
     by_asked: list[tuple[int, int]] = field(default_factory=list)
-    """(asked_ns, transaction), where real time counts: what is behind an acknowledgement."""
+    """(asked_ns, transaction) in order, if real time counts: used to find the commits requested
+    after an acknowledgement."""
 
 
 def shortest_cycles(graph: Graph) -> list[list[int]]:
-    """Return a shortest cycle of every component that reads alone connect, then one of every
-    component that is connected only if real time counts, too, and shares no transaction with the
-    former. A cycle lists its transactions in order (see `shortest_cycle` for where it begins)."""
+    """Return a shortest cycle of every component that is connected by reads alone. Then return one
+    of every component that is connected only by reads and real time together, and shares no
+    transaction with the former. A cycle lists its transactions in order (see `shortest_cycle` for
+    where it begins)."""
     by_reads = list(components(graph, real_time=False))
     seen = {member for component in by_reads for member in component.members}
     added = [

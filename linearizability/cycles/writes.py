@@ -1,10 +1,10 @@
-"""Cycles of writes alone (Adya's G0): told where Jepsen's rules are asked for, and never an error.
-In a partition a transaction stands before the one that wrote the next record. Where two
-transactions stand before each other, in two partitions or by records between each other's, no order
-of commits agrees with all logs. A correct Kafka has such circles, as it does not isolate writes
-(KIP-98, "Transactional Guarantees"), so Jepsen allows them too, and our own rules do not look. Of
-each set of transactions that reach each other the shortest cycle is reported. Only transactions
-whose commit was acknowledged count, with the records whose offsets are known."""
+"""Find cycles of writes alone (Adya's G0). They are reported only with Jepsen's rules, and are
+never an error. In a partition, a transaction precedes the one that wrote the next record. If two
+transactions precede each other, in two partitions or by alternating records, no order of commits
+agrees with all logs. A correct Kafka may have such cycles, since it does not isolate writes
+(KIP-98, "Transactional Guarantees"). So Jepsen allows them, and our own rules do not search for
+them. The shortest cycle of each strongly connected set of transactions is reported. Only
+transactions whose commit was acknowledged count, with the records whose offsets are known."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MAX_TOLD = 100
 
 
 def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
-    """Return the opinion that cycles of writes lead to, on a whole history. Counted: records that
-    follow one of another transaction."""
+    """Return an opinion with the cycles of writes in a whole history. Counted: records that follow
+    one of another transaction."""
     following = _following(history).collect()
     if following.is_empty():
         why = "no partition with records of two transactions"
@@ -55,7 +55,8 @@ def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
 
 
 def _following(history: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each record that follows one of another transaction, with that one (`_before`)."""
+    """Return each record that directly follows one of another transaction, together with that one
+    (columns `…_before`)."""
     record = ["txn", "value", "offset", "op_id"]
     committed = history.filter((pl.col("f") == F.COMMIT.value) & IS_OK).select("txn").unique()
     return (

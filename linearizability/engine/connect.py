@@ -1,10 +1,11 @@
-"""Spark Connect: a cluster behind a server, spoken to over gRPC (`--spark-master sc://host:port`).
+"""Spark Connect: a Spark cluster behind a server, used over gRPC (`--spark-master sc://host:port`).
 
-The engine uses nothing but DataFrames, so a Connect session serves it as well as one of its own. It
-has no Spark context: the kernels go to the executors as an artifact of the session, and what can be
-set is what a session may set. Neither Java nor a heap is needed on this side.
+The engine uses nothing but DataFrames, so it works with a Connect session as well as with a session
+of its own. A Connect session has no Spark context: the kernels are sent to the executors as an
+artifact of the session, and only the settings of a session can be changed. This side needs neither
+Java nor a heap.
 
-PySpark knows one kind of session a process, and keeps which one in the environment (`MODE`).
+PySpark allows one kind of session per process, and keeps the kind in the environment (`MODE`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ SCHEME = "sc://"
 PORT = 15002
 """The default of spark.connect.grpc.binding.port."""
 ANSWER_WITHIN_S = 10
-"""PySpark itself goes on asking for minutes."""
+"""How many seconds to wait for a server's first answer. (PySpark itself would retry for
+minutes.)"""
 MODE = "SPARK_CONNECT_MODE_ENABLED"
 
 NEEDED = {
@@ -31,7 +33,7 @@ NEEDED = {
     "google.rpc": "googleapis-common-protos",
     "zstandard": "zstandard",
 }
-"""The imports of PySpark's client beyond the engine's own, and the packages that have them:
+"""Import name -> package, for the imports that PySpark's Connect client needs beyond the engine's:
 `pyspark[connect]`."""
 MEND = "run `make setup`, or `pip install 'pyspark[connect]'`"
 
@@ -54,7 +56,7 @@ def _is_there(module: str) -> bool:
 
 
 def hindrance(url: str) -> str | None:
-    """Return the known reason why this server gives no session, or None."""
+    """Return why this server cannot give a session, as far as that is known, or None."""
     if missing := missing_packages():
         return f"Spark Connect needs {' and '.join(missing)} here; {MEND}"
     try:

@@ -1,8 +1,9 @@
 """Cut a partition too large for one executor into pieces, for the rules that allow it. Each rule
-names a column (`Checker.cut`): rows that differ in it never meet in that rule, so a piece holds all
-that it needs of its rows. The same row goes to a piece for each kind of cut. What a rule counts
-adds up; what occurs in the history (`Needs`) is counted with the whole partition, which goes on to
-the rules that cannot be cut."""
+names a column (`Checker.cut`). It never compares rows with different values in that column, so a
+piece contains everything that it needs to judge its rows. Each row goes to one piece for each kind
+of cut. The counts of a rule over all pieces are added. The needs that occur in the history
+(`Needs`) are counted on the whole partition, which is also given to the rules that cannot be
+cut."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from linearizability.history import PARTITION
 from linearizability.reads.contents import FIELDS
 
 COLUMNS = ("f", "op_id", "process", "group", "offset", "value", "producer_id")
-"""The columns that decide to which pieces a row goes."""
+"""The columns that decide to which pieces a row belongs."""
 
 _OF_ANY = (*PARTITION, "op_id", "record_index", "txn", "f", "replica", "offset")
 COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
@@ -69,11 +70,12 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
         "high_watermark",
     ),
 }
-"""The columns of a piece: those that the rules with this cut read, and `ingest`. A rule that reads
-more cannot finish (`unknown`); a test asks each."""
+"""Cut -> the columns of its pieces: those that the rules with this cut and `ingest` read. A rule
+that reads another column cannot finish (`unknown`); a test tries each rule."""
 
 _FIRST = 2
-"""Buckets 0 to `count` are of partitions, as many from there on of values: see `Whereabouts`."""
+"""The number of the first kind of cut. Buckets from 0 hold partitions, the next `count` buckets
+values, and each kind of cut has `count` buckets after those (see `Whereabouts`)."""
 
 
 def cut_by(checkers: Sequence[str], cut: Cut | None) -> list[str]:
@@ -85,7 +87,8 @@ def cut_by(checkers: Sequence[str], cut: Cut | None) -> list[str]:
 def pieces(where: Whereabouts, rows: pl.DataFrame) -> Iterator[tuple[Cut, pl.DataFrame]]:
     """Yield for each kind of cut its rows of large partitions, with the piece's `bucket`.
 
-    rows: as `Whereabouts.with_buckets` gives them."""
+    rows: with the columns that `Whereabouts.with_buckets` adds.
+    """
     large = rows.filter("is_large").drop("is_large")
     if large.is_empty():
         return

@@ -1,11 +1,11 @@
 """Move rows through Spark as chunks, each a piece of a table in Arrow's own format.
 
-Spark's JVM would take every row apart and put it together again, twice per shuffle, which costs ten
-times what the kernels do with it. So the executors read the Parquet file themselves, and what Spark
-shuffles are few large values: (bucket, kind, position, data), where `data` is many rows. Rows that
-belong together share a bucket; `kind` names their table.
+Spark's JVM would convert every row twice per shuffle, which costs ten times as much as the kernels.
+So the executors read the Parquet file themselves, and Spark shuffles only a few large values:
+(bucket, kind, position, data), where `data` is many rows. Rows that belong together share a bucket;
+`kind` names their table.
 
-Executors import this file: nothing of pyspark is needed here.
+Executors import this file, so it does not use pyspark.
 """
 
 from __future__ import annotations
@@ -39,30 +39,32 @@ CHUNK_ARROW = pa.schema(
     [("bucket", pa.int32()), ("kind", pa.string()), ("position", pa.int64()), ("data", pa.binary())]
 )
 CHUNK_ROWS = 100_000
-"""A value of Spark's has its limits (2 GiB for all values of one Arrow batch)."""
+"""The rows in one chunk. Spark limits the size of values (2 GiB for all values of one Arrow
+batch)."""
 ROWS_PER_TASK = 500_000
 PIECE_ROWS = 1_000_000
-"""More than a run has, unless row groups are very large."""
+"""The rows in one piece of a row group. Most row groups are smaller and are not split."""
 LARGE_PARTITION_ROWS = 1_000_000
-"""A partition with more would take half a GiB of an executor's memory, if it were kept there."""
+"""The number of rows above which a partition counts as large: it would take more than half a GiB of
+an executor's memory."""
 
 Chunk = tuple[int, str, int, bytes]
-"""bucket, kind, position, data."""
+"""(bucket, kind, position, data)."""
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """All rows of one kind of one bucket, still packed, in order of position."""
+    """All rows of one kind in one bucket, still packed, in order of position."""
 
     data: Sequence[pa.BinaryScalar]
     schema: pl.Schema
-    """The schema of an empty table."""
+    """The schema to use if there are no chunks."""
 
     def __bool__(self) -> bool:
         return bool(self.data)
 
     def each(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield the rows (or these columns of them) chunk by chunk."""
+        """Yield the rows chunk by chunk, with all columns or with these."""
         for part in self.data:
             stream = io.BytesIO(part.as_py())
             yield pl.read_ipc_stream(stream, columns=list(columns) if columns else None)
@@ -73,8 +75,9 @@ class Chunks:
 
 
 class Tables(Mapping[str, pl.DataFrame]):
-    """The tables of one bucket: kind -> all its rows, unpacked on access and not kept, since a
-    bucket with pieces of a large partition holds several times what any rule is given at once."""
+    """The tables of one bucket: kind -> all its rows. A table is unpacked on each access and not
+    kept, since a bucket with pieces of a large partition holds several times the rows that one rule
+    reads."""
 
     def __init__(self, chunks: Mapping[str, Chunks]) -> None:
         self._chunks = chunks
@@ -89,7 +92,7 @@ class Tables(Mapping[str, pl.DataFrame]):
         return len(self._chunks)
 
     def chunks(self, kind: str) -> Chunks:
-        """Return the rows of one kind as they came."""
+        """Return the packed rows of one kind."""
         return self._chunks[kind]
 
 
@@ -102,7 +105,8 @@ def packed(frame: pl.DataFrame, kind: str, bucket: int = 0, position: int = 0) -
 
 
 def scattered(frame: pl.DataFrame, kind: str, position: int = 0) -> Iterator[Chunk]:
-    """Yield a table as chunks by its column `bucket`, without rows that have none."""
+    """Yield a table as chunks for the buckets in its column `bucket`. Rows with a null bucket are
+    left out."""
     placed = frame.filter(pl.col("bucket").is_not_null())
     parts = placed.partition_by("bucket", as_dict=True, include_key=False, maintain_order=True)
     for (number,), part in parts.items():
@@ -139,7 +143,8 @@ def remainder(column: str, buckets: int) -> pl.Expr:
 
 @dataclass(frozen=True)
 class Source:
-    """The history's file, and its rows in runs of whole row groups: (first row, rows)."""
+    """The history's file, and its runs: ranges of rows that consist of whole row groups, each as
+    (first row, number of rows)."""
 
     file: Path
     runs: tuple[tuple[int, int], ...]
@@ -158,7 +163,7 @@ class Source:
         return Source(file, tuple(runs))
 
     def lazy(self, columns: Sequence[str]) -> pl.LazyFrame:
-        """Return these columns of the whole file; the history was checked before."""
+        """Return these columns of the whole file, without checking it again."""
         whole = pl.scan_parquet(self.file)
         present = set(whole.collect_schema())
         return whole.select(
@@ -177,23 +182,25 @@ class Source:
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """The facts about a whole history that cutting it needs, the same for every piece."""
+    """The facts about a whole history that are needed to cut it. They are the same for every
+    piece."""
 
     topic_ids: pl.DataFrame
     lost_polls: LostPolls
     longest_ns: int | None
-    """How long a transaction may last (`time_outs`)."""
+    """The longest time in nanoseconds that a transaction may last (`time_outs`)."""
     buckets: pl.DataFrame
-    """PARTITION, bucket, is_large."""
+    """A frame with the columns PARTITION, bucket, is_large."""
     count: int
-    """Buckets of partitions are numbered from 0, others from here."""
+    """The number of buckets for partitions, which are numbered from 0; other buckets are numbered
+    from here."""
     has_large: bool
-    """Partitions of more than LARGE_PARTITION_ROWS are cut (`cuts.py`)."""
+    """Whether a partition has more than LARGE_PARTITION_ROWS, so that it is cut (`cuts.py`)."""
     began_ns: int
     ended_ns: int
 
     def with_buckets(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return rows with their topic ids, `bucket` and `is_large`; null where there is no
+        """Return the rows with their topic ids, `bucket` and `is_large`; null in rows without a
         partition."""
         named = ingest.with_topic_ids(rows.lazy(), self.topic_ids)
         return named.join(
@@ -220,8 +227,8 @@ SURVEYED = tuple(dict.fromkeys([*PARTITION, "control", *LOST_POLLS_READ, *TIME_O
 
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the facts that a piece of the history adds to `Whereabouts`: partitions, lost polls,
-    sessions."""
+    """Yield the facts about `Whereabouts` that a piece of the history shows: partitions, lost
+    polls, sessions."""
     partitions = (
         rows.filter(pl.col("topic").is_not_null())
         .group_by(PARTITION)
@@ -236,8 +243,8 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
 
 
 def whereabouts(survey: Tables, count: int) -> Whereabouts:
-    """Return the facts that cutting the history needs. Partitions are dealt to buckets, the largest
-    first, each to the bucket with the fewest rows."""
+    """Return the facts that cutting the history needs. Assign partitions to buckets, the largest
+    first, each to the bucket with the fewest rows so far."""
     partitions = survey["partitions"]
     known = ingest.topic_ids(partitions.lazy())
     sizes = (
@@ -289,7 +296,8 @@ def on_runs(
 def on_batches(
     schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for `mapInArrow` over chunks, however they are batched."""
+    """Return a function for `mapInArrow` that applies the work to chunks, however Spark batches
+    them."""
 
     def on_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -302,7 +310,7 @@ def on_batches(
 def on_chunks(
     schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> Callable[[pa.Table], pa.Table]:
-    """Return a function for `applyInArrow` over the chunks of one bucket."""
+    """Return a function for `applyInArrow` that applies the work to all chunks of one bucket."""
 
     def on_bucket(table: pa.Table) -> pa.Table:
         return as_arrow(work(unpacked(table, schemas)))

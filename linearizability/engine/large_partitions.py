@@ -1,11 +1,11 @@
-"""Keep a large partition that must stay whole on the disk of its executor while it is judged.
+"""Keep a large partition that cannot be cut on the disk of its executor while it is judged.
 
-In memory a row of it takes as much as its forty columns do, and as much again for each copy that is
-made. A rule reads a dozen of them, of some kinds of rows. So the rows are written to Parquet files
-once, a chunk at a time, and each rule is given a plan that reads them: polars takes from the files
-only the columns and the rows which that rule's plan asks for, and nothing stays in memory when the
-rule has spoken. What only all rows together tell (their order, and how the transaction of each
-record ended) is worked out from a few columns, and written beside them.
+In memory, each row would take the space of its forty columns, and the same again for each copy. A
+rule reads only a dozen columns, and only some kinds of rows. So the rows are written to Parquet
+files once, chunk by chunk, and each rule is given a lazy frame over them: polars reads only the
+columns and rows that the rule uses, and keeps nothing afterwards. Facts that depend on all rows
+(their order, and how the transaction of each record ended) are computed from a few columns, and
+written beside them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from linearizability.history import PARTITION
 from linearizability.plans import collect
 
 SLICE_ROWS = 2_000_000
-"""Outcomes are worked out for about this many rows at once."""
+"""About how many rows to compute outcomes for at once."""
 ORDER = ("op_id", "record_index")
 _ARRIVAL, _FILE = "arrival", "file"
 
 
 @contextmanager
 def on_disk(chunks: Chunks, outcomes: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
-    """Provide the resolved events of whole partitions, in their order, while this context lasts.
+    """Provide the resolved events of whole partitions, in their order, inside the `with` block.
 
-    outcomes: of the transactions, as `ingest.with_transaction_outcomes` wants them."""
+    outcomes: those of the transactions, in the form that `ingest.with_transaction_outcomes` takes.
+    """
     with TemporaryDirectory(prefix="touchstone-partition-") as name:
         ordered, resolved = (Path(name) / part for part in ("ordered", "resolved"))
         ordered.mkdir()
@@ -56,8 +57,8 @@ def _placed(chunks: Chunks) -> pl.DataFrame:
 
 
 def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder: Path) -> None:
-    """Write a file for each CHUNK_ROWS rows of the partitions in their order, as soon as all its
-    rows have come. (Recorded rows stand out of their order by little.)"""
+    """Write one file for every CHUNK_ROWS rows of the partitions in their order, as soon as all its
+    rows have arrived. (Recorded rows are nearly in order.)"""
     missing = dict(placed[_FILE].value_counts().iter_rows())
     waiting: dict[int, list[pl.DataFrame]] = defaultdict(list)
     start = 0
@@ -75,8 +76,8 @@ def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder:
 
 
 def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
-    """Add `outcome` to each file and move it (`ingest`, step 3). Take some values at a time: rows
-    of different values never affect each other here, since markers were found before."""
+    """Add `outcome` to each file and move it (`ingest`, step 3). Work on some values at a time:
+    rows of different values do not affect each other, since markers were found before."""
     events = pl.scan_parquet(ordered / "*.parquet", row_index_name="row")
     markers = collect(ingest.markers_of_records(events)).lazy()
     slices = 1 + rows // SLICE_ROWS
@@ -103,7 +104,7 @@ def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
 
 
 def _categorical(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with texts of few values as categories, as `ingest.with_places` makes them:
-    they take a quarter of the memory."""
+    """Return the rows with columns of few distinct texts as categories, as `ingest.with_places`
+    makes them. They take a quarter of the memory."""
     texts = [column for column in ingest.CATEGORIES if column in rows.columns]
     return rows.with_columns(pl.col(texts).cast(pl.Categorical))

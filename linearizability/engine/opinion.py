@@ -1,7 +1,7 @@
-"""Judge one piece of a history, and put the opinions on all pieces together.
+"""Judge one piece of a history, and combine the opinions on all pieces.
 
-Both engines call `judge` on pieces that hold whole scopes (polars: one piece; Spark: one per
-bucket of scopes) and give its rows to `opinions`. So a verdict cannot depend on the engine.
+Both engines call `judge` on pieces that hold whole scopes (polars: one piece; Spark: one per bucket
+of scopes) and give its rows to `opinions`. So a verdict cannot depend on the engine.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from linearizability.reads.waiting import waiting
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 MAX_ANOMALIES = 100
-"""As many of one checker and kind are kept in a verdict, the first by place and operations: what
-excuses one kind (`clocks`) must see the others."""
+"""The most anomalies of one checker and kind in a verdict, the first by place and operations. The
+limit is per kind, since an excuse for one kind (`clocks`) must see the other kinds."""
 
 ANOMALY, JUDGED, NEED, ERROR = "anomaly", "judged", "need", "error"
 _COLUMNS: dict[str, Any] = {
@@ -43,7 +43,8 @@ _COLUMNS: dict[str, Any] = {
     "excused": pl.Int64,
 }
 ROWS = pl.Schema(_COLUMNS)
-"""The answer of `judge`: anomalies (the first MAX_ANOMALIES of each kind), and counts."""
+"""The columns of the result of `judge`: anomalies (the first MAX_ANOMALIES of each kind), and
+counts."""
 
 _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
@@ -57,8 +58,8 @@ _EVIDENCE = {
 
 
 def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED) -> pl.LazyFrame:
-    """Return the rows that the kernels of this scope get of a whole resolved history. It is lazy,
-    since a copy of the rows for each scope would double the memory that a judgement takes."""
+    """Return the rows that kernels of this scope are given, for a whole resolved history. The frame
+    is lazy, since a copy of the rows for each scope would double the memory."""
     rows = events.lazy().filter(scope.rows)
     if scope is Scope.READER:
         return waiting(rows, bounds.stale_after_ns).lazy()
@@ -78,7 +79,7 @@ def judge(
     """Run all named checkers of this scope over a piece of resolved events. Never raise: a checker
     that cannot finish says so in a row of its own. absent: needs that do not occur in the whole
     history (`absent_from`). A checker with such a need finds nothing, and only counts. is_cut:
-    these are rows of partitions that are judged whole elsewhere, by other checkers."""
+    whether the rows are pieces of partitions that other checkers judge as a whole elsewhere."""
     counts = [] if is_cut else _needs(events, scope)
     found = []
     names = places(events) if scope is Scope.PARTITION else pl.DataFrame()
@@ -101,8 +102,8 @@ def _rows(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
-    """Return the number of rows of the piece that fulfil each need. Only pieces of partitions
-    count, so that each row counts once."""
+    """Return a row with the number of rows of the piece that fulfil each need. Only pieces of
+    partitions are counted, so that each row counts once."""
     if scope is not Scope.PARTITION:
         return []
     sums = (need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs)

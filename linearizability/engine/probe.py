@@ -1,7 +1,7 @@
 """Check on a Spark executor, before work is sent to it, that it has the packages that the kernels
 need.
 
-This file imports nothing but the standard library, or it could not say what is missing.
+This file imports only the standard library; otherwise it could not run where a package is missing.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ NEEDED = ("polars", "pyarrow", "pandas")
 
 
 def lacking(_row: int) -> str:
-    """Return, for a function of Spark SQL, this host, its Python, and the packages that it cannot
-    import, as JSON."""
+    """Return this host, its Python, and the packages that it cannot import, as JSON. It is called
+    as a function of Spark SQL."""
     missing = []
     for name in NEEDED:
         try:

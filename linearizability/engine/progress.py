@@ -16,7 +16,7 @@ EVERY_S = 0.5
 _CLEAR_LINE = "\r\x1b[K"
 
 Stage = tuple[int, int, int]
-"""Its number, its tasks done, and all."""
+"""(number of the stage, tasks done, all tasks)."""
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def progress_shown(session: SparkSession, is_connect: bool) -> Iterator[None]:
 
 @contextmanager
 def _told(session: SparkSession) -> Iterator[None]:
-    """Let a Connect server report its progress every two seconds while this context lasts."""
+    """Let a Connect server report its progress every two seconds inside the `with` block."""
     handler: Any = on_progress  # PySpark types it as a class of its own, and only calls it
     session.registerProgressHandler(handler)
     try:
@@ -67,7 +67,8 @@ def _asked_for(context: SparkContext) -> Iterator[None]:
 
 
 def running_stages(context: SparkContext) -> list[Stage]:
-    """Return the stages that the driver knows to run; one may end between two questions."""
+    """Return the running stages that the driver knows. A stage may end while this function reads
+    them."""
     tracker = context.statusTracker()
     infos = [tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds())]
     return [(i.stageId, i.numCompletedTasks, i.numTasks) for i in infos if i is not None]

@@ -1,7 +1,7 @@
 """The Spark session: quiet, on the loopback address, bounded in memory, one per process.
 
-Everything that Spark writes lies in one temporary directory, which goes when the process ends.
-A session of Spark Connect (`connect.py`) is what its server makes of it.
+Spark writes only to one temporary directory, which is removed when the process ends. The settings
+of a Spark Connect session (`connect.py`) are mostly those of its server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 LOCAL = "local[*]"
 DRIVER_MEMORY = "2g"
-"""Heap of the driver, which in local mode is the executor too. Kernels run in Python beside it."""
+"""The heap of the driver, which in local mode is also the executor. Kernels run in Python processes
+beside it."""
 
 OF_SESSION = {
     # A row is a chunk of many rows (`exchange`): some hundred MiB at once, of at most 2 GiB.
@@ -35,7 +36,7 @@ OF_SESSION = {
 }
 """The settings that any session may change."""
 PROBES = 256
-"""Rows that are asked about what executors lack; Spark spreads them over all cores it has."""
+"""The number of rows of the probe for missing packages; Spark spreads them over all its cores."""
 
 QUIET_LOGS = """\
 rootLogger.level = error
@@ -49,12 +50,12 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
 
 
 class SparkError(HistoryError):
-    """Spark cannot be had here: one sentence, and what to do. (Commands treat it as they treat a
-    history that cannot be judged: exit status 2.)"""
+    """Spark cannot be used on this machine. The message is one sentence with what to do. (Commands
+    treat it like a history that cannot be judged: exit status 2.)"""
 
 
 class _Current:
-    """The session of this process, and the master that it was made for."""
+    """The session of this process, and the master for which it was made."""
 
     session: SparkSession | None = None
     master: str = ""
@@ -141,7 +142,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _is_on_loopback(master: str) -> bool:
-    """Return whether the session only involves this machine."""
+    """Return whether the session involves only this machine."""
     host = master.removeprefix("spark://").rpartition(":")[0]
     return master.startswith("local") or host == "localhost" or host.startswith("127.")
 
@@ -160,8 +161,8 @@ def _send_kernels(session: SparkSession, scratch: Path) -> None:
 
 
 def _asked(session: SparkSession) -> list[str]:
-    """Return the packages that executors lack. The probe itself needs neither Arrow nor pandas on
-    their side."""
+    """Return the packages that executors lack. The probe needs neither Arrow nor pandas on the
+    executors."""
     from pyspark.sql import functions as sql
 
     ask = sql.udf(lacking, "string", useArrow=False)
@@ -206,8 +207,8 @@ def _settings(scratch: Path, on_loopback: bool) -> dict[str, str]:
 
 
 class _WithoutChatter:
-    """A context that sends the standard error of the launcher's shell script to a file. It works on
-    the descriptor, not on sys.stderr."""
+    """A context in which the standard error of the launcher's shell script goes to a file. It
+    redirects the file descriptor, not sys.stderr."""
 
     def __init__(self, scratch: Path) -> None:
         self._log = scratch / "launcher.log"

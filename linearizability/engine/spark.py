@@ -3,9 +3,9 @@
 Executors read the history's file and scatter its rows over buckets of whole partitions (and of
 whole values); each bucket goes to the kernels as one table (`groupBy(bucket).applyInArrow`). A
 bucket holds many partitions: a kernel judges them in one call, and a call for each would cost five
-times as much. Before that the outcomes of transactions are found, and sent to the buckets that ask
-for them; after it what the partitions tell of transactions is shuffled once more, by transaction.
-What travels are chunks (`exchange`); what is done with them is `stages`.
+times as much. Before that, the outcomes of transactions are found and sent to the buckets that need
+them. Afterwards the partitions' evidence about transactions is shuffled once more, by transaction.
+`exchange` defines the chunks that Spark moves, `stages` the work on them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def run(
     checkers: Sequence[str] | None = None,
     bounds: Bounds = NOTHING_STATED,
 ) -> list[CheckerVerdict]:
-    """Return each checker's opinion; a job that dies is UNKNOWN. Raise SparkError without Spark."""
+    """Return each checker's opinion, UNKNOWN if a Spark job fails. Raise SparkError if Spark cannot
+    be used."""
     checkers = tuple(CHECKERS) if checkers is None else checkers
     session = spark_session(master)
     file = history_file(path)
@@ -88,20 +89,22 @@ class History:
         self._session, self._source = session, source
 
     def of_groups(self) -> pl.DataFrame:
-        """Return `group_evidence`. Its input is small, and polars reads the rest as a stream."""
+        """Return `group_evidence`. It is computed on the driver, since it needs few columns, which
+        polars reads as a stream."""
         rows = self._source.lazy(COLUMNS_READ)
         known = topic_ids(rows)
         return group_evidence(with_topic_ids(rows, known)).rechunk()
 
     def of_requests(self) -> pl.DataFrame:
-        """Return `fencing_evidence.of_requests`: a few rows for each transaction."""
+        """Return `fencing_evidence.of_requests`, computed on the driver: it has only a few rows for
+        each transaction."""
         rows = self._source.lazy(COLUMNS_READ)
         return of_requests(with_topic_ids(rows, topic_ids(rows))).collect()
 
     def mapped(
         self, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
     ) -> DataFrame:
-        """Return the chunks that `work` makes of these columns of each piece of the history."""
+        """Return the chunks that `work` makes from these columns of each piece of the history."""
         runs = len(self._source.runs)
         numbers = self._session.range(0, runs, 1, max(1, runs))
         return numbers.mapInArrow(on_runs(self._source, columns, work), CHUNK_SQL)
@@ -110,7 +113,8 @@ class History:
 def by_bucket(
     chunks: DataFrame, schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> DataFrame:
-    """Shuffle the chunks. Return the chunks that the work makes of the tables of each bucket."""
+    """Shuffle the chunks by bucket. Return the chunks that `work` makes from the tables of each
+    bucket."""
     return chunks.groupBy("bucket").applyInArrow(on_chunks(schemas, work), CHUNK_SQL)
 
 
@@ -122,7 +126,7 @@ def collected(chunks: DataFrame, schemas: Mapping[str, pl.Schema]) -> Tables:
 def _pieces(
     history: History, checkers: Sequence[str], buckets: int, stale_after_ns: int
 ) -> list[pl.DataFrame]:
-    """Return the rows that `opinion.judge` made of every piece, scope by scope."""
+    """Return the rows that `opinion.judge` has made from every piece, scope by scope."""
     survey = collected(history.mapped(SURVEYED, lambda _, rows: surveyed(rows)), SURVEY)
     where = whereabouts(survey, buckets)
     has_markers = bool(survey["partitions"]["controls"].sum())
@@ -191,8 +195,8 @@ def run_evidence(history: History, reads: DataFrame) -> pl.LazyFrame:
 
 
 def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int) -> pl.DataFrame:
-    """Return the evidence of `waiting.waiting`. Fetch polls only of readers that were watched for
-    longer than the bound."""
+    """Return the evidence of `waiting.waiting`. Fetch only the polls of readers that were watched
+    for longer than the bound."""
     if paused.is_empty():
         return pl.DataFrame(schema=pl.Schema(waiting.COLUMNS))
     rows = history.mapped(stages.OTHER_COLUMNS, stages.keep_others)

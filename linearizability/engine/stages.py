@@ -46,8 +46,8 @@ VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value",
 
 EVENT, VALUE, MARKED = "event", "value", "marked"
 LARGE = "large"
-"""Rows like EVENT, of partitions that some checkers are given in pieces: `Cut.name` of each, with
-`cuts.COLUMNS_CUT` alone."""
+"""The kind of rows like EVENT, but of partitions that some checkers judge in pieces. Each piece has
+only the columns `cuts.COLUMNS_CUT` of its cut; its kind is `Cut.name`."""
 END, ASKER, MARKER, OUTCOME = "end", "asker", "marker", "outcome"
 OPINION, EVIDENCE, READ, BACK, COUNT = "opinion", "evidence", "read", "back", "count"
 PAUSE, OTHER, POLL, EPOCH = "pause", "other", "poll", "epoch"
@@ -146,7 +146,8 @@ def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
 
 
 def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the known ends of transactions, and the buckets that will ask for their outcomes."""
+    """Yield the known ends of transactions, and for each transaction the buckets that need its
+    outcome."""
     rows = rows.filter(pl.col("txn").is_not_null())
     number = remainder("txn", where.count)
     ended = ingest.ends_of_transactions(rows.lazy()).with_columns(bucket=number).collect()
@@ -235,13 +236,13 @@ def told_by_partitions(
 
 
 def judge_transactions(checkers: Sequence[str], tables: Tables) -> Iterator[Chunk]:
-    """Yield the opinions on transactions whose evidence is all here."""
+    """Yield the opinions on transactions whose complete evidence is in this bucket."""
     yield from packed(judge(tables[EVIDENCE].lazy(), Scope.TRANSACTION, checkers), OPINION)
 
 
 def find_leading_back(tables: Tables) -> Iterator[Chunk]:
-    """Yield the number of reads, and the times of the few reads that lead back in time, one of
-    which every cycle contains."""
+    """Yield the number of reads, and the instants of the few reads that lead back in time; every
+    cycle contains one of those."""
     reads = tables[READ]
     yield from packed(pl.DataFrame({"reads": [reads.height]}, schema=COUNTS), COUNT)
     yield from packed(reads.filter(cycles.LEADS_BACK).select(cycles.INSTANTS), BACK)
@@ -258,8 +259,8 @@ def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterato
 
 
 def keep_others(position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the rows besides partitions' evidence that decide about waiting readers: changes of
-    readers' positions, and faults."""
+    """Yield the other rows that decide about waiting readers, besides the partitions' evidence:
+    changes of readers' positions, and faults."""
     others = rows.filter(waiting.IS_TURN | IS_FAULT)
     yield from packed(others, OTHER, position=position)
 

@@ -1,4 +1,4 @@
-"""A history as a DataFrame of Spark's, for what its SQL says best: aggregates (`summary.py`)."""
+"""A history as a Spark DataFrame, for aggregates, which are simplest in SQL (`summary.py`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPARK_TYPES = {
 
 
 def tuned(session: SparkSession, file: Path) -> int:
-    """Set the session up for a history of this size, and return the number of buckets."""
+    """Set the session up for a history of this size, and return the number of buckets to use."""
     rows: int = pq.read_metadata(file).num_rows
     buckets = max(BUCKETS_MIN, -(-rows // ROWS_PER_BUCKET))
     session.conf.set("spark.sql.shuffle.partitions", str(buckets))
@@ -39,7 +39,8 @@ def tuned(session: SparkSession, file: Path) -> int:
 
 
 def read(session: SparkSession, file: Path, columns: Sequence[str]) -> DataFrame:
-    """Return the columns that the kernels read; null where an older history has no such column."""
+    """Return the columns that the kernels read; null for a column that an older history does not
+    have."""
     from pyspark.sql import functions as sql
 
     table = session.read.parquet(str(file))

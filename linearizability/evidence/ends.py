@@ -50,8 +50,9 @@ RECORD = (*OF_ITS_TRANSACTION, *PARTITION, "offset", "value", "send_op")
 
 def unmarked(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records after which a whole raw read shows no marker of their producer, though the
-    last stable offset had passed them before that read began: then the marker stood below the high
-    watermark. Where a topic may be compacted, markers go."""
+    last stable offset had passed them before that read began: so the marker must have been below
+    the high watermark. Topics that may be compacted are left out, since compaction removes
+    markers."""
     raw = events.filter(IS_RAW & pl.col("replica").is_null())
     last = (
         raw.filter(pl.col("control").is_not_null())
@@ -112,8 +113,8 @@ def followed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 def stable_beyond(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return place, bound, passed_ns, passed_op: when, and by which operation, the last stable
-    offset was first known to be `bound` at least; by an answer that names it, or by a record that
-    a read_committed reader was given."""
+    offset was first known to be `bound` at least; shown by an answer that names it, or by a record
+    that a read_committed reader received."""
     is_given = IS_DATA & (pl.col("isolation") == READ_COMMITTED) & BELOW_HIGH_WATERMARK
     known = (
         events.filter((is_given | NAMES_LAST_STABLE_OFFSET) & pl.col("t_complete_ns").is_not_null())
@@ -137,8 +138,9 @@ def stable_beyond(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that came after the end of their transaction had been acknowledged: their
-    send was asked for later, or they follow a record in the log whose send was."""
+    """Return the records that were appended after the end of their transaction had been
+    acknowledged: their send was invoked later, or they follow a record in the log whose send was
+    invoked later."""
     sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
     sends = sends.filter((pl.len().over(*KEY, "value") == 1) & pl.col("value").is_not_null())
     acked = sends.filter(ACKNOWLEDGED).sort("offset", "op_id")

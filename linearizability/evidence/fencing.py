@@ -1,14 +1,16 @@
-"""Which epochs of each producer were known when, and which were used: the rows of `Scope.PRODUCER`.
+"""Find when each producer epoch was known, and when it was used: the rows of `Scope.PRODUCER`.
 
-A producer's requests go to many partitions and to coordinators, so no partition judges them alone.
-Each partition tells what its raw reads show (`of_logs`), the whole history tells what coordinators
-answered (`of_requests`), and `told_of_producers` joins both. The kinds of rows:
+A producer sends requests to many partitions and to coordinators, so they cannot be judged partition
+by partition. The evidence comes from the raw reads of each partition (`of_logs`) and from
+coordinators' answers in the whole history (`of_requests`); `told_of_producers` joins both. The
+kinds of rows:
 
-- `behind`: a record or marker of an older epoch stands behind a newer epoch's in one raw read;
+- `behind`: a record or marker of an older epoch follows one of a newer in a raw read;
 - `pairs`: how many records and markers of a partition follow another of their producer;
 - `wrote`: one transaction's records of one epoch in a partition;
 - `given`: InitProducerId returned an epoch;
-- `rejoined`: InitProducerId accepted this epoch from a producer that wants to go on (KIP-360);
+- `rejoined`: InitProducerId accepted this epoch from a producer that continues after an error
+  (KIP-360);
 - `offsets`: TxnOffsetCommit accepted an offset;
 - `ended`: EndTxn accepted the end of a transaction, whose epoch other rows tell.
 

@@ -1,13 +1,14 @@
 """The life of consumer groups: their members, the partitions that each owned, and the records that
 the group received.
 
-The evidence of `Scope.GROUP`, gathered from a whole history at once, since members meet in no
-partition. Only a few columns are read, and of records only those of groups and of plain sends.
+It is evidence for `Scope.GROUP`. It is computed from a whole history at once, since a group spans
+many partitions, and reads only a few columns, and only records of groups and of plain sends.
 
-A group is *watched* while its members poll (never WATCHED_GAP_NS apart) and no fault is under way.
-What takes longer than `limit_ns` then is the group's fault: whichever members join, leave or crash,
-a rebalance ends when all others have joined again, which they do as they poll, or after the
-rebalance time-out (max.poll.interval.ms), and a member that is gone is so after its session.
+A group is *watched* while its members poll (at most WATCHED_GAP_NS apart) and there is no fault. If
+a duty then takes longer than `limit_ns`, the group is at fault. Whichever members join, leave or
+crash, a rebalance ends when all others have joined again, which they do when they poll, or after
+the rebalance time-out (max.poll.interval.ms); a member that has crashed is removed after its
+session time-out.
 """
 
 from __future__ import annotations
@@ -29,17 +30,20 @@ from linearizability.reads.inferred_log import ACKNOWLEDGED
 
 NS_PER_MS = 1_000_000
 BOUND_NS = 15 * 1_000_000_000
-"""Added to what the settings allow: machines are slow, and clients try again."""
+"""The nanoseconds added to the time that the settings allow, since machines are slow and clients
+retry."""
 HEARTBEAT_NS = 5 * 1_000_000_000
-"""The default of group.consumer.heartbeat.interval.ms: a member that polls hears of a rebalance."""
+"""The default of group.consumer.heartbeat.interval.ms in nanoseconds: a member that polls learns of
+a rebalance within this time."""
 SESSION_MS, MAX_POLL_MS = 45_000, 300_000
 """Defaults of session.timeout.ms and max.poll.interval.ms (ConsumerConfig)."""
 METADATA_AGE_MS = 300_000
 """The default of metadata.max.age.ms (CommonClientConfigs)."""
 LONG_AGO = -(2**60)
-"""Before any time; the time from then until NEVER is still a number of 64 bits."""
+"""A time before any other. The difference between it and NEVER still fits into 64 bits."""
 WATCHED_GAP_NS = 12 * 1_000_000_000
-"""A group removes no member sooner for not polling."""
+"""The longest pause between polls, in nanoseconds, during which a group counts as watched. No group
+removes a member sooner for not polling."""
 ENDS = (F.LEAVE.value, F.CRASH.value)
 Place = tuple[str, int]
 Span = tuple[int, int]
@@ -73,11 +77,12 @@ class Group(NamedTuple):
     name: str
     limit_ns: int
     metadata_age_ns: int
-    """The longest time that members may go on without hearing of a new partition."""
+    """The longest time in nanoseconds for which members may not know of a new partition."""
     members: list[Member]
     reports: list[Report]
     polls: pl.DataFrame
-    """process, op_id, at_ns (when it was asked), nothing: it was answered and gave no record."""
+    """The columns process, op_id, at_ns (when the poll was invoked), nothing (whether it succeeded
+    without a record)."""
     watched: list[Span]
     pauses: list[Pause]
 
@@ -96,8 +101,8 @@ class Pause(NamedTuple):
 
 
 class Life(NamedTuple):
-    """The groups, how many partitions each topic has, and since when each partition is known to be
-    there."""
+    """All groups, the number of partitions of each topic, and the time since which each partition
+    is known to exist."""
 
     groups: list[Group]
     partitions: dict[str, int]
@@ -185,7 +190,7 @@ def _group(
 
 
 def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dict[str, list[Pause]]:
-    """Return the pauses of each group during which a record was there for it."""
+    """Return the pauses of each group in which a record was waiting for the group."""
     limits = {group.name: group.limit_ns for group in groups if _longest(group) > group.limit_ns}
     if not limits:
         return {}
@@ -292,8 +297,8 @@ def _metadata_age_ns(settings: pl.Series) -> int:
 
 
 def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:
-    """Return the longest time that a member spent between two polls, or before its first one, or
-    after its last one while others polled on."""
+    """Return the longest time in nanoseconds between two polls of a member, before its first one,
+    or after its last one while others still polled."""
     over_ns = polls["at_ns"].max()
     if not isinstance(over_ns, int):
         return NEVER
@@ -309,7 +314,7 @@ def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:
 
 
 def _told(text: str) -> Any:
-    """Return the settings in a JSON text, or an empty dict if it is not JSON."""
+    """Return the settings in a JSON text, or an empty dict if it is not valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -334,7 +339,8 @@ def _members(rows: pl.DataFrame) -> Iterator[Member]:
 
 
 def _reports(rows: pl.DataFrame) -> Iterator[Report]:
-    """Yield each report with its partitions in order; a report of none has a row of its own."""
+    """Yield each report with its partitions in order. A report without partitions is one row
+    without a partition."""
     report: Report | None = None
     last: Place | None = None
     for process, op_id, topic, partition, generation, at_ns in rows.select(
@@ -371,7 +377,7 @@ def _watched(polls: pl.Series, disturbances: list[Span]) -> list[Span]:
 
 
 def within(span: Span, spans: list[Span]) -> Iterator[Span]:
-    """Return the parts of a span that overlap with any of the others."""
+    """Yield the parts of a span that overlap with any of the others."""
     for start, end in spans:
         if max(start, span[0]) < min(end, span[1]):
             yield max(start, span[0]), min(end, span[1])

@@ -33,8 +33,8 @@ COLUMNS: Mapping[str, Any] = {
     "seconds": pl.Int64,
     "op_ids": pl.List(pl.Int64),
 }
-"""kind: WATCHED (a partition of a group, or a member, that was watched for longer than its limit),
-or what was wrong with it."""
+"""The columns of the evidence. kind: WATCHED (a partition of a group, or a member, that was watched
+for longer than the limit), or the duty that was not performed."""
 WATCHED = "watched"
 NO_OWNER, NO_PART = "partition-without-owner", "member-without-part"
 STARVED, TWO_OWNERS = "group-starved", "assigned-twice"
@@ -43,8 +43,8 @@ Row = dict[str, Any]
 
 
 def group_evidence(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Return the evidence about groups as rows of COLUMNS, from a whole history: what groups failed
-    to do, and what was watched."""
+    """Return the evidence about groups as rows of COLUMNS, from a whole history: the duties that
+    groups did not perform, and those that were watched."""
     life = lives(rows)
     found = [row for group in life.groups for row in _of_group(group, life)]
     return pl.DataFrame(found, schema=pl.Schema(COLUMNS), orient="row")
@@ -95,8 +95,9 @@ def _row(
 
 
 def _starved(group: Group, pause: Pause) -> Iterator[Row]:
-    """Yield the groups that received nothing of a partition though a record was waiting there, and
-    whose members received nothing else at the end, so that no backlog explains it."""
+    """Yield a row for a pause in which the group received nothing of a partition though a record
+    was waiting there, if the members also received nothing else at its end, so that no backlog
+    explains it."""
     for span in within((max(pause.since_ns, pause.known_ns), pause.until_ns), group.watched):
         if span[1] - span[0] > group.limit_ns and (polls := _drained(group, span[1])):
             yield _row(STARVED, group, place=pause.place, span=span, op_ids=(pause.op_id, *polls))
@@ -104,8 +105,8 @@ def _starved(group: Group, pause: Pause) -> Iterator[Row]:
 
 
 def _drained(group: Group, end_ns: int) -> tuple[int, ...]:
-    """Return the last empty poll of each process that was a member at the end. Return () unless
-    every member had an empty poll shortly before."""
+    """Return the last empty poll of each process that was a member at the end of the pause, or ()
+    unless every member had one shortly before."""
     lately = pl.col("at_ns").is_between(end_ns - BOUND_NS, end_ns)
     empty = group.polls.filter("nothing", lately).group_by("process").agg(pl.col("op_id").last())
     last = dict(empty.iter_rows())
@@ -133,8 +134,9 @@ def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]
 
 
 def _without_owner(group: Group, place: Place, made_ns: int) -> Iterator[Row]:
-    """Yield the partitions that no member owned for longer than a rebalance may take. A partition
-    that was added to a group's topic counts from when the group must have heard of it."""
+    """Yield a row for each time in which no member owned the partition for longer than a rebalance
+    may take. For a partition that was added to the topic, the time begins when the group must know
+    of it."""
     owned = _owned(group, place)
     since = min(report.at_ns for report in group.reports)
     if made_ns > since:
@@ -154,13 +156,13 @@ def _without_owner(group: Group, place: Place, made_ns: int) -> Iterator[Row]:
 
 
 def _polled(group: Group, at_ns: int) -> tuple[int, ...]:
-    """Return the operation of the group's last poll up to this time, if there is one."""
+    """Return (operation,) of the group's last poll up to this time, or () if there is none."""
     return tuple(group.polls.filter(pl.col("at_ns") <= at_ns)["op_id"].tail(1))
 
 
 def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
-    """Yield the members that owned nothing for longer than a rebalance may take, although there are
-    more partitions than processes that were ever members."""
+    """Yield a row for each member that owned no partition for longer than a rebalance may take,
+    although there are more partitions than processes that were ever members."""
     if partitions <= len({member.process for member in group.members}):
         return
     for member in group.members:
@@ -188,8 +190,8 @@ def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
 
 
 def _assigned_twice(group: Group, place: Place) -> Iterator[Row]:
-    """Yield the partitions that two members owned at the same time in one generation (KIP-848:
-    epoch)."""
+    """Yield a row for each time in which two members owned the partition in one generation
+    (KIP-848: epoch)."""
     owned = _owned(group, place)
     for number, (span, process, op_id, generation) in enumerate(owned):
         for other, other_process, other_op, other_generation in owned[number + 1 :]:

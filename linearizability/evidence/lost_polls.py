@@ -1,16 +1,19 @@
-"""Find polls of unknown result, and the time during which each may explain a missing record.
+"""Find lost polls, which are polls of unknown result, and the time in which each may explain a
+missing record.
 
-A member's poll ended without telling what it delivered, nor from where; or a process read in the
-group's name without being a member. Whatever lies between what the group was given before and what
-it is given after, this poll may have been given and its process may have committed. That holds
-until the process is seen again (it asks for one thing at a time), or for UNSEEN_NS where it is
-never seen again: then the group has removed it, and its commits are refused.
+A poll is lost if it is a member's and ended without showing what it delivered, or if its process
+read in the group's name without being a member. It may have delivered any records between those
+that the group received before and those that it receives after, and its process may have committed
+them. That is possible until the process invokes its next operation (it has only one at a time). If
+it is never seen again, it is possible for UNSEEN_NS: then the group has removed it, and refuses its
+commits.
 
-Two columns say so of each row of a group. `era`: the number of lost polls of the group that were
-over before the row's session began (or of the row's own process, over before the row); null where
-one of them was neither over before the row nor began after it. Rows of equal eras have no lost poll
-between them. `own_era`: how many of the row's own process had begun (null: one did meanwhile); rows
-of one session with equal `own_era` have none between them either, whoever else lost one.
+Two columns number the times between lost polls in each row of a group. `era`: the number of the
+group's lost polls that were over before the row's session began, or, for the row's own process,
+before the row. It is null if a lost poll was neither over before the row nor began after it. Rows
+with equal eras have no lost poll between them. `own_era`: the number of lost polls of the row's own
+process that had begun before (null if one began during the row). Rows of one session with equal
+`own_era` have no lost poll of their own process between them.
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ from linearizability.history import F, Type
 from linearizability.plans import collect
 
 UNSEEN_NS = 60 * 1_000_000_000
-"""Longer than the default of session.timeout.ms (45 s), after which a coordinator refuses what a
-member that is gone had still asked for."""
+"""How many nanoseconds after a lost poll its process may still commit, if it is not seen again. It
+is longer than the default of session.timeout.ms (45 s), after which the coordinator refuses the
+process."""
 IN_A_GROUP = pl.col("group").is_not_null()
 IS_LOST_POLL = (
     (pl.col("f") == F.POLL.value)
@@ -35,7 +39,8 @@ IS_LOST_POLL = (
         | (pl.col("offset").is_not_null() & pl.col("member_id").is_null())
     )
 )
-"""A poll that may have delivered anything; or one of a reader of the group that is no member."""
+"""The condition on a poll that may have delivered anything, or on a poll in the group's name by a
+process that is no member."""
 LOST = pl.Schema(
     {
         "group": pl.String,
@@ -45,7 +50,8 @@ LOST = pl.Schema(
         "next_ns": pl.Int64,
     }
 )
-"""next_ns: when the process next asked for something, as far as these rows tell."""
+"""The columns of lost polls. next_ns: when the process next invoked an operation, as far as these
+rows show."""
 SESSIONS = pl.Schema(
     {"group": pl.String, "process": pl.Int32, "session": pl.Int32, "first_ns": pl.Int64}
 )
@@ -64,15 +70,16 @@ COLUMNS_READ = (
 
 
 class LostPolls(NamedTuple):
-    """spans: group, process, begun_ns, ended_ns of each. sessions: SESSIONS of those groups."""
+    """The lost polls and sessions of a history. spans: group, process, begun_ns, ended_ns of each
+    lost poll. sessions: the columns SESSIONS."""
 
     spans: pl.DataFrame
     sessions: pl.DataFrame
 
 
 def lost_in(history: pl.LazyFrame) -> pl.DataFrame:
-    """Return the lost polls among these rows, with the columns LOST. The rows may be some of a
-    history."""
+    """Return the lost polls among these rows, which may be a part of a history, with the columns
+    LOST."""
     of_groups = history.filter(IN_A_GROUP)
     asked = of_groups.select("process", next_ns="t_invoke_ns").unique().sort("next_ns")
     lost = (
@@ -134,8 +141,8 @@ def lost_polls(history: pl.LazyFrame) -> LostPolls:
 
 
 def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
-    """Return the rows with the columns `era` and `own_era`, which number the times between lost
-    polls: of the group, and of the row's own session."""
+    """Add the columns `era` and `own_era`, which count lost polls before a row: those of the group,
+    and those of the row's own process."""
     if lost.spans.is_empty():
         return history.with_columns(era=_number(0), own_era=_number(0))
     operation = ["group", "process", "session", "t_invoke_ns", "t_complete_ns"]
@@ -180,7 +187,7 @@ def _counted(
     is_strict: bool,
 ) -> pl.DataFrame:
     """Add the column `name`: the number of spans with the same `by` whose `at` is before the row's
-    `until` (or equal, unless is_strict)."""
+    `until` (or at it, unless is_strict)."""
     so_far = spans.sort(at).select(*by, at, pl.int_range(1, pl.len() + 1).over(by).alias(name))
     return (
         told.sort(until)

@@ -1,15 +1,16 @@
 """Find out from a group's OffsetFetch answers whether the offsets that its transactions sent are in
 force.
 
-A transaction's offsets take effect with its commit, and rank by the append of TxnOffsetCommit, not
-by the end (GroupMetadata.completePendingTxnOffsetCommit; OffsetMetadataManager): a commit that came
-to the coordinator after them stands. While their transaction is open, no member gets a stable
-offset (KIP-447, UNSTABLE_OFFSET_COMMIT). So an answer that only one transaction explains shows its
-offsets in force; and one that was asked for after they had been acknowledged, and that nothing
-explains which may have come after them, shows that they are not.
+A transaction's offsets take effect with its commit. But their place in the order of commits is that
+of TxnOffsetCommit, not that of the transaction's end (GroupMetadata.completePendingTxnOffsetCommit;
+OffsetMetadataManager): a commit that reached the coordinator after them remains in force. While the
+transaction is open, no member gets a stable offset (KIP-447, UNSTABLE_OFFSET_COMMIT). So an answer
+that only one transaction explains shows that its offsets are in force. An answer that was requested
+after the offsets had been acknowledged, and that no later commit explains either, shows that they
+are not.
 
-The history must name every commit of such a group. A transaction that was given records of the
-partition, and may have committed, without a row of what it sent, may have sent any offset.
+The history must contain every commit of such a group. A transaction that received records of the
+partition, may have committed, and has no row of its offsets, may have sent any offset.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from linearizability.ingest import (
 IN_FORCE, NOT_IN_FORCE = "in_force", "not_in_force"
 OF_GROUP = [*KEY, "group"]
 MAY_BE_OLD_NS = 60 * 1_000_000_000
-"""Until the final phase an answer may be so old: a coordinator that is one no longer, and has not
-heard of it, answers with what it knew (`committed_offsets`)."""
+"""How old, in nanoseconds, an OffsetFetch answer may be before the final phase: a former
+coordinator that does not know its successor answers from its old state (`committed_offsets`)."""
 HAS_GROUP = pl.col("group").is_not_null() & pl.col("topic").is_not_null()
 IS_SENT = (pl.col("f") == F.SEND_OFFSETS.value) & HAS_GROUP & pl.col("offset").is_not_null()
 IS_SET = (pl.col("f") == F.COMMIT_OFFSETS.value) & pl.col("offset").is_not_null()
@@ -48,7 +49,8 @@ IS_ABORTED = (pl.col("told") == TOLD_ABORT).fill_null(False)
 MAY_BE_LATER = (pl.col("begun_ns") <= pl.col("answered_ns")) & (
     pl.col("over_ns") >= pl.col("last_ns").fill_null(0)
 )
-"""Begun before the answer, and not over before the last commit was asked for."""
+"""The condition on a commit that may have reached the coordinator after the last known commit: it
+had begun before the answer, and was not over when the last commit was invoked."""
 MAY_COMMIT = pl.col("told").fill_null(UNASKED).is_in([TOLD_COMMIT, UNKNOWN])
 
 
@@ -100,7 +102,8 @@ def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the answers that groups got: OF_GROUP, op_id, answer (or NO_POSITION), as_of_ns and
-    answered_ns, between which it was so; is_stable: OffsetFetch with require_stable."""
+    answered_ns (the answer was valid at some time between them), is_stable (OffsetFetch with
+    require_stable)."""
     age_ns = pl.when(IS_FINAL).then(0).otherwise(MAY_BE_OLD_NS)
     answer = pl.when(IS_BEGUN).then("asked_offset").otherwise("offset")
     return events.filter((IS_FETCHED | IS_BEGUN) & pl.col("t_complete_ns").is_not_null()).select(
@@ -114,8 +117,8 @@ def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each answer with the columns of the last commit that was in force, or had ended,
-    before the answer was asked for."""
+    """Return each answer with the columns of the last commit that was certainly in force, or had
+    ended, before the answer was requested."""
     return answers.sort("as_of_ns").join_asof(
         last,
         left_on="as_of_ns",
@@ -147,8 +150,9 @@ def last_of(commits: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def unexplained(last: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that no commit explains, though a transaction's offsets were the last
-    commit before them. Commits count that may have reached the coordinator after those offsets."""
+    """Return the answers that no commit explains, although the last commit before them is a
+    transaction's offsets. Commits that may have reached the coordinator after those offsets also
+    count as explanations."""
     known = last.filter(pl.col("txn").is_not_null())
     own = commits.filter(~IS_ABORTED).select(*OF_GROUP, "begun_ns", "over_ns", answer="sent")
     asked = known.select(*OF_GROUP, "op_id", "answer", "answered_ns", "last_ns")
@@ -179,8 +183,8 @@ def only_explanations(
 
 
 def untold(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the transactions that may have sent an offset of which the history has no row: the
-    group received records of the partition in them. Columns: OF_GROUP, begun_ns, over_ns."""
+    """Return the transactions that may have sent an offset without a row in the history, because
+    the group received records of the partition in them. Columns: OF_GROUP, begun_ns, over_ns."""
     of_txn = [*OF_GROUP, "txn"]
     told = events.filter(IS_SENT).select(of_txn).unique()
     return (

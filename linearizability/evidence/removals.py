@@ -27,7 +27,8 @@ OF_KEY = [*KEY, "key"]
 
 
 def setting(name: str) -> pl.Expr:
-    """Return one of a topic's settings, as text; null where it is not named."""
+    """Return the value of one of a topic's settings as text; null where the topic's row does not
+    have it."""
     return pl.col("settings").str.json_path_match(f"$['{name}']")
 
 
@@ -36,8 +37,8 @@ IS_COMPACTED = setting("cleanup.policy").str.contains("compact").fill_null(False
 
 
 def compactable(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the partitions that may be compacted: by their cleanup.policy, or, where the history
-    does not tell that, for their records' keys."""
+    """Return the partitions that may be compacted: according to their cleanup.policy or, if the
+    history does not contain that, because their records have keys."""
     with_keys = events.filter(pl.col("key").is_not_null()).select(KEY).unique()
     told = events.filter(IS_TOPIC & setting("cleanup.policy").is_not_null())
     by_settings = told.filter(IS_COMPACTED).select(KEY)
@@ -72,8 +73,8 @@ def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 def newest_of_keys(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return partition, key, newest: the highest offset at which a record of the key that was not
     aborted is proven; tombstone: whether it is one. lost, lost_tombstone: whether a record, or a
-    tombstone, of the key was sent that may stand anywhere: it is unknown where, or how its
-    transaction ended, or how often (without idempotence)."""
+    tombstone, of the key was sent whose place is unknown, because its offset, the end of its
+    transaction or the number of its copies (without idempotence) is unknown."""
     records = events.filter(
         pl.col("key").is_not_null()
         & (HAS_RECORD | (IS_SEND & (pl.col("type") != Type.FAIL.value)))

@@ -1,8 +1,8 @@
 """Find the longest time that a transaction of a run may last: the largest transaction.timeout.ms of
 its producers.
 
-It is known if every process that began a transaction has recorded it (`init_producer` rows); else
-null. The column `longest_ns` says so of each row.
+It is known if every process that began a transaction has recorded its time-out (`init_producer`
+rows). The column `longest_ns` has it in each row, or null if it is not known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SWEEP_NS = 10 * 1_000_000_000
 """The interval at which a coordinator looks for transactions that have lasted too long
 (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 COLUMNS_READ = ("process", "f", "type", "settings")
-"""The columns needed to find them."""
+"""The columns needed to find the time-outs."""
 TOLD = pl.Schema({"process": pl.Int32, "begins": pl.Boolean, "timeout_ms": pl.Int64})
 IS_INIT = (pl.col("f") == F.INIT_PRODUCER.value) & (pl.col("type") == Type.OK.value)
 TIMEOUT_MS = (
@@ -28,8 +28,8 @@ IS_BEGIN = pl.col("f") == F.BEGIN.value
 
 
 def time_outs_in(history: pl.LazyFrame) -> pl.DataFrame:
-    """Return the transaction time-outs that these rows name, with the columns TOLD. The rows may be
-    some of a history."""
+    """Return the transaction time-outs in these rows, which may be a part of a history, with the
+    columns TOLD."""
     told = history.filter(IS_INIT | IS_BEGIN).select(
         "process", begins=IS_BEGIN, timeout_ms=TIMEOUT_MS
     )

@@ -1,21 +1,22 @@
-"""Collect each partition's evidence about each transaction; only all of it together decides.
+"""Collect the evidence that each partition gives about each transaction. Only the evidence of all
+partitions together decides.
 
 Computed partition by partition (`transaction_evidence`), then judged transaction by transaction
 (`Scope.TRANSACTION`). One row per record and kind of evidence:
 
-- `commit`, `abort`: the marker that a raw read found behind the record;
-- `delivered`: a read_committed reader was given the record;
+- `commit`, `abort`: the marker that a raw read shows after the record;
+- `delivered`: a read_committed reader received the record;
 - `passed`: a read_committed reader went, in one session, from a lower to a higher offset without
-  being given it;
-- `lacking`: no reader was ever given it, though readers read on to the end (of transactions that
-  only another of their records shows to be committed);
-- `unmarked`: no marker stands behind it, though the last stable offset had passed it;
+  receiving it;
+- `lacking`: no reader ever received it, though readers read on to the end (only for transactions
+  that another of their records shows to be committed);
+- `unmarked`: no marker follows it, though the last stable offset had passed it;
 - `joined`: it was appended after the end of its transaction had been acknowledged;
 - `unsent`: its client had failed to send it when it committed the transaction;
 - `in_force`, `not_in_force`: of offsets, what the group was told (`offset_evidence`).
 
-Only records that prove something enter: acknowledged under acks=all with an offset, sent once, at
-or above the log start; of those transactions also records of which nobody knows the offset.
+Only records that prove something are included: acknowledged under acks=all with an offset, sent
+once, at or above the log start; for `lacking`, also records of unknown offset.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def transactional_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records whose place is known: key, RECORD."""
+    """Return the records whose offset is known: key, RECORD."""
     sends = events.filter(IS_SEND & pl.col("value").is_not_null())
     once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
     placed = sends.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
@@ -99,7 +100,7 @@ def transactional_records(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def markers(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that a raw read found a marker for, with that marker."""
+    """Return the records that a raw read shows with a marker after them, and that marker."""
     found = markers_of_records(events).select(*KEY, "offset", "value", "marker", "op_id")
     return sent.join(found, on=[*KEY, "offset", "value"]).select(
         *RECORD, kind="marker", op_ids=pl.concat_list("op_id")
@@ -107,7 +108,7 @@ def markers(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that some read_committed reader was given, with the first that was."""
+    """Return the records that a read_committed reader received, each with the first such read."""
     given = (
         events.filter(IS_DATA & (pl.col("isolation") == READ_COMMITTED))
         .group_by(*KEY, "value")
@@ -160,9 +161,9 @@ def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_decided(events: pl.LazyFrame) -> list[pl.LazyFrame]:
-    """Return evidence about transactions that only their own records show to be committed: the
-    records without a known offset that readers were given, and the records that no reader was
-    given."""
+    """Return evidence about transactions that only their own records show to be committed: their
+    records without a known offset that readers received, and their records that no reader
+    received."""
     records = collect(
         events.filter(
             IS_DECIDED & pl.col("txn").is_not_null() & pl.col("value").is_not_null()

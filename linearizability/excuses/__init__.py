@@ -1,1 +1,1 @@
-"""Withdraw verdicts that a fault may explain. Each excuse has a bound in time."""
+"""Withdraw verdicts that a fault may explain. Each excuse is limited in time."""

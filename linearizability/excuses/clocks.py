@@ -1,9 +1,9 @@
-"""Withdraw verdicts that moved clocks of brokers may explain (nemesis rows). Some rules judge
-brokers by our clock: brokers may delete what is old, and end what lasts too long, but measure its
-age by their own clocks. Where faults put those forward or back, or made them run at another pace,
-and as far as it takes to explain an anomaly, that proves nothing: the rule is unknown, and says
-why. What was proven before the first such fault stays proven, and so is what began after the last
-was healed (RIGHTED_NS later)."""
+"""Withdraw verdicts that may be explained by faults that moved brokers' clocks. Some rules judge
+brokers by the judge's clock: brokers may delete old records and end long transactions, but measure
+age by their own clocks. If faults have set a broker's clock, or changed its speed, by as much as
+explains an anomaly, the anomaly proves nothing, and the rule's verdict is UNKNOWN with that reason.
+Anomalies before the first such fault still count, and so do those that began RIGHTED_NS or more
+after the last was healed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 NS_PER_MS = 1_000_000
 RIGHTED_NS = 10_000_000_000
-"""Longer than it takes to put all clocks right, from when a heal is asked for."""
+"""How many nanoseconds after the request for a heal all clocks are certainly right again."""
 EXCUSED_FROM_MS: Mapping[tuple[str, str], int] = {
     (name, kind): moved_ms
     for name, about in abouts().items()
     for kind, moved_ms in about.clocks_ms.items()
 }
-"""(checker, kind) -> how far clocks must have been moved that a broker's own may explain it."""
+"""(checker, kind) -> by how many milliseconds clocks must have been moved before that may explain
+the anomaly."""
 
 
 class Move(NamedTuple):
@@ -42,7 +43,7 @@ class Move(NamedTuple):
     ppm: float
     asked_ns: int = 0
     healed_ns: int | None = None
-    """All clocks were put right; None: not in this history."""
+    """The time at which all clocks were set right; None if that is not in this history."""
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:

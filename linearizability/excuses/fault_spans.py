@@ -18,7 +18,7 @@ from linearizability.excuses.faults import HEAL, IS_FAULT
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault from the moment it was asked for until the heal had ended."""
+    """A fault from the time when it was requested until the end of the heal."""
 
     name: str
     nodes: tuple[int, ...]
@@ -29,13 +29,13 @@ class Fault:
 
     @property
     def label(self) -> str:
-        """The name of the fault, with the nodes that it struck."""
+        """The name of the fault, with the nodes that it affected."""
         where = f" node {', '.join(map(str, self.nodes))}" if self.nodes else ""
         return self.name + where
 
 
 def fault_spans(rows: pl.LazyFrame, start_ns: int, end_ns: int) -> list[Fault]:
-    """Return every fault with the heal that ended it (a Heal ends all that were under way)."""
+    """Return every fault with the heal that ended it. (A Heal ends all faults in progress.)"""
 
     def at(name: str) -> pl.Expr:
         return (pl.col(name) - start_ns) / NANOSECONDS

@@ -1,7 +1,7 @@
-"""Find out what a nemesis did, and how long each fault may explain what clients see. A fault whose
-name is known to last does so until a heal. Any other is over when its operation is: an unknown name
-excuses only the time of its operation. Importers know the words of others, and say of each fault
-that it lasts (UNTIL), and when the last of them had ended."""
+"""Find out what a nemesis did, and how long each fault may explain what clients see. Faults with a
+name in LASTING last until a heal. Any other fault ends with its operation, so an unknown name
+excuses only the time of its operation. Importers know the names that other tools use, and mark each
+fault that lasts (UNTIL), and the end of the last one."""
 
 from __future__ import annotations
 
@@ -53,9 +53,11 @@ LASTING = frozenset(
         "BitFlip",
     }
 )
-"""Our own faults (chaos/values/faults.py, FAULTS), which last until the next heal."""
+"""The names of Touchstone's own faults (chaos/values/faults.py, FAULTS) that last until the next
+heal."""
 UNTIL = "until"
-"""A key of a fault's JSON; the value HEAL says of any other fault that it lasts as long."""
+"""A key in a fault's JSON. With the value HEAL it says that a fault of any other name lasts until
+the next heal."""
 IS_FAULT = pl.col("f") == F.NEMESIS.value
 
 
@@ -94,8 +96,8 @@ def _told(detail: str | None) -> dict[str, Any]:
 
 def disturbed(faults: pl.DataFrame) -> list[tuple[int, int]]:
     """Return the times (from, until) in which a fault of `faults_of` was in progress, in order and
-    apart; a fault that was not healed lasts until NEVER. A heal after no fault, as each run ends
-    with one, disturbs nothing."""
+    without overlap. A fault that was not healed lasts until NEVER. A heal without a fault before
+    it, such as the one at the end of each run, disturbs nothing."""
     found: list[tuple[int, int]] = []
     since: int | None = None
     struck = False

@@ -1,9 +1,9 @@
 """Excuse late deletions and late aborts during faults that kept a broker from performing them.
 
 A broker deletes old segments, and aborts old transactions, when it looks for them. A node that was
-killed looks again some time after it is back, and one that was paused looks later. So what is
-overdue proves something only if no fault was under way since it began, or none lately: once the
-brokers have had the time that they need after the last fault, they are late by themselves.
+killed looks again some time after its restart, and a paused node looks later. So a delay proves an
+error only if there was no fault since it began, or if the last fault ended long enough ago: then
+the brokers are late for no reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from linearizability.plans import collect
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 RECOVERED_NS = 60 * 1_000_000_000
-"""More than brokers take after a heal to elect, to load what they had written, and to look."""
+"""How many nanoseconds after a heal brokers need at most to elect leaders, load their state, and
+look for overdue work."""
 
 
 class Excuse(NamedTuple):
@@ -59,16 +60,16 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
     # A replica that was away while a tombstone came and went keeps what it removed, and may lead.
     ("compaction", "key-resurrected"): Excuse(),
 }
-"""Checker and kind of what is found only because a broker did not act in time, or did not know, and
-the faults that excuse it."""
+"""(checker, kind) of anomalies that exist only because a broker did not act in time, or did not
+know something -> the faults that excuse them."""
 UNTOUCHED = frozenset({"CutClients"})
-"""Faults that keep no broker from acting: what is overdue is a broker's to do."""
+"""Faults that keep no broker from acting, so that they excuse no delay of a broker."""
 REASON = "a fault kept a broker from acting in time"
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without the overdue anomalies during which a fault was under way. An
-    opinion that judged nothing else becomes UNKNOWN."""
+    """Return the opinions without the anomalies of delay that a fault excuses. An opinion that has
+    judged nothing else becomes UNKNOWN."""
     found = list(opinions)
     if not any(map(_overdue_in, found)):
         return found
@@ -108,7 +109,7 @@ def _without(
 
 
 def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> CheckerVerdict:
-    """Return the opinion without these anomalies, which it excuses for this reason."""
+    """Return the opinion without these anomalies, and note the reason why they are left out."""
     left = tuple(each for each in opinion.anomalies if each not in met)
     if left:
         count = opinion.anomaly_count - len(met)

@@ -26,12 +26,12 @@ STOPPING = frozenset(
     {"kill", "shutdown", "powerloss", "tornwrites", "lostnames", "bitflip", "diskdead"}
     | {"diskreadonly", "failedsync", "failedwrite"}
 )
-"""Faults after which a node starts again and restores its producers from snapshots."""
+"""Faults after which a node starts again and restores its producers' state from snapshots."""
 REASON = "the producer sent these records again, in a new epoch, after a fault had stopped a node"
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without the duplicates that such a producer explains, and without the
+    """Return the opinions without the duplicates that such a restart explains, and without the
     anomalies of delivery_semantics about the same records."""
     found = list(opinions)
     suspects = {

@@ -1,10 +1,11 @@
 """Withdraw verdicts that an unclean election of a leader can explain.
 
-In topics with unclean.leader.election.enable a replica that was not in sync may lead, and what it
-lacks is lost by intention. That takes an election: one that the history shows, by a higher leader
-epoch of the partition, or a fault that took the replicas in sync away. An anomaly whose operations
-all began after the last of either is no election's. A rule about what is kept is unknown where
-elections may explain all that it found; otherwise it leaves out what they may.
+In topics with unclean.leader.election.enable a replica that was not in sync may lead, and losing
+the records that it lacks is permitted. Such an election is possible if the history shows a higher
+leader epoch of the partition, or a fault that took the in-sync replicas away. It cannot explain an
+anomaly whose operations all began after the last of these. If elections may explain all anomalies
+of a rule about durability, its verdict is UNKNOWN; otherwise the anomalies that they may explain
+are left out.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ OF_DURABILITY = frozenset(
         REGISTERS,
     }
 )
-"""The rules that hold while no acknowledged record is given up."""
+"""The rules that can be broken only if acknowledged records were lost."""
 REASON = "unclean.leader.election.enable permits the loss of acknowledged records"
 ELECTED_NS = 10 * 1_000_000_000
-"""More than an election takes to follow the heal of a fault: the nodes come back one by one."""
+"""How many nanoseconds after the heal of a fault an election may still follow, since the nodes come
+back one by one."""
 Place = tuple[str, int | None]
 Span = tuple[int, int]
 
@@ -78,7 +80,7 @@ class _Elections:
         self._epochs = _epochs(history.filter(pl.col("topic").is_in(sorted(topics))))
 
     def may_explain(self, anomalies: Collection[Anomaly]) -> list[Anomaly]:
-        """Return those of the anomalies that one of the elections may explain."""
+        """Return those of the anomalies that an unclean election may explain."""
         spans = self._spans({number for one in anomalies for number in one.operations})
         return [
             one
@@ -88,7 +90,7 @@ class _Elections:
         ]
 
     def _spans(self, numbers: set[int]) -> dict[int, Span]:
-        """Return the times at which these operations began and ended."""
+        """Return operation -> the time at which it began and the time at which it ended."""
         found = (
             self._history.filter(pl.col("op_id").is_in(sorted(numbers)))
             .filter(pl.col("f") != F.NEMESIS.value)
@@ -118,7 +120,7 @@ class _Elections:
 
 
 def _epochs(rows: pl.LazyFrame) -> Mapping[Place, dict[int, int]]:
-    """Return the leader epochs of each partition, with the time when each was seen first."""
+    """Return partition -> leader epoch -> the time at which the epoch was first seen."""
     seen = (
         rows.filter(pl.col("leader_epoch") >= 0)
         .group_by("topic", "partition", "leader_epoch")

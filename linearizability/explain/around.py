@@ -1,8 +1,7 @@
 """Find the evidence that a drawing shows beside the operations of a shrunk history.
 
-The evidence that decided an operation of unknown outcome: without it nobody could believe that the
-operation took effect. The record that was found in the place of a lost one, and its writer. The
-dependencies between transactions that wait for each other in a circle.
+That is: the evidence that an operation of unknown outcome took effect; the record that was found at
+the offset of a lost one, and its writer; the dependencies between transactions that form a cycle.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from linearizability.history import F, Type
 from linearizability.stories.scene import VALUE, Record, Scene
 
 WITH_ARROWS = frozenset(name for name, about in abouts().items() if about.arrows)
-"""Checkers whose anomalies are about who was given whose records."""
+"""Checkers whose anomalies are about which transaction received records of which other one."""
 ARROWS_MAX = 24
 
 
@@ -37,7 +36,7 @@ def with_around(
 ) -> tuple[list[list[Row]], Around]:
     """Return the operations to draw, in order, and the facts to draw beside them.
 
-    rows: the shrunk history. records: those of which the anomaly speaks.
+    rows: the shrunk history. records: those that the anomaly names.
     """
     wide = history.select(COLUMNS_READ)
     found = [*deciding(wide, rows), *_in_their_place(wide, records)]
@@ -50,8 +49,8 @@ def with_around(
 
 
 def deciding(history: pl.LazyFrame, rows: pl.DataFrame) -> Iterator[Beside]:
-    """Yield the operations that decided the outcome of unknown ones among these rows: those that
-    were given one of their records, and those that an importer names."""
+    """Yield the operations that show whether operations of unknown outcome among these rows took
+    effect: those that received one of their records, and those that an importer names."""
     is_unknown = pl.col("type") == Type.INFO.value
     is_end = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])
     unknown = rows.filter(is_unknown & ((pl.col("f") == F.SEND.value) | is_end))
@@ -96,8 +95,8 @@ def _told_by_importer(history: pl.LazyFrame, rows: pl.DataFrame) -> Iterator[Bes
 
 
 def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterator[Beside]:
-    """Yield the operations that were given something else at the offset of one of these records,
-    and the operations that sent that."""
+    """Yield the operations that received another record at the offset of one of these records, and
+    the operations that sent that one."""
     for record in records:
         if record.instead is None or record.offset in record.stands_at:
             continue
@@ -115,8 +114,8 @@ def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterato
 
 
 def _now(records: Sequence[Record], scene: Scene) -> Iterator[tuple[tuple[str, int, int], str]]:
-    """Yield the present content of each record's offset, for records that are not there at the
-    end."""
+    """Yield the content at the end of the run of the offset of each record that is no longer
+    there."""
     for record in records:
         if record.offset is None or record.offset in record.stands_at:
             continue

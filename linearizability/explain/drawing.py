@@ -33,7 +33,7 @@ ROW, CHARACTER, COLUMN_MIN = 22.0, 7.3, 28.0
 MARGIN, PLOT, WORDS_MAX = 10.0, 620.0, 72
 NOTHING, IN_THE_END = "nothing", "in the end"
 LINES_MAX = 60
-"""As many operations are drawn."""
+"""The most operations to draw."""
 ATTRIBUTES = {name: about.columns for name, about in abouts().items()}
 """Checker -> the columns that a log view must show beside the values, to be understood."""
 KINDS = {
@@ -44,7 +44,8 @@ KINDS = {
     F.COMMIT.value: "txn",
     F.ABORT.value: "txn",
 }
-"""What an operation does -> the class of its bar; anything else is "other"."""
+"""The function of an operation -> the CSS class of its bar; any other function has the class
+"other"."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class Arrow:
 class Around:
     """Facts that a drawing shows beside the operations that prove an anomaly.
 
-    start_ns: when the history began; without it the first operation is at zero. beside: op_id ->
-    what an operation shows that the anomaly does not name. arrows: what depends on what. now:
-    topic, partition, offset -> the record that stands there in the end, or NOTHING.
+    start_ns: when the history began; if None, time zero is the first operation. beside: op_id ->
+    the reason why an operation that the anomaly does not name is drawn. arrows: the dependencies to
+    draw. now: (topic, partition, offset) -> the record there at the end, or NOTHING.
     """
 
     start_ns: int | None = None
@@ -78,8 +79,8 @@ ALONE_HERE = Around()
 
 @dataclass(frozen=True)
 class Drawing:
-    """Pieces of SVG and their size. title: what a screen reader says. scales: whether it is as wide
-    as its page."""
+    """Pieces of SVG and their size. title: the text for screen readers. scales: whether the drawing
+    is as wide as its page."""
 
     width: float
     height: float
@@ -88,7 +89,7 @@ class Drawing:
     scales: bool = True
 
     def svg(self) -> Markup:
-        """Return the drawing for a page that has the rules of `style`."""
+        """Return the drawing for a page whose style sheet has the rules of `style`."""
         return svg(self.height, self.title, self.parts, self.width, scales=self.scales)
 
 
@@ -187,9 +188,9 @@ def _arrow(arrow: Arrow, ends: Mapping[int, tuple[float, float, float]]) -> Iter
 def logs(
     operations: list[list[Row]], attributes: Collection[str] = (), around: Around = ALONE_HERE
 ) -> str:
-    """Draw per partition a table of offsets: a line per operation, and the values it shows there,
-    with a line below for each attribute (column) of them. Offsets that hold different values are
-    red, values at different offsets yellow."""
+    """Draw a table of offsets for each partition. It has a line for each operation with the values
+    that the operation shows, and below it a line for each attribute (column) of the values. Offsets
+    that hold different values are red, values at different offsets yellow."""
     return "".join(
         f"<h4>{escape(log.title)}</h4>\n{log.svg()}"
         for log in _logs(operations, attributes, around)
@@ -244,7 +245,7 @@ def _css(words: str, at: int, shown: Collection[tuple[str, int]]) -> str:
 
 
 Cells = list[tuple[str, int, bool]]
-"""Words, offset, whether they say what stands there."""
+"""(words, offset, whether the words state the content of that offset)."""
 
 
 def _lines(rows: list[Row], attributes: Collection[str]) -> Iterator[tuple[str, Cells]]:
@@ -270,7 +271,7 @@ def picture(
     attributes: Collection[str],
     around: Around = ALONE_HERE,
 ) -> str:
-    """Return all of it as one image that stands alone: title, operations in time, partitions.
+    """Return title, operations in time and partitions as one SVG image that needs no style sheet.
     proof: the operations that the anomaly names: their words are bold."""
     drawings = [_timeline(operations, around, proof), *_logs(operations, attributes, around)]
     parts, y = [_words(MARGIN, MARGIN + 12, title, bold=True)], MARGIN + ROW + 4

@@ -24,9 +24,11 @@ from linearizability.verdict import Anomaly, Verdict
 
 FILE = "explained.html"
 PER_GROUP = 3
-"""How many anomalies of a group are explained: its example, and those of kinds not told before."""
+"""How many anomalies of a group are explained: its example, and anomalies of kinds that were not
+explained before."""
 GROUPS_MAX = 8
-"""How many groups have their example explained; of others, only anomalies of a new kind are."""
+"""How many groups have their example explained. Of further groups, only anomalies of a new kind
+are."""
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:80em;margin:2em auto;padding:0 1em;"
     "background:var(--ground);color:var(--text)}.drawing{overflow-x:auto;padding:.6em;"
@@ -51,8 +53,8 @@ def explain(
 ) -> Path:
     """Write a page that proves the anomalies of a verdict on the history `path`; return the file.
 
-    seconds_max: the longest search for a smaller history, for each anomaly. bounds: those of the
-    verdict; by other bounds a reader may not count as kept waiting.
+    seconds_max: the longest search for a smaller history, for each anomaly. bounds: those with
+    which the verdict was made, since anomalies of delay depend on them.
     """
     events = history.scan(path)
     if verdict.anomalies and not verdict.groups:

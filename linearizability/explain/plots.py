@@ -1,7 +1,8 @@
 """Small pieces of SVG that every drawing is made of: scale, ticks, bands and lanes of faults.
 
-Colours are classes (`style`), so that drawings follow the reader's light or dark scheme. All
-figures of a run share one horizontal scale and stand exactly above each other.
+Colours are CSS classes (`style`), so that drawings follow the reader's light or dark scheme. All
+figures of a run have the same time scale, so that the same moment is at the same horizontal
+position.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PLOT = WIDTH - LEFT - RIGHT
 
 @dataclass(frozen=True)
 class TimeScale:
-    """Seconds to horizontal pixels. left, width: where the plot lies."""
+    """The conversion of seconds to horizontal pixels. left, width: the place of the plot."""
 
     start_s: float
     end_s: float
@@ -31,7 +32,7 @@ class TimeScale:
     width: float = PLOT
 
     def x(self, seconds: float) -> float:
-        """Return the pixel of a moment, kept inside the plot."""
+        """Return the horizontal pixel of a moment, limited to the plot."""
         share = (seconds - self.start_s) / max(self.end_s - self.start_s, 1e-9)
         return self.left + min(max(share, 0.0), 1.0) * self.width
 
@@ -65,8 +66,8 @@ def number_text(value: float) -> str:
 def svg(
     height: float, label: str, parts: Iterable[str], width: float = WIDTH, *, scales: bool = True
 ) -> Markup:
-    """Return a figure that scales with the page, or keeps its size. label: what a screen reader
-    says."""
+    """Return a figure that scales with the page, or keeps its size. label: the text for screen
+    readers."""
     size = "" if scales else f' style="width: {width:g}px; min-width: 0"'
     body = "".join(parts)
     return Markup(  # every text inside was escaped where it was made
@@ -97,8 +98,7 @@ def bands(
     scale: TimeScale, faults: Sequence[Fault], top: float, bottom: float, final_s: float | None
 ) -> list[str]:
     """Return the SVG elements behind the operations: a band for each time with faults, and a line
-    where the final reads began. Faults that overlap share a band, since a reader only asks when
-    something was broken."""
+    where the final reads began. Faults that overlap share a band."""
     parts = []
     for together in overlapping(faults):
         x = scale.x(together[0].start_s)
@@ -111,8 +111,8 @@ def bands(
 
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-"""The units of an axis of time. Seconds, unless it is shorter than a ten-thousandth of one: a
-history that a clock never measured."""
+"""The units of a time axis. Seconds, unless the whole axis is shorter than a ten-thousandth of a
+second, as in a history without real times."""
 SECONDS_MIN = 1e-4
 
 
@@ -137,7 +137,7 @@ FAULT_LABEL_PIXELS = 6.6
 
 
 def fault_lane_height(rows: Sequence[int]) -> float:
-    """Return the height that the names of faults need above the lanes of operations."""
+    """Return the height that the labels of faults need above the lanes of operations."""
     return FAULT_LANE * (max(rows) + 1) + 6 if rows else 4.0
 
 

@@ -1,9 +1,9 @@
 """Find the fewest operations and records of a history that still show one anomaly.
 
 Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002:
-ddmin): pieces are left out as long as the checker that found the anomaly still tells the same of
-what is left: kind, place and sentence. So a smaller history cannot show another anomaly instead. It
-begins with the operations that the anomaly names; where they do not show it alone, with more of the
+ddmin): pieces are left out as long as the checker still reports the same anomaly (kind, place and
+sentence) in the rest. So a smaller history cannot show another anomaly instead. The search begins
+with the operations that the anomaly names; if they do not show it alone, it begins with more of the
 history around them.
 """
 
@@ -24,7 +24,7 @@ from linearizability.stories.mentions import numbers_in
 from linearizability.verdict import Anomaly
 
 ROWS_MAX = 200_000
-"""A larger part of a history is not searched."""
+"""The most rows of a part of a history that is searched."""
 SECONDS_MAX = 10.0
 
 Piece = TypeVar("Piece")
@@ -32,7 +32,8 @@ Piece = TypeVar("Piece")
 
 @dataclass(frozen=True)
 class Shrunk:
-    """The history that is left. is_minimal: nothing more can be left out; otherwise time was up."""
+    """The remaining history. is_minimal: whether nothing more can be left out; if not, the time was
+    up."""
 
     anomaly: Anomaly
     rows: pl.DataFrame
@@ -52,7 +53,7 @@ def shrink(
     bounds: Bounds = NOTHING_STATED,
 ) -> Shrunk | None:
     """Return the anomaly in the smallest history that shows it, or None if no part of the history
-    that is small enough to be searched shows it. bounds: those by which it was found."""
+    that is small enough to be searched shows it. bounds: those with which the anomaly was found."""
     until = time.monotonic() + seconds_max
     columns = history.select(COLUMNS_READ)
 
@@ -85,7 +86,8 @@ def _named_rows(rows: pl.DataFrame, anomaly: Anomaly) -> pl.DataFrame:
 
 
 def is_same(found: Anomaly, anomaly: Anomaly) -> bool:
-    """Return whether both anomalies say the same of the same place; their operations may differ."""
+    """Return whether both anomalies have the same kind, place and sentence; their operations may
+    differ."""
     return (found.kind, found.message, dict(found.scope)) == (
         anomaly.kind,
         anomaly.message,

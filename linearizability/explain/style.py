@@ -1,7 +1,7 @@
-"""The colours of all drawings, in light and dark, and how their classes look.
+"""The style sheets of all drawings, for light and dark schemes.
 
-A page that shows drawings has COLOURS and RULES in its style sheet, and its own ground, text,
-muted, line and bad. A drawing that stands alone has ALONE inside.
+A page with drawings has COLOURS and RULES in its style sheet, and defines the colours ground, text,
+muted, line and bad itself. A drawing in a file of its own contains ALONE.
 """
 
 from __future__ import annotations

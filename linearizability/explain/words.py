@@ -13,7 +13,7 @@ from linearizability.history import F, Type
 from linearizability.ingest import DECIDED_BY
 
 RECORDS_MAX = 4
-"""How many records of one operation are listed; the others are counted."""
+"""The most records of one operation to list; the number of the others is given."""
 POSITIONS: dict[str, str] = {
     F.COMMIT_OFFSETS.value: "next",
     F.FETCH_OFFSETS.value: "next",
@@ -21,8 +21,8 @@ POSITIONS: dict[str, str] = {
     F.DELETE_RECORDS.value: "below",
     F.POSITION.value: "from",
 }
-"""Operations whose offset is not a record's: the group's next one, the one below which is deleted,
-or the one from which a reader reads."""
+"""Operations whose offset is not a record's -> a word for it: the group's next offset, the one
+below which records are deleted, or the one from which a reader reads."""
 BOUNDS = {
     "high_watermark": "high watermark",
     "last_stable_offset": "last stable offset",
@@ -30,7 +30,7 @@ BOUNDS = {
 }
 DECIDED = re.compile(DECIDED_BY.replace("{}", r"(\d+)"))
 END_OF_HISTORY = -1
-"""The process of what an importer adds after the last event."""
+"""The process number of rows that an importer adds after the last event."""
 Row = dict[str, Any]
 
 
@@ -43,7 +43,7 @@ def operations_of(rows: pl.DataFrame) -> list[list[Row]]:
 
 
 def in_words(operation: list[Row]) -> str:
-    """Return one line that describes an operation: who, what, where, and how it ended."""
+    """Return one line that describes an operation: process, action, place and outcome."""
     first = operation[0]
     if first["f"] == F.NEMESIS.value:
         return f"{first['op_id']}: fault {_fault(first['detail'])}"
@@ -62,8 +62,8 @@ def in_words(operation: list[Row]) -> str:
 
 
 def decider(row: Row) -> int | None:
-    """Return the operation that decided the outcome of an imported one whose own outcome the file
-    does not know, or None."""
+    """Return the operation that decided the outcome of an imported one whose file does not say its
+    outcome, or None."""
     found = DECIDED.search(row["detail"] or "")
     return None if found is None else int(found[1])
 
@@ -105,7 +105,7 @@ def _what(row: Row) -> str:
 
 
 def _asked(row: Row) -> str:
-    """Return the position that a reader asked for, in words, or ""."""
+    """Return the position that a reader requested, in words, or ""."""
     if row["asked"] is None:
         return ""
     number = "" if row["asked_offset"] is None else f" {row['asked_offset']}"
@@ -113,7 +113,7 @@ def _asked(row: Row) -> str:
 
 
 def held(row: Row) -> str:
-    """Return what occupies the row's offset: a value, a control record, a position, or ? if
+    """Return the content of the row's offset: a value, a control record, a position, or ? if
     unreadable."""
     if row["control"] is not None:
         return str(row["control"]).upper()

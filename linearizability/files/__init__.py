@@ -1,1 +1,1 @@
-"""Read files to their end, refuse unsound rows, and say why a file cannot be read."""
+"""Read files completely, refuse invalid rows, and explain why a file cannot be read."""

@@ -1,7 +1,8 @@
-"""Read a Parquet file to its end before anybody judges it: a damaged page becomes no verdict.
+"""Read a Parquet file completely before it is judged, so that a damaged page leads to an error and
+not to a verdict.
 
-Pages have checksums where we write them. A file that was found sound is not read again by this
-process until it changes.
+Files that Touchstone writes have checksums in their pages. A process does not check a file again
+until the file changes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ WRITING: Mapping[str, Any] = {"compression": "zstd", "write_page_checksum": True
 """The options with which histories are written."""
 REMEMBERED = 16
 TAIL_BYTES = 64 * 1024
-"""The bytes in which files differ that were written within one tick of the clock."""
+"""The number of bytes at the end of a file that are compared, since two versions written within one
+tick of the clock differ there."""
 BATCH_ROWS = 64 * 1024
 
 Identity = tuple[int, ...]
@@ -40,13 +42,13 @@ def _identity(file: Path) -> Identity:
 
 
 def rows_are_new(file: Path) -> bool:
-    """Return whether the rows of the file, as it is now, still have to be checked on this
+    """Return whether the rows of the file in its present state have not been checked on this
     machine."""
     return _identity(file) not in _sound
 
 
 def remember_rows(file: Path) -> None:
-    """Note that the rows of the file were found sound."""
+    """Note that the rows of the file were checked and are valid."""
     _remember(_sound, file)
 
 

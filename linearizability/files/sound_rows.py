@@ -1,5 +1,5 @@
-"""Find what would make a verdict on a history meaningless, row by row and between neighbours. Rows
-are read in pieces, because a history may be larger than memory."""
+"""Find errors that would make a verdict on a history meaningless, within rows and between
+neighbouring rows. Rows are read in pieces, because a history may be larger than memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _HAS_RECORD = (pl.col("f") == F.SEND.value) | (
     (pl.col("f") == F.POLL.value) & pl.col("offset").is_not_null()
 )
 FIRST_NS, FIRST_RUN = "first_ns", "first_run"
-"""Facts of the whole file: the first row's `t_invoke_ns`, and the first `run_id` that is not
-null."""
+"""The names of two facts of the whole file: the first row's `t_invoke_ns`, and the first `run_id`
+that is not null."""
 YEAR_NS = 365 * 24 * 3600 * 1_000_000_000
 _SAME_OPERATION = pl.col("op_id") == pl.col("op_id").shift()
 _BAD_ROWS: Mapping[str, pl.Expr] = {
@@ -52,9 +52,10 @@ _BAD_ROWS: Mapping[str, pl.Expr] = {
     "column 'run_id' names another run than the rows before: runs have clocks of their own, judge "
     "them one by one": pl.col("run_id") != pl.col(FIRST_RUN),
 }
-"""The rows that would make a verdict meaningless."""
+"""Problem -> the condition on rows that have it."""
 _OF_NEIGHBOURS = [problem for problem in _BAD_ROWS if "row before" in problem]
-"""The problems found by comparing rows of one operation, which may stand apart."""
+"""The problems found by comparing a row with the row before. Rows of one operation may also be
+apart, and are compared later."""
 _UNORDERED = "unordered"
 _LOOKED_FOR: Mapping[str, pl.Expr] = {
     **{f"column {name!r} is null": pl.col(name).is_null() for name in REQUIRED},
@@ -85,21 +86,21 @@ def check_rows(file: Path, lazy: pl.LazyFrame, count: int) -> None:
 
 
 Firsts = dict[str, int | None]
-"""Each problem with the first row that has it."""
+"""Problem -> the number of the first row that has it."""
 
 
 class _Span(NamedTuple):
-    """Rows that stand together in the file, and the operations they are of."""
+    """A range of rows in the file, and the operations that they belong to."""
 
     start: int
     lowest: int
     highest: int
     some: pl.Series
-    """Every so many of the operations, in order."""
+    """Every 512th of its operations, in order."""
 
 
 _ONE_IN = 512
-"""The part of a span's operations that is kept, to know how they are spread."""
+"""One in this many of a span's operations is kept, to know how they are distributed."""
 
 
 def _looked_through(lazy: pl.LazyFrame, count: int) -> tuple[Firsts, list[_Span]]:
@@ -159,7 +160,7 @@ def _first_rows(rows: pl.DataFrame, bad: Mapping[str, pl.Expr]) -> Firsts:
 
 
 def _keep_earlier(firsts: Firsts, found: Firsts) -> None:
-    """Keep in the first the earlier row of each problem."""
+    """Keep, for each problem, the earlier of the two rows."""
     for problem, row in found.items():
         known = firsts.get(problem)
         firsts[problem] = row if known is None or (row is not None and row < known) else known

@@ -1,4 +1,4 @@
-"""Say in one sentence why a file cannot be read, and show values of any size."""
+"""Explain in one sentence why a file cannot be read, and shorten values for messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shown(value: Any) -> str:
 
 
 def refused(path: Path, error: OSError | ValueError) -> HistoryError:
-    """Return the refusal of a path that the operating system does not open."""
+    """Return the error for a path that the operating system cannot open."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return HistoryError(
             f"{path}: no such history; give a run directory, a .parquet, .edn or .jsonl file"

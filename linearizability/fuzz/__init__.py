@@ -1,4 +1,3 @@
-"""Damaged and malformed history files, and the two results that each may have.
-
-Each is refused in one sentence, or judged with everything that is in it: `runner.py` asks for that.
+"""Damaged and malformed history files. Each must either be refused in one sentence, or be judged
+with everything that it contains; `runner.py` checks that.
 """

@@ -1,6 +1,6 @@
-"""Make small Jepsen histories, and spoil their events one at a time.
+"""Make small Jepsen histories, and spoil single events in them.
 
-Each spoiler says whether the file must be refused, from what it did.
+Each spoiler returns whether the file must be refused because of its change.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ class _Cluster:
 
 
 Spoiler = Callable[[list[Event], Random], bool | None]
-"""Spoils events where they are. Returns True if the file must then be refused, False if it need not
-be, None if there was nothing to spoil."""
+"""A function that spoils the events in place. It returns True if the file must then be refused,
+False if it need not be, and None if there was nothing to spoil."""
 
 
 def _clients(events: list[Event]) -> list[int]:
@@ -208,7 +208,7 @@ def lose_a_field(events: list[Event], rng: Random) -> bool | None:
 
 
 def spoil_within_a_value(events: list[Event], rng: Random) -> bool | None:
-    """Put something nasty anywhere into a value, add it, or take something away."""
+    """Replace a part of a value by something malformed, add such a part, or remove a part."""
     place = _one([n for n in _clients(events) if events[n]["value"]], rng)
     if place is None:
         return None
@@ -247,7 +247,7 @@ def rename_an_operation(events: list[Event], rng: Random) -> bool | None:
 
 
 def send_another_value(events: list[Event], rng: Random) -> bool | None:
-    """Give an operation a completion of other values than its invocation."""
+    """Give an operation a completion with other values than its invocation."""
     sends = [m for n in _completions(events) for m in events[n]["value"] if m[0] == "send"]
     if not sends:
         return None

@@ -1,10 +1,10 @@
 """Fuzz the readers of histories: JSON lines, EDN and Parquet, spoiled and damaged.
 
-    print(run_fuzz(range(200)).table())
+print(run_fuzz(range(200)).table())
 
-Of each file one of two is true: it is refused in one sentence, or the judges are given everything
-that is in it and come to a verdict. What is in it is known from the code that spoiled it
-(`told.py`, `tables.py`), never from a reader. A file may take CPU_S.
+Each file must either be refused in one sentence, or the judges must be given everything in it and
+reach a verdict. What it contains is known from the code that spoiled it (`told.py`, `tables.py`),
+not from the readers under test. The limit for a file is CPU_S seconds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from linearizability.verdict import Validity
 
 CPU_S = 10
 HANGS_S = 300
-"""A process that does not even notice that its time is over is ended then."""
+"""The seconds after which a process is ended that does not react to its time limit."""
 STDERR = 2
 AT_ONCE = 50
 SENTENCE_MAX = 700
@@ -48,7 +48,7 @@ CRASHED = re.compile(r"\w*(Error|Exception): |the outcomes could not be resolved
 
 @dataclass
 class Fuzz:
-    """The outcomes of the files, by kind, and the problems found."""
+    """The number of outcomes for each kind of file, and the problems found."""
 
     refused: Counter[str] = field(default_factory=Counter)
     judged: Counter[str] = field(default_factory=Counter)
@@ -81,7 +81,7 @@ class Fuzz:
 
 
 class Problem(Exception):
-    """A file became neither a refusal nor a verdict on all of it."""
+    """A file was neither refused nor judged with everything in it."""
 
 
 def run_fuzz(
@@ -146,7 +146,8 @@ def _of_seed(seed: int, folder: Path, result: Fuzz) -> None:
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Raise Problem in code that takes longer than CPU_S; end the process if it ignores that."""
+    """Raise Problem if the code in the `with` block takes longer than CPU_S; end the process if it
+    does not react."""
 
     def late(_signal: int, _frame: FrameType | None) -> None:
         raise Problem(f"took more than {CPU_S} CPU s")

@@ -23,8 +23,8 @@ TEXTS = ("", "x", "ok", "send", "poll", "\0", "{}", "[]", "{", '{"fault": 3}', "
 
 @dataclass(frozen=True)
 class File:
-    """One Parquet file. rows: all its rows, or those before a byte was damaged; None: the file must
-    be refused."""
+    """One Parquet file. rows: all its rows, or those before a damaged byte; None: the file must be
+    refused."""
 
     what: str
     content: bytes
@@ -32,7 +32,8 @@ class File:
 
 
 def file(rng: Random) -> File:
-    """Return the next file: half of them spoiled by cell, row or column, half damaged anywhere."""
+    """Return a random file: half of them spoiled in a cell, row or column, half damaged in some
+    byte."""
     rows = joined([valid_rows(rng.randrange(1_000_000), TURNS)])
     while rows.is_empty():
         rows = joined([valid_rows(rng.randrange(1_000_000), TURNS)])
@@ -56,7 +57,7 @@ def _bytes(rows: pl.DataFrame) -> bytes:
 
 
 def _cells(rows: pl.DataFrame, rng: Random) -> File:
-    """Put something nasty into a cell or two, or into a whole column."""
+    """Put a malformed value into a cell or two, or into a whole column."""
     for _ in range(rng.choice((1, 2))):
         name = rng.choice(rows.columns)
         dtype = rows.schema[name]

@@ -49,8 +49,8 @@ _KEYWORD = re.compile(r"[a-z][a-z-]*\??")
 
 @dataclass(frozen=True)
 class Text:
-    """One text file. told: the sends and polls in it, if known. refused: whether it must be
-    refused."""
+    """One text file. told: the sends and polls in it, if known. refused: whether a reader must
+    refuse it."""
 
     what: str
     suffix: str
@@ -60,7 +60,7 @@ class Text:
 
 
 def text(rng: Random) -> Text:
-    """Return the next file: half of them spoiled by event, half damaged anywhere."""
+    """Return a random file: half of them spoiled in one event, half damaged in some byte."""
     events = history(rng)
     suffix = rng.choice((".jsonl", ".edn"))
     if rng.random() < 0.5:
@@ -139,7 +139,7 @@ def put_a_byte(content: bytearray, rng: Random) -> None:
 
 
 def another_digit(content: bytearray, rng: Random) -> None:
-    """Change a digit, so that the file says something else without a trace."""
+    """Change a digit, so that the file has another content but no syntax error."""
     digits = [at for at, byte in enumerate(content) if byte in b"0123456789"]
     if digits:
         content[rng.choice(digits)] = rng.choice(b"0123456789")
@@ -190,7 +190,7 @@ def _written(events: list[Event], suffix: str) -> bytes:
 
 
 def edn(value: Any) -> str:
-    """Return a value as Clojure prints it, texts that can be as keywords."""
+    """Return a value as Clojure prints it, with texts as keywords where possible."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{edn(_key(k))} {edn(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
@@ -205,5 +205,5 @@ def edn(value: Any) -> str:
 
 
 def _key(key: Any) -> Any:
-    """Return a poll's key as Jepsen has it: a number, where JSON needs a text."""
+    """Return the key of a poll's map as Jepsen has it: a number in EDN, a text in JSON."""
     return int(key) if isinstance(key, str) and key.isdecimal() else key

@@ -1,5 +1,5 @@
-"""Collect what the events of a Jepsen file say by looking at all of them without understanding
-them: every send and every polled record, wherever it stands in a value."""
+"""Collect every send and every polled record from the events of a Jepsen file, wherever they stand
+in a value, without interpreting the events otherwise."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import polars as pl
 
 @dataclass
 class Told:
-    """sent: key and value of each send that was invoked. polled: key, offset and value of each
-    record that a completion was given; acknowledged: the same of its sends."""
+    """The sends and polls in a file. sent: (key, value) of each send that was invoked. polled:
+    (key, offset, value) of each record in a completed poll. acknowledged: the same of each
+    completed send."""
 
     sent: Counter[tuple[str, int]] = field(default_factory=Counter)
     polled: Counter[tuple[str, int, int]] = field(default_factory=Counter)
@@ -22,7 +23,7 @@ class Told:
 
 
 def told_by(events: Iterable[Any]) -> Told:
-    """Return the sends and polls that these Jepsen events tell."""
+    """Return the sends and polls in these Jepsen events."""
     told = Told()
     for event in events:
         is_invocation = event.get("type") == "invoke"
@@ -55,7 +56,7 @@ def _micro_operations(value: Any) -> Iterator[list[Any]]:
 
 
 def told_by_rows(rows: pl.DataFrame) -> Told:
-    """Return the sends and polls that a history in our own format tells."""
+    """Return the sends and polls in the rows of a history in our own format."""
     told = Told()
     records = rows.filter(pl.col("value").is_not_null())
     key = pl.when(pl.col("topic") == "jepsen").then(pl.col("partition").cast(pl.String))

@@ -1,10 +1,9 @@
-"""The guarantees, a folder each, in the order in which they are listed: `GUARANTEES` is the whole
-registry.
+"""The guarantees, one folder each. `GUARANTEES` lists all of them in their order.
 
-A folder holds everything of its guarantee: in `__init__` what the documents and reports say of it
-(`about.About`), in `rule` its checker, in `twin` the same rule in plain loops, in `histories` what
-is written by hand, in `mutators` the ways to break it. What others list of guarantees they derive
-from the folders.
+A folder holds everything of its guarantee: in `__init__` its facts for documents and reports
+(`about.About`), in `rule` its checker, in `twin` the same rule in plain loops, in `histories`
+histories written by hand, in `mutators` functions that break the guarantee in a valid history. All
+lists of guarantees are derived from the folders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A guarantee as reports, documents and other tools speak of it: all that is not its rule."""
+"""The facts about a guarantee that reports, documents and other tools need, besides its rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DAY_MS = 24 * HOUR_MS
 
 
 class Family(Enum):
-    """Kinds of harm, the most serious first."""
+    """The kinds of harm that broken guarantees do, the most serious first."""
 
     LOSS = "loss"
     ALTERED = "altered"
@@ -25,31 +25,33 @@ class Family(Enum):
 
     @property
     def rank(self) -> int:
-        """0 for the most serious."""
+        """The position of the kind of harm: 0 for the most serious."""
         return list(Family).index(self)
 
 
 @dataclass(frozen=True)
 class About:
-    """Everything that tables and documents list of one guarantee."""
+    """Everything that tables and documents say about one guarantee."""
 
     family: Family
     place: int
-    """The order within a family: where several anomalies have one cause, the first says best what
-    happened."""
+    """The order within a family. If several anomalies have one cause, the first one in this order
+    describes it best."""
     meaning: str
-    """What its anomalies mean, in a few words."""
+    """The meaning of its anomalies, in a few words."""
     picture: str
-    """The title of the hand-written history that the documents draw."""
+    """The title of the hand-written history that the documents draw as its picture."""
     claims: tuple[str, ...]
-    """The claims of Kafka's documents that it holds brokers to (`ci/checks/guarantees.py`)."""
+    """The ids of the claims in Kafka's documents that it checks (`ci/checks/guarantees.py`)."""
     kinds: Mapping[str, tuple[Family, str]] = field(default_factory=dict)
-    """Its kinds of anomaly that mean something else than the rest."""
+    """Kind of anomaly -> its own family and meaning, for kinds that differ from the rest."""
     clocks_ms: Mapping[str, int] = field(default_factory=dict)
-    """Kind -> how far clocks must have been moved that a broker's own may explain it."""
+    """Kind of anomaly -> by how many milliseconds clocks must have been moved before that may
+    explain the anomaly."""
     jepsen: tuple[str, Rule] | None = None
-    """Jepsen's name for it, and when it is an error there; None: Jepsen does not look for it."""
+    """Jepsen's name for the anomaly, and the rule for when it is an error there; None if Jepsen
+    does not look for it."""
     columns: tuple[str, ...] = ()
     """The columns that a picture of a log must show beside the values."""
     arrows: bool = False
-    """Whether its anomalies are about who was given whose records."""
+    """Whether its anomalies are about which transaction received records of which other one."""

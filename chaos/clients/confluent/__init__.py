@@ -1,1 +1,1 @@
-"""The client of librdkafka, by confluent-kafka."""
+"""The clients of confluent-kafka, which wraps librdkafka."""

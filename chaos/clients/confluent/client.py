@@ -4,8 +4,8 @@ real world only.
 Sources: librdkafka INTRODUCTION.md (idempotent and transactional producer), CONFIGURATION.md;
 KIP-98. chaos.record.outcomes decides what an error proves.
 
-librdkafka retries by itself, and confluent-kafka does not tell how often: no outcome here claims
-to know that there was a single attempt.
+librdkafka retries by itself, and confluent-kafka does not report how often. So no outcome here
+relies on there having been a single attempt.
 """
 
 from __future__ import annotations
@@ -57,19 +57,21 @@ from chaos.values.protocols import (
 from chaos.world import World
 
 GRACE_S = 5.0
-"""librdkafka settles every record within message.timeout.ms; this much later it has failed to."""
+"""The seconds after message.timeout.ms, by which librdkafka settles every record, at which we give
+up waiting for it."""
 INIT_TIMEOUT_S = 8.0
 OFFSETS_TIMEOUT_S = 8.0
 LOOK_UP_TIMEOUT_S = 5.0
 END_TIMEOUT_S = 20.0
 STATISTICS_MS = 500
-"""For consumers with a rack: how old the information may be from which node a record comes."""
+"""The interval of librdkafka's statistics, in milliseconds, for consumers with a rack. They say
+which node serves each partition."""
 MORE_RECORDS_S = 0.05
-"""After the first record of a poll: how long to gather more, so that polls are not tiny."""
+"""How many seconds a poll goes on gathering records after the first, so that polls are not tiny."""
 
 
 class ConfluentClient:
-    """One process's producer or consumer, made when it is first needed."""
+    """One process's producer or consumer, created when it is first needed."""
 
     name = "confluent"
 
@@ -265,8 +267,8 @@ class ConfluentClient:
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:
-        """Commit or abort the transaction. After a time-out, calling it again makes librdkafka
-        resume the same end."""
+        """Commit or abort the transaction. If `call` is repeated after a time-out, librdkafka
+        continues the same commit or abort."""
         producer = self._open_producer()
         deadline = time.monotonic() + END_TIMEOUT_S
         while True:
@@ -296,7 +298,7 @@ class ConfluentClient:
         return self._consumer
 
     def _on_statistics(self, text: str) -> None:
-        """Note from which node each partition is fetched now (librdkafka STATISTICS.md)."""
+        """Note the node from which each partition is fetched now (librdkafka STATISTICS.md)."""
         for name, topic in json.loads(text)["topics"].items():
             for number, partition in topic["partitions"].items():
                 self._nodes[name, int(number)] = partition["broker"]
@@ -364,8 +366,8 @@ class ConfluentClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Drop the operation in progress, which the caller has recorded as unknown, and close the
-        client."""
+        """Abandon the operation in progress, which the caller has recorded as unknown, and close
+        the client."""
         with suppress(KafkaException, RuntimeError):
             if self._producer is not None:
                 self._producer.purge()

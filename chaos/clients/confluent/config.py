@@ -20,8 +20,8 @@ SOCKET_TIMEOUT_MS = 5_000
 
 
 def common_config(bootstrap: str) -> dict[str, Any]:
-    """Return settings with short back-offs, since a run lasts a minute. What the client logs is
-    kept, not printed."""
+    """Return the settings common to producers and consumers: short back-offs, since a run lasts a
+    minute, and a logger that keeps messages instead of printing them."""
     return {
         "bootstrap.servers": bootstrap,
         "client.id": "touchstone",
@@ -39,7 +39,7 @@ def common_config(bootstrap: str) -> dict[str, Any]:
 
 
 def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
-    """Return the producer's settings as the workload wants them."""
+    """Return the producer's settings that the workload wants, by librdkafka's names."""
     config = common_config(bootstrap) | {
         "acks": settings.acks,
         "enable.idempotence": settings.idempotent or settings.transactional,
@@ -83,8 +83,8 @@ def consumer_config(
 
 
 def _fetches_of(size: int) -> dict[str, Any]:
-    """Return fetch settings for messages up to a size; librdkafka wants the whole answer to hold
-    one of the largest."""
+    """Return fetch settings for messages up to this size in bytes. librdkafka requires that a whole
+    response can hold one message of the largest size."""
     return {
         "message.max.bytes": max(1_000, size),
         "fetch.max.bytes": max(1_000, size),
@@ -93,7 +93,8 @@ def _fetches_of(size: int) -> dict[str, Any]:
 
 
 def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[str, Any]:
-    """Return the settings of a group member whose crash is noticed when its session times out."""
+    """Return the settings of a group member, with a short session timeout so that its crash is soon
+    noticed."""
     config = consumer_config(bootstrap, isolation, b"") | {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
@@ -110,7 +111,8 @@ def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[
 
 
 def name_of(error: KafkaError) -> str:
-    """Return Kafka's name for Kafka's codes (librdkafka's differ), and librdkafka's for its own."""
+    """Return the name of an error: Kafka's name if the code is Kafka's (librdkafka names it
+    differently), else librdkafka's."""
     code = error.code()
     # librdkafka's own codes are below -1, which is Kafka's UNKNOWN_SERVER_ERROR.
     return kafka_name(code) if code >= -1 else str(error.name())

@@ -8,9 +8,10 @@ import re
 from collections import Counter
 
 MESSAGES_MAX = 100
-"""How many different messages of one cluster are kept; further ones are left out."""
+"""The most different messages to keep for one cluster; later ones are ignored."""
 LEVEL = 4
-"""librdkafka's own number of warnings, which are rare, and graver messages."""
+"""The level of librdkafka's log from which messages are kept: warnings, which are rare, and more
+serious ones."""
 _THREAD = re.compile(r"^.*?\[thrd:[^\]]*\]: ")
 _NUMBER = re.compile(r"\d+")
 
@@ -24,7 +25,7 @@ class KeptLog(logging.Handler):
         self._counts: Counter[str] = Counter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count a message. Those that differ in numbers alone count as one."""
+        """Count a message. Messages that differ only in numbers count as the same."""
         text = _THREAD.sub("", record.getMessage())
         shape = _NUMBER.sub("0", text)
         if shape in self._first or len(self._first) < MESSAGES_MAX:

@@ -1,11 +1,11 @@
 """Members of consumer groups by confluent-kafka: subscribe, poll, commit, leave, crash.
 
-librdkafka changes the assignment while it is polled. A poll ends there, so that each of its records
-belongs to one session, with one member id and one generation (or member epoch, KIP-848).
+librdkafka changes the assignment during a poll. Our poll ends at the change, so that all its
+records belong to one session, with one member id and one generation (or member epoch, KIP-848).
 
-A position is stored when its record is taken, by us: librdkafka would store it as soon as a record
-leaves its queue, also where an error then keeps the record from the history.
-Sources: librdkafka INTRODUCTION.md (consumer groups, at-least-once); KIP-429, KIP-848.
+We store a position when we take its record. librdkafka would store it as soon as the record leaves
+its queue, even if an error then keeps the record out of the history. Sources: librdkafka
+INTRODUCTION.md (consumer groups, at-least-once); KIP-429, KIP-848.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _GENERATION = struct.Struct("=i")  # rd_kafka_consumer_group_metadata_write: the
 
 
 class ConfluentMember:
-    """One membership after the other of one process, in one group."""
+    """A process's membership of one group, or several memberships one after another."""
 
     def __init__(
         self,
@@ -79,11 +79,13 @@ class ConfluentMember:
         """A record that came with a new assignment, before records of the old one were
         delivered."""
         self._positions: dict[tuple[str, int], int] = {}
-        """Behind the last record taken, of partitions that are ours."""
+        """Partition -> the offset after the last record taken, for the partitions that this member
+        owns."""
         self._firsts: dict[tuple[str, int], int] = {}
-        """The first record taken in the transaction; for `rewind`."""
+        """Partition -> the offset of the first record taken in the transaction, to which `rewind`
+        goes back."""
         self._was_revoked = False
-        """Whether partitions read in the transaction belong to another member by now."""
+        """Whether partitions read in the transaction now belong to another member."""
 
     # --- operations -----------------------------------------------------------------------------
 
@@ -190,7 +192,7 @@ class ConfluentMember:
     # --- within a transaction -------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin a transaction, to which everything received from here on belongs."""
+        """Begin a transaction; records received from here on belong to it."""
         self._positions, self._firsts, self._was_revoked = {}, {}, False
 
     def offset_rows(self) -> list[dict[str, Any]]:
@@ -205,9 +207,8 @@ class ConfluentMember:
 
     def add_offsets_to(self, producer: Producer, timeout_s: float) -> str | None:
         """Put the member's positions into the producer's transaction (KIP-447). Return None, or the
-        reason why that must not be done: a partition was revoked, and its offset would overwrite
-        the new owner's. Raise KafkaException, also if the coordinator says that this is no member
-        any more."""
+        reason for not doing it: a partition was revoked, and its offset would overwrite the new
+        owner's. Raise KafkaException, for example if the coordinator no longer knows the member."""
         if self._was_revoked or self._consumer is None:
             return "a partition was revoked during the transaction"
         if self._positions:
@@ -217,7 +218,8 @@ class ConfluentMember:
         return None
 
     def rewind(self) -> None:
-        """Read the inputs of an aborted transaction once more, in a new session."""
+        """Go back to the inputs of an aborted transaction and read them again, in a new session of
+        the history."""
         message, self._held = self._held, None
         if message is not None and message.error() is None:
             first = record_of(message, self._nonce)
@@ -254,8 +256,8 @@ class ConfluentMember:
     def crash(self, _: Crash) -> Completion:
         """Drop the consumer without LeaveGroup: the group notices when the session times out.
 
-        A consumer which was not closed is destroyed with RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
-        when its last reference goes: no commit, no LeaveGroup.
+        A consumer that was not closed is destroyed with RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE when
+        its last reference is dropped, so it neither commits nor leaves the group.
         """
         self._forget()
         self._consumer = None

@@ -1,7 +1,7 @@
 """Read whole partitions by confluent-kafka, as an ordinary consumer does, at the end of a run.
 
-librdkafka's end-of-partition event carries the position behind control records and aborted ones,
-which no message would show.
+librdkafka's end-of-partition event contains the position after control records and aborted records,
+which no delivered message shows.
 """
 
 from __future__ import annotations

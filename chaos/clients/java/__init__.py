@@ -1,1 +1,1 @@
-"""Apache Kafka's own clients, in one Java process that is spoken to by lines of JSON."""
+"""Apache Kafka's own clients, in one Java process with which we exchange lines of JSON."""

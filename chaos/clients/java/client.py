@@ -1,8 +1,9 @@
-"""Apache Kafka's own Java clients: what they see differently from librdkafka is a client's doing.
+"""Apache Kafka's own Java clients. If a run with them ends differently from one with librdkafka,
+the cause is a client.
 
-It blocks, and so works in the real world only. What is sent and read is decided here, as for the
-other clients; KafkaClients.java only calls. The Java client retries by itself and does not tell how
-often, so errors prove what they prove for librdkafka (chaos.record.outcomes). Sources:
+It blocks, and so works in the real world only. This file decides what to send and read, as for the
+other clients; KafkaClients.java only makes the calls. The Java client retries by itself and does
+not report how often, so its errors prove as much as librdkafka's (chaos.record.outcomes). Sources:
 KafkaProducer, KafkaConsumer, their documentation.
 """
 
@@ -46,7 +47,8 @@ from chaos.world import World
 from reference_impl.access import access_of
 
 GRACE_S = 10.0
-"""The client settles every record within delivery.timeout.ms; this much later it hangs."""
+"""The seconds after delivery.timeout.ms, by which the client settles every record, at which we take
+it to hang."""
 BLOCK_MS = 8_000
 END_TIMEOUT_S = 20.0
 CLOSE_TIMEOUT_S = 5.0
@@ -54,16 +56,15 @@ POLL_MS = 200
 
 
 def in_java_words(bootstrap: str, config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings, and those of the access to the cluster, as the texts that Java
-    parses."""
+    """Return the settings, with those for access to the cluster, as strings that Java parses."""
     own = {"bootstrap.servers": bootstrap, "client.id": "touchstone", **config}
     texts = {name: _word(value) for name, value in own.items()}
     return texts | of_java(access_of(bootstrap))
 
 
 def reader_config(isolation: str, fetch_bytes: int | None = None) -> dict[str, Any]:
-    """Return the settings of a reader. Java commits positions by itself unless it is told not
-    to."""
+    """Return the settings of a reader. They turn off automatic commits, which are Java's
+    default."""
     return consumer_config(isolation, fetch_bytes) | {"enable.auto.commit": False}
 
 
@@ -72,7 +73,7 @@ def _word(value: Any) -> str:
 
 
 class JavaClient:
-    """One process's producer or consumer, made when it is first needed."""
+    """One process's producer or consumer, created when it is first needed."""
 
     name = "java"
 
@@ -197,7 +198,8 @@ class JavaClient:
         self._make("consumer", config | {"client.rack": self._settings.rack or ""})
 
     def _open_member(self) -> None:
-        """Make a consumer of the group; the last one was closed when its membership ended."""
+        """Make a new consumer of the group, since the last one was closed when its membership
+        ended."""
         assert self._settings.group is not None
         config = reader_config(self._settings.isolation.value)
         self._made.discard("consumer")
@@ -256,8 +258,8 @@ class JavaClient:
         )
 
     def _read_on(self, readings: Readings) -> str | None:
-        """Poll once, and note the position reached, also after control and aborted records. Return
-        the problem, or None."""
+        """Poll once, and note the position reached, including control records and aborted records.
+        Return an error as text, or None."""
         completion = self._poll(Poll(POLL_MS / 1000))
         if completion.outcome is not Outcome.OK:
             return completion.detail
@@ -271,8 +273,8 @@ class JavaClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Drop the operation in progress, which the caller has recorded as unknown, and close the
-        client."""
+        """Abandon the operation in progress, which the caller has recorded as unknown, and close
+        the client."""
         with suppress(HostError):
             self._ask("close", CLOSE_TIMEOUT_S)
         self._host.leave(self._number)

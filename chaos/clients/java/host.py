@@ -1,9 +1,9 @@
-"""The Java process that runs Apache Kafka's own clients for us, and the lines by which we talk to
-it.
+"""The Java process that runs Apache Kafka's own clients, and the exchange of lines with it.
 
 One Java process serves all clients of a run (java/KafkaClients.java: a request is a line of JSON,
-and so is its answer), since each would cost a second to start and a hundred megabytes. It is
-compiled once for each version of its source, and ends with the last client, or with us.
+and so is its answer), since a process for each would cost a second to start and a hundred
+megabytes. Its source is compiled once for each version. It ends with the last client, or with this
+process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Answer = dict[str, Any]
 
 
 class HostError(RuntimeError):
-    """The process is gone, or says nothing."""
+    """The Java process has ended, or does not answer."""
 
 
 class JavaHost:

@@ -2,11 +2,11 @@
 crash.
 
 A poll of KafkaConsumer first lets the group change the assignment (the listener is called), then
-returns records, which belong to the new one: so a rebalance stands before the records of its poll.
-An automatic commit takes what earlier polls returned, which the history has by then. A crash is a
-consumer that is closed without a word to the group (KIP-1092), though not without the automatic
-commit: a process which dies right after one.
-Sources: KafkaConsumer, ConsumerRebalanceListener, CloseOptions; KIP-429, KIP-848.
+returns records of the new assignment. So the history has a rebalance before the records of its
+poll. An automatic commit covers records of earlier polls, which the history has by then. A crash is
+imitated by closing the consumer without LeaveGroup (KIP-1092); Java still makes its automatic
+commit then, so it is a crash right after a commit. Sources: KafkaConsumer,
+ConsumerRebalanceListener, CloseOptions; KIP-429, KIP-848.
 """
 
 from __future__ import annotations
@@ -38,18 +38,21 @@ ASSIGNORS = {
 }
 COMMIT_TIMEOUT_MS = 15_000
 MORE_S = 10.0
-"""Longer than what Java is asked to bound itself by: it hangs, or is starved."""
+"""The seconds that we wait beyond the time-out given to the Java client, before we take it to
+hang."""
 LEAVE_S = 5.0
 RECORDS_PER_POLL_MAX = 10
-"""As few as any workload asks for: Java's own setting is of the consumer, not of the poll."""
+"""The most records per poll, the least that any workload asks for, since Java sets the limit per
+consumer and not per poll."""
 
 Ask = Callable[..., Answer]
-"""(op, timeout_s, fields) to the Java process; raises HostError."""
+"""A function of (op, timeout_s, fields) that sends a request to the Java process and returns its
+answer. It raises HostError."""
 
 
 def member_config(group: GroupSettings) -> dict[str, Any]:
-    """Return a member's settings besides a reader's: its crash is noticed after six seconds (as
-    librdkafka's)."""
+    """Return a member's settings besides a reader's. They let the group notice a crash after six
+    seconds, as with librdkafka."""
     config: dict[str, Any] = {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
@@ -66,7 +69,7 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
 
 
 class JavaMember:
-    """One membership after the other of one process, in one group."""
+    """A process's membership of one group, or several memberships one after another."""
 
     def __init__(
         self,
@@ -76,7 +79,7 @@ class JavaMember:
         make: Callable[[], None],
         record_of: Callable[[Answer], Record],
     ) -> None:
-        """make: a new consumer, in place of the last."""
+        """Start without a consumer. make: creates a new consumer in place of the last one."""
         self._settings = group_settings(group)
         self._rows = MembershipRows(world, self._settings)
         self._ask = ask
@@ -85,7 +88,8 @@ class JavaMember:
         self._is_member = False
         self._member_id: str | None = None
         self._positions: dict[tuple[str, int], int] = {}
-        """Behind the last record taken, of partitions that are ours."""
+        """Partition -> the offset after the last record taken, for the partitions that this member
+        owns."""
 
     def subscribe(self, subscribe: Subscribe) -> Completion:
         self.crash(Crash())  # nobody is two members at once
@@ -127,8 +131,8 @@ class JavaMember:
         return Completion(Outcome.OK, records, columns=columns, rebalanced=rebalanced, told=told)
 
     def _note(self, change: Answer) -> None:
-        """Note a change of the assignment: partitions that came, with the group's committed offsets
-        (null: no answer; -1: none), or that went."""
+        """Note a change of the assignment: partitions received, with the group's committed offsets
+        (null: the coordinator did not answer; -1: there is none), or partitions lost."""
         identity = _identity(change)
         partitions = [(topic, partition) for topic, partition, _ in change["partitions"]]
         if change["change"] == "revoked":

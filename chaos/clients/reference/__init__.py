@@ -1,1 +1,1 @@
-"""The clients of reference_impl."""
+"""The clients of reference_impl, as clients of a run."""

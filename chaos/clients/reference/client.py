@@ -1,8 +1,8 @@
-"""The reference clients: the second client of every workload, so that a broker's error can be told
-from a client's. Unlike librdkafka, this one reports how often it has tried: the outcome of a
-request that was sent only once is more certain (FIRST_ATTEMPT in chaos.record.outcomes), and one
-that was never sent has certainly failed. The same text runs over TCP and in virtual time
-(`machines.py`)."""
+"""The reference clients: the second client of every workload. If an error occurs with only one of
+the clients, that client causes it and not the broker. Unlike librdkafka, this client reports how
+often it has sent a request. An error after a single attempt proves more (FIRST_ATTEMPT in
+chaos.record.outcomes), and a request that was never sent has certainly failed. The same code runs
+over TCP and in virtual time (`machines.py`)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _TIMESTAMP_TYPES = {TimestampType.CREATE_TIME: "create", TimestampType.LOG_APPEN
 
 
 def own_producer_config(settings: ClientSettings) -> dict[str, Any]:
-    """Return the producer's settings, with requests that end before the delivery does."""
+    """Return the producer's settings, with a request timeout shorter than the delivery timeout."""
     waits_ms = END_TIMEOUT_MS if settings.transactional else settings.delivery_timeout_ms
     config = producer_config(settings, waits_ms)
     return config | {
@@ -66,7 +66,7 @@ def own_producer_config(settings: ClientSettings) -> dict[str, Any]:
 
 
 class ReferenceClient:
-    """One process's producer or consumer, made when it is first needed."""
+    """One process's producer or consumer, created when it is first needed."""
 
     name = "reference"
 
@@ -177,14 +177,14 @@ class ReferenceClient:
         return Completion(Outcome.OK, told=told)
 
     async def _crash(self, _: Crash) -> Completion:
-        """Drop the producer as it is, with any open transaction, as a crash would."""
+        """Drop the producer with any open transaction, as a crash does."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.crash()
         return Completion(Outcome.OK, broken=True)
 
     async def _end(self, call: Callable[[Producer], Coroutine[Any, Any, None]]) -> Completion:
-        """End the transaction; the client asks again by itself for `max.block.ms`."""
+        """End the transaction. The client itself retries for `max.block.ms`."""
         try:
             await call(self._open_producer())
         except ClientError as error:
@@ -289,8 +289,8 @@ class ReferenceClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Drop the operation in progress, which the caller has recorded as unknown, and close the
-        client."""
+        """Abandon the operation in progress, which the caller has recorded as unknown, and close
+        the client."""
         await self._machines.perform(self._end_all())
         await self._machines.close()
 

@@ -1,8 +1,9 @@
-"""Drive the machines of the reference clients: over TCP with asyncio, or as the run's World does.
+"""Drive the state machines of the reference clients: over TCP with asyncio, or as the run's World
+provides.
 
-A World of virtual time brings its own Machines; every other gets those of asyncio. Each client of a
-run has Machines of its own. Those over TCP have an event loop, which turns only while the client
-performs an operation.
+A World of virtual time brings its own Machines; every other one gets TcpMachines. Each client of a
+run has its own Machines. TcpMachines has an event loop, which runs only while the client performs
+an operation.
 """
 
 from __future__ import annotations
@@ -22,19 +23,21 @@ T = TypeVar("T")
 
 
 class Machines(Protocol):
-    """The means by which one client of a run drives its machines."""
+    """The means by which one client of a run runs its state machines."""
 
     chance: Chance
-    """For the machines: jitter, and where no key decides on the partition."""
+    """The source of randomness for the machines: jitter, and the partition of records without a
+    key."""
     rules: ClientRules
-    """The decisions of the machines: correct, or with a planted bug."""
+    """The decisions of the client, correct ones or those of a planted bug."""
 
     def drive(self, bootstrap: str) -> Drive:
-        """Return a factory of drivers for new client machines, all bound to one cluster."""
+        """Return a factory of drivers, one for each new state machine, all for the cluster with
+        these bootstrap addresses."""
         ...
 
     async def perform(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine that awaits calls of the machines. Return its result or raise its
+        """Run a coroutine that awaits operations of the machines. Return its result or raise its
         error."""
         ...
 
@@ -50,7 +53,7 @@ class Machines(Protocol):
 
 @runtime_checkable
 class BringsMachines(Protocol):
-    """A World in which machines are driven in another way than by asyncio."""
+    """A World that runs client machines in its own way, not by asyncio."""
 
     def machines(self) -> Machines:
         """Return new Machines for one client."""

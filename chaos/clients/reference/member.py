@@ -1,11 +1,11 @@
 """Members of consumer groups by the reference client, of both protocols: subscribe, poll, commit,
 leave, crash.
 
-A poll of this client lets the group change the assignment first (the listener is called, and waited
-for), then returns records, which belong to the new one; while a change is under way it returns
-none. So a rebalance stands before the records of its poll. An automatic commit takes what earlier
-polls returned, which the history has by then. A crash is a client whose connections are cut.
-Sources: reference_impl/client/README.md; KIP-848.
+A poll of this client lets the group change the assignment first (it calls the listener and waits
+for it), then returns records of the new assignment; while a change is in progress it returns none.
+So the history has a rebalance before the records of its poll. An automatic commit covers records of
+earlier polls, which the history has by then. A crash is imitated by cutting the client's
+connections. Sources: reference_impl/client/README.md; KIP-848.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from reference_impl.client.errors import ClientError
 from reference_impl.client.values import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
 CLASSIC_ASSIGNORS = {"range": "RangeAssignor", "cooperative-sticky": "CooperativeStickyAssignor"}
-"""Name in librdkafka -> in Java, and in the reference client."""
+"""The name of an assignor in librdkafka -> its name in Java and in the reference client."""
 COMMIT_TIMEOUT_MS = 15_000
 LEAVE_TIMEOUT_MS = 5_000
 
@@ -62,7 +62,7 @@ def _assignor(group: GroupSettings) -> dict[str, str]:
 
 
 class ReferenceMember:
-    """One membership after the other of one process, in one group."""
+    """A process's membership of one group, or several memberships one after another."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ReferenceMember:
         make: Callable[[], Consumer],
         record_of: Callable[[ConsumerRecord], Record],
     ) -> None:
-        """make: a new consumer of the group."""
+        """Start without a consumer. make: creates a new consumer of the group."""
         self._settings = group_settings(group) if group is not None else {}
         self._rows = MembershipRows(world, self._settings)
         self._make = make
@@ -80,7 +80,8 @@ class ReferenceMember:
         self._has_rebalanced = False
         self._member_id: str | None = None
         self._positions: dict[TopicPartition, int] = {}
-        """Behind the last record taken, of partitions that are ours."""
+        """Partition -> the offset after the last record taken, for the partitions that this member
+        owns."""
 
     # --- operations -----------------------------------------------------------------------------
 
@@ -167,8 +168,8 @@ class ReferenceMember:
 
     def _identity(self, consumer: Consumer) -> dict[str, Any]:
         """Return the columns member_id and generation, null before the member has joined. A member
-        that was removed has no identity at the end of the poll; its records were delivered before,
-        so the last identity counts."""
+        that was removed during a poll has no identity at its end; its records were delivered
+        before, so return the last identity."""
         group = consumer.group_metadata
         self._member_id = group.member_id or self._member_id
         epoch = group.generation_id
@@ -177,7 +178,7 @@ class ReferenceMember:
     # --- what the client says while it is polled ------------------------------------------------
 
     async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Read these partitions from now on, from where the group has committed."""
+        """Read these partitions from now on, beginning at the group's committed offsets."""
         self._has_rebalanced = True
         consumer = self._consumer
         assert consumer is not None
@@ -187,7 +188,8 @@ class ReferenceMember:
     async def _begin(
         self, consumer: Consumer, partitions: tuple[TopicPartition, ...]
     ) -> dict[tuple[str, int], int | None] | None:
-        """Seek to the committed offsets and return them. Return None without an answer."""
+        """Seek to the committed offsets and return them. Return None if the coordinator does not
+        answer."""
         try:
             found = await consumer.committed(partitions) if partitions else {}
         except ClientError:
@@ -200,7 +202,7 @@ class ReferenceMember:
         return {each: found[each].offset if each in found else None for each in partitions}
 
     async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Note the partitions that are about to be given up."""
+        """Note the partitions that the member is about to give up."""
         self._has_rebalanced = True
         if self._consumer is not None:
             self._rows.revoked(partitions, self._identity(self._consumer))
@@ -208,5 +210,5 @@ class ReferenceMember:
             self._positions.pop(each, None)
 
     async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Note the partitions that are gone already."""
+        """Note the partitions that the member has already lost."""
         await self.on_revoked(partitions)

@@ -1,1 +1,1 @@
-"""Requests in our own codec, for all that no client library does."""
+"""Requests in our own codec, for everything that client libraries cannot do."""

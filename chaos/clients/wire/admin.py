@@ -20,7 +20,7 @@ KEY = b"touchstone"
 
 
 class Admin:
-    """Bounded questions to one cluster."""
+    """Requests to one cluster, each with a time-out."""
 
     def __init__(self, world: World, bootstrap: str) -> None:
         self._world = world
@@ -31,7 +31,7 @@ class Admin:
         return len((await self._cluster.view([])).brokers)
 
     async def topic_ids(self) -> dict[str, str]:
-        """Return all topics and their ids ("" where the broker tells none). Raise WireError."""
+        """Return topic name -> id, "" if the broker returns none. Raise WireError."""
         return await self._cluster.topic_ids()
 
     async def serves_transactions(self) -> bool:
@@ -105,9 +105,9 @@ class Admin:
     async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None:
-        """Return in words what keeps the cluster from being well, or None if all brokers live, all
-        partitions have a leader and all replicas are in sync. readable_only: look at leaders
-        alone."""
+        """Return in words why the cluster is not healthy, or None if all brokers live, all
+        partitions have a leader and all replicas are in sync. readable_only: check only that there
+        are leaders."""
         try:
             view = await self._cluster.view([topic.name for topic in topics])
         except WireError as error:
@@ -124,8 +124,8 @@ class Admin:
         return None
 
     async def answer_to_produce(self, topic: str, nonce: bytes) -> str:
-        """Send a record of the run to partition 0 without any client library; return a sentence
-        that says what happened."""
+        """Send a record of the run to partition 0 without any client library. Return a sentence
+        about the result."""
         record = Record(payload.encode(0, nonce, key=KEY), KEY)  # a compacted topic wants a key
         batch = RecordBatch([record], base_timestamp=self._world.wall_ns() // 1_000_000).encode()
         told = f"A Produce of one record to {topic}-0 over the raw protocol"

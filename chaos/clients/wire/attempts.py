@@ -1,4 +1,4 @@
-"""Requests that are asked again until they are answered for good, and counted."""
+"""Repeat a request until it gets a final answer, and count the attempts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASK_AGAIN = frozenset(
 
 
 class Refused(Exception):
-    """An answer that no further attempt would change, or the last answer when the time was up."""
+    """A refusal that no further attempt would change, or the last one when the time was up."""
 
     def __init__(self, name: str, attempts: int, detail: str = "") -> None:
         super().__init__(detail or name)
@@ -38,8 +38,8 @@ class Refused(Exception):
 async def insist(
     world: World, timeout_s: float, attempt: Callable[[], Awaitable[str | None]]
 ) -> int:
-    """Ask until it succeeds; return the number of attempts, or raise Refused. attempt: returns the
-    error's name, or None; it may raise WireError."""
+    """Repeat the attempt until it succeeds. Return the number of attempts, or raise Refused.
+    attempt: returns the name of an error, or None for success; it may raise WireError."""
     deadline, attempts = world.monotonic() + timeout_s, 0
     while True:
         attempts += 1

@@ -1,8 +1,8 @@
 """Committed offsets of groups, over our own codec: one request, one answer.
 
-A client library would retry a commit, so that the arrival of the last attempt would be unknown.
-Sources: OffsetCommitRequest.json (generation -1: a group that is used for its offsets alone),
-OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json;
+A client library would retry a commit, and then the number of commits that arrived would be unknown.
+Sources: OffsetCommitRequest.json (generation -1: a group without members, used only for its
+offsets), OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json;
 OffsetMetadataManager, validateOffsetCommit (a sender that is no member is refused before the
 append); OffsetDeleteRequest.json (KIP-496), DeleteGroupsRequest.json (KIP-229).
 """
@@ -27,7 +27,7 @@ from reference_impl.wire import ApiKey, Struct, request_definition
 NO_POSITION = -1  # OffsetFetchResponse.json, field CommittedOffset
 NO_EPOCH, EPOCHS = -1, 5
 NOTHING = NO_EPOCH, ""
-"""The leader epoch and the metadata beside an offset, where there are none."""
+"""The leader epoch and the metadata of an offset that was committed without them."""
 NOBODY = Membership(member_id="", generation=-1)
 REFUSED = frozenset(
     {
@@ -38,9 +38,9 @@ REFUSED = frozenset(
         "STALE_MEMBER_EPOCH",
     }
 )
-"""The errors of a commit in a member's name that are checked before anything is written."""
+"""The errors by which a member's commit is refused before anything is written."""
 NOT_DELETED = frozenset({"GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "GROUP_SUBSCRIBED_TO_TOPIC"})
-"""The errors of a deletion that are checked before anything is written."""
+"""The errors by which a deletion is refused before anything is written."""
 
 
 async def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
@@ -92,12 +92,13 @@ def _codes(answer: Struct) -> dict[tuple[str, int], int]:
 
 
 def _told_with(offset: int) -> tuple[int, str]:
-    """Return the leader epoch and the metadata that are committed with an offset."""
+    """Return the leader epoch and the metadata to commit with an offset. Both are derived from it,
+    so that a reader can check them."""
     return offset % EPOCHS, f"at {offset}"
 
 
 def _committed(position: Position, beside: tuple[int, str]) -> Struct:
-    """Return the row of a position in a request whose positions are of different topics."""
+    """Return the request's row for a position. beside: its leader epoch and metadata."""
     topic, partition, offset = position
     struct = request_definition(ApiKey.OFFSET_COMMIT).struct
     row = struct(
@@ -111,8 +112,8 @@ def _committed(position: Position, beside: tuple[int, str]) -> Struct:
 
 
 def _ended(code: int, refused: Collection[str]) -> tuple[Outcome, str | None]:
-    """Return the outcome of one row, and its error's name. refused: the errors after which nothing
-    has changed."""
+    """Return the outcome of one row, and the name of its error. refused: the errors after which
+    nothing has changed."""
     if not code:
         return Outcome.OK, None
     name = kafka_name(code)
@@ -127,8 +128,8 @@ def _completion(records: list[Record]) -> Completion:
 
 
 async def delete(cluster: WireCluster, operation: DeletePositions) -> Completion:
-    """Delete committed offsets, or their whole group. Return a record without an offset for each
-    partition, as if the group had committed that it has no position."""
+    """Delete committed offsets, or their whole group. Return a record with a null offset for each
+    partition: in the history a deletion is a commit of "no position"."""
     try:
         coordinator = await _coordinator(cluster, operation.group)
     except WireError as error:

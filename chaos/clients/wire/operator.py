@@ -1,5 +1,5 @@
-"""Operations on topics themselves and on committed offsets, over our own codec, whichever client
-performs the others.
+"""Operations on topics and on committed offsets, performed over our own codec whatever client the
+run uses for the others.
 
 Sources: CreateTopicsRequest.json, DeleteTopicsRequest.json (by id, KIP-516),
 DeleteRecordsRequest.json (KIP-107); UnifiedLog, maybeIncrementLogStartOffset.
@@ -53,17 +53,19 @@ from linearizability.history import F
 from reference_impl.wire import ApiKey, request_definition
 
 RECREATE_TIMEOUT_S = 45.0
-"""Longer than any node is away; a topic that is half way must not be left so."""
+"""How many seconds re-creating a topic may take: longer than any node is down, since a topic must
+not be left half re-created."""
 TO_HIGH_WATERMARK = -1  # DeleteRecordsRequest.json, field Offset
 REQUEST_TIMEOUT_MS = 5_000
 UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_OUT_OF_RANGE = 3, 100, 1
 INVALID_PARTITIONS = 37
 REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
-"""Before anything was deleted; other errors may come while the leader waits for the followers."""
+"""The errors of DeleteRecords that prove that nothing was deleted. Other errors may come after the
+deletion, while the leader waits for the followers."""
 
 
 MakeClients = Callable[[World, bytes], ClientFactory]
-"""Makes the clients of a run in this World, given its nonce."""
+"""A function that makes the clients of a run in this World, given the run's nonce."""
 PERFORMED = (
     Recreate,
     DeleteRecords,
@@ -80,7 +82,7 @@ PERFORMED = (
 
 
 class Operator:
-    """Performs PERFORMED for one process."""
+    """Performs the operations in PERFORMED for one process."""
 
     def __init__(self, world: World, bootstrap: str, nonce: bytes) -> None:
         self._world = world
@@ -118,9 +120,10 @@ class Operator:
     # --- a topic anew ---------------------------------------------------------------------------
 
     async def _recreate(self, recreate: Recreate) -> Completion:
-        """Delete the topic, make it again, and wait until every broker has heard of both.
+        """Delete the topic, create it again, and wait until every broker knows of both changes.
 
-        Deleting is by id: an attempt that comes late cannot strike the next topic of the name.
+        The deletion names the topic's id, so that a late attempt cannot delete the next topic of
+        the same name.
         """
         deadline = self._world.monotonic() + RECREATE_TIMEOUT_S
         name, columns = recreate.topic.name, {"timestamp_ms": self._world.wall_ns() // 1_000_000}
@@ -170,7 +173,7 @@ class Operator:
             raise WireError(f"topic {topic_id} is not deleted: {kafka_name(code)}")
 
     async def _grow(self, grow: Grow) -> Completion:
-        """Ask for the partitions, and wait until every broker has heard of all of them."""
+        """Add the partitions to the topic, and wait until every broker knows all of them."""
         deadline = self._world.monotonic() + RECREATE_TIMEOUT_S
         columns = {"timestamp_ms": self._world.wall_ns() // 1_000_000}
         try:
@@ -233,7 +236,7 @@ class Operator:
         return Completion(ended.outcome, (), ended.error, ended.detail, told=told)
 
     async def _leave_open(self, send: LeaveOpen) -> Completion:
-        """Send InitProducerId and the records, and nothing more."""
+        """Send InitProducerId and the records, and leave the transaction open."""
         settings = ClientSettings(
             transactional=True,
             transactional_id=send.transactional_id,
@@ -281,7 +284,7 @@ class Operator:
 
 
 class WithOperator:
-    """A client which leaves operations on topics to an operator of its own."""
+    """A client that hands operations on topics and committed offsets to an Operator."""
 
     def __init__(self, world: World, client: Client, bootstrap: str, nonce: bytes) -> None:
         self._world = world
@@ -305,7 +308,7 @@ class WithOperator:
 
 
 def with_operator(make: MakeClients) -> MakeClients:
-    """Return the same clients, which can also perform operations on topics and make raw
+    """Return a factory of the same clients, extended by operations on topics and by raw
     producers."""
 
     def of_run(world: World, nonce: bytes) -> ClientFactory:

@@ -1,12 +1,12 @@
 """Mark the topics and groups that a run makes on somebody else's cluster, and remove them, even
 after a crash.
 
-Before its topics a run makes `touchstone-NONCE-marker`, whose one record says whose it is and until
-when. What its topics and groups are called begins with the same words. They are removed when the
-run ends; if it was killed, by the next run on the cluster, from wherever: once its process is gone
-(where that can be seen) or its time is over. A topic is removed only if the marker is there, and if
-the first records of each partition bear the run's nonce; its id is in the request, so that nothing
-else of that name can be struck.
+Before its topics, a run makes the topic `touchstone-NONCE-marker`, whose one record names the run's
+process and the time when it ends. The names of its topics and groups begin with the same prefix.
+They are removed when the run ends. If the run was killed, the next run on the cluster, from any
+machine, removes them once the process is gone (if it runs on the same machine) or the time is over.
+A topic is removed only if the marker is there, and if the first records of each partition bear the
+run's nonce; the request names its id, so that no other topic of that name can be deleted.
 
 Sources: DeleteTopicsRequest.json (KIP-516), DeleteGroupsRequest.json (KIP-229), ListGroups.
 """
@@ -48,7 +48,7 @@ _OWN = re.compile(r"touchstone-([0-9a-f]{16})-(.+)")
 _TAG = re.compile(r"\d+-\d+-\d+")  # guard.owner_tag
 VERSION = 1
 GRACE_S = 1800.0
-"""Longer than a run takes beside its attack: start, recovery, final reads, judges."""
+"""How many seconds a run may take beside its attack: start, recovery, final reads and judging."""
 MAKE_TIMEOUT_S, REMOVE_TIMEOUT_S = 60.0, 30.0
 REQUEST_TIMEOUT_MS = 10_000
 FETCH_BYTES = 1 << 20
@@ -59,8 +59,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class NotOursError(Exception):
-    """A topic or group of that name does not belong to this run, so it must not be removed. Asking
-    again would not change that."""
+    """A topic or group of that name does not belong to this run and must not be removed; another
+    attempt would not change that."""
 
 
 @dataclass
@@ -77,15 +77,15 @@ class OwnTopics:
     def __init__(
         self, bootstrap: str, nonce: bytes, seconds: float, records_bear_it: bool = True
     ) -> None:
-        """Name one run's topics. records_bear_it: whether every record of the run carries the
-        nonce, as those of workloads do."""
+        """Choose the names of one run's topics. records_bear_it: whether every record of the run
+        contains the nonce, as the records of workloads do."""
         self._bootstrap = bootstrap
         self._nonce = nonce
         self._until_s = time.time() + seconds + GRACE_S
         self._records_bear_it = records_bear_it
 
     async def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
-        """Make the marker, before anything that it names. Raise WireError if that fails."""
+        """Make the marker topic, before anything else is made. Raise WireError."""
         name = f"touchstone-{self._nonce.hex()}-{MARKER}"
         await _check_served(self._bootstrap)
         admin = Admin(REAL_WORLD, self._bootstrap)
@@ -116,8 +116,8 @@ class OwnTopics:
             cluster.close()
 
     async def remove(self) -> Removed:
-        """Remove all that the run has made, within a bound. Return what was removed, and what could
-        not be."""
+        """Remove everything that the run has made, within a time limit. Return what was removed,
+        and what could not be."""
         cluster = WireCluster(REAL_WORLD, self._bootstrap)
         try:
             return await _remove_run(cluster, self._nonce)
@@ -128,8 +128,8 @@ class OwnTopics:
 
 
 async def sweep(bootstrap: str) -> Removed:
-    """Remove what ended runs have left on the cluster, and return what that was. Raise WireError if
-    the cluster does not answer."""
+    """Remove the topics and groups of ended runs from the cluster, and return them. Raise WireError
+    if the cluster does not answer."""
     cluster, removed = WireCluster(REAL_WORLD, bootstrap), Removed()
     try:
         for nonce in await _marked(cluster):
@@ -147,7 +147,8 @@ async def sweep(bootstrap: str) -> Removed:
 
 
 async def _check_served(bootstrap: str) -> None:
-    """Raise WireError at once for a cluster that could not be asked to keep or remove a marker."""
+    """Raise WireError at once if the cluster lacks an API that is needed to keep or remove a
+    marker."""
     cluster = WireCluster(REAL_WORLD, bootstrap)
     try:
         for api in MARKED_BY:
@@ -250,7 +251,7 @@ async def _attempt(
 
 
 async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: bytes) -> None:
-    """Delete a topic whose first records are all of the run. Raise WireError, NotOursError."""
+    """Delete a topic if its first records all belong to the run. Raise WireError, NotOursError."""
     view = await cluster.view([name])
     for partition in sorted(p for topic, p in view.partitions if topic == name):
         for record in await _first_records(cluster, name, partition):
@@ -340,7 +341,7 @@ def _data_records(data: bytes) -> Iterator[Record]:
 
 
 def told(removed: Removed) -> Sequence[str]:
-    """Return sentences for the user about what a sweep did."""
+    """Return sentences for the user about the result of a sweep."""
     lines = []
     if removed.names:
         lines.append(

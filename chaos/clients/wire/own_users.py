@@ -1,4 +1,4 @@
-"""Remove the users of SCRAM and the quotas that a run has made on somebody else's cluster.
+"""Remove the SCRAM users and the quotas that a run has made on somebody else's cluster.
 
 Sources: DescribeUserScramCredentialsRequest.json, AlterUserScramCredentialsRequest.json (KIP-554);
 DescribeClientQuotasRequest.json, AlterClientQuotasRequest.json (KIP-546).
@@ -13,7 +13,8 @@ from reference_impl.wire import ApiKey, Struct, request_definition
 
 NOT_ALLOWED = frozenset({29, 31, 35, 42})
 """TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION, INVALID_REQUEST:
-a cluster that answers so to the question has let nobody make such things."""
+on a cluster that answers with one of these, no run can have made users or quotas, so there is
+nothing to remove."""
 
 
 async def remove_users(cluster: WireCluster, prefix: str) -> None:

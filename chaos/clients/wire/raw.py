@@ -1,15 +1,15 @@
-"""The raw reader: batches as the leader has them, with headers and control records; and then as
-each follower has them, so that replicas can be compared.
+"""The raw reader: it reads the batches of the leader, with headers and control records, and then
+those of each follower, so that replicas can be compared.
 
-A follower may know of an old high watermark for as long as nobody writes (docs/findings.md), and
-returns no more than that. If it stays behind its leader's, its log is read on regardless, but never
-beyond what the leader has committed: what lies below the leader's high watermark is in the log of
-each replica in sync, and such a follower's log there is what it would lead with.
+As long as nobody writes, a follower may know only an old high watermark (docs/findings.md), and
+returns only records below it. If its high watermark stays behind its leader's, the reader bypasses
+it, but never reads beyond the leader's: below that, the log of every in-sync replica must have the
+same records.
 
 Sources: FetchRequest.json, FetchResponse.json, ListOffsetsRequest.json; KIP-98 (control records);
-KIP-392 (a follower answers a consumer, up to the high watermark that it knows);
-FetchIsolation.of, FetchParams.fetchOnlyLeader (a fetch by a node's own future replica is answered
-by followers, too, and up to the log's end).
+KIP-392 (a follower answers a consumer, up to the high watermark that it knows); FetchIsolation.of,
+FetchParams.fetchOnlyLeader (a fetch by a node's own future replica is answered by followers, too,
+and up to the log's end).
 """
 
 from __future__ import annotations
@@ -44,11 +44,13 @@ from reference_impl.wire import (
 )
 
 READ_TIMEOUT_S = 60.0
-"""For all partitions together; one that waits in vain leaves each of the others a share yet."""
+"""How many seconds reading all partitions may take. A partition that waits in vain leaves the
+others their share of the time."""
 SHARE_S = 3.0
 LATE_S = 5.0
-"""How long followers are given to learn of their leaders' high watermarks: with the next answer to
-a fetch of theirs, which takes replica.fetch.wait.max.ms (half a second) at most."""
+"""How many seconds to wait for followers to learn their leaders' high watermarks. They learn it
+with the response to their next fetch, which takes replica.fetch.wait.max.ms (half a second) at
+most."""
 CONSUMER, FUTURE_REPLICA = -1, -3  # FetchRequest.CONSUMER_REPLICA_ID, FUTURE_LOCAL_REPLICA_ID
 RETRY_S = 0.3
 FETCH_BYTES = 4 << 20
@@ -69,16 +71,17 @@ class PartitionRead:
     records: list[Record] = field(default_factory=list)
     leader_epoch: int | None = None
     begun_at: int | None = None
-    """The earliest offset, as ListOffsets answered."""
+    """The earliest offset that ListOffsets returned."""
     log_start: int | None = None
-    """The lowest one in any answer: the records between the two were hidden."""
+    """The lowest log start offset in any response. Records between it and `begun_at` were not
+    offered to readers."""
     next_offset: int = 0
     size_bytes: int = 0
-    """The total size of the batches that were read, as the leader keeps them."""
+    """The total size in bytes of the batches that were read, as the leader stores them."""
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     late: str | None = None
-    """For a follower that did not learn the high watermark in time: the one that it knew."""
+    """If a follower did not learn the high watermark in time: the one that it knew, as text."""
     complete: bool = False
     error: str | None = None
     detail: str | None = None
@@ -94,7 +97,7 @@ class PartitionRead:
         return Record(self.topic, self.partition, None, self.begun_at, extra=extra)
 
     def summary(self) -> Record:
-        """Return the statement about the whole partition, a READ_ALL row."""
+        """Return the READ_ALL row, which sums up the whole partition."""
         extra = {
             "f": "read_all",
             "replica": self.replica,
@@ -179,9 +182,9 @@ class RawClient:
         return Completion(Outcome.OK, last)
 
     async def ask_ends(self, ask: AskEnds) -> Completion:
-        """Return the log start, high watermark and last stable offset that the leader names, once:
-        in one answer, or one after the other; then the end of the leader's epoch bounds the high
-        watermark."""
+        """Ask the leader once for the log start, the high watermark and the last stable offset: in
+        one request, or in separate ones. With separate ones, also ask for the end of the leader's
+        epoch as a bound of the high watermark."""
         place = ask.topic, ask.partition
         try:
             leader = await self._cluster.leader(*place)
@@ -205,7 +208,7 @@ class RawClient:
 
     async def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
         """Return one read for each follower of every partition whose leader was read completely. If
-        the cluster cannot be described, mark those reads of the leaders as incomplete."""
+        the metadata cannot be fetched, mark the reads of the leaders as incomplete."""
         followers = []
         whole = [read for read in reads if read.complete]
         try:
@@ -226,7 +229,7 @@ class RawClient:
             await self._read_until(read, deadline, began + self._late_s)
 
     async def _read_until(self, read: PartitionRead, deadline: float, late_at: float) -> None:
-        """Read one partition, starting over wherever the leader is lost, until the time is up."""
+        """Read one partition until the time is up. Start again whenever the leader is lost."""
         while not read.complete:
             try:
                 await self._read_once(read, deadline, late_at)
@@ -274,8 +277,8 @@ class RawClient:
                 await self._read_on(read, end)
 
     async def _read_on(self, read: PartitionRead, end: int) -> None:
-        """Read on to the leader's high watermark if the follower is in sync: otherwise its log may
-        still be truncated there."""
+        """Read a follower's log up to the leader's high watermark, if the follower is in sync.
+        Otherwise its log may still be truncated there."""
         state = (await self._cluster.view([read.topic])).state(read.topic, read.partition)
         if read.replica not in state.isr:
             raise WireError(f"{read.name}: it is not in sync")
@@ -357,7 +360,8 @@ class RawClient:
 
 
 def _unreadable(read: PartitionRead, header: BatchHeader, reason: str) -> Iterator[Record]:
-    """Yield the offsets of a batch that no client wrote, without values."""
+    """Yield a row without a value for each offset of a batch that cannot be decoded. reason:
+    why."""
     extra: dict[str, Any] = {"detail": reason, "batch_base_offset": header.base_offset}
     if read.replica is not None:
         extra["replica"] = read.replica

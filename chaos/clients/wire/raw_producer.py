@@ -1,10 +1,11 @@
 """A producer over our own codec that sends requests which client libraries refuse to send.
 
-It sends acknowledged batches again, begins its sequences near their end, and goes on writing and
-committing as the producer that its own successor has fenced. It speaks as clients before KIP-890
-do: partitions join a transaction by AddPartitionsToTxn, and an epoch lasts until InitProducerId.
-A request is asked again, with the same sequences, until it is answered or the time is up.
-Sources: KIP-98; ProduceRequest.json; ProducerStateEntry, NUM_BATCHES_TO_RETAIN (five batches).
+It sends acknowledged batches again, begins its sequence numbers near their maximum, and continues
+to write and commit as a fenced producer after its own successor has begun. It uses the protocol of
+clients before KIP-890: partitions join a transaction by AddPartitionsToTxn, and an epoch lasts
+until the next InitProducerId. A request is repeated, with the same sequence numbers, until it is
+answered or the time is up. Sources: KIP-98; ProduceRequest.json; ProducerStateEntry,
+NUM_BATCHES_TO_RETAIN (five batches).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ Place = tuple[str, int]
 
 @dataclass
 class Identity:
-    """A producer as brokers know it, and what it has written."""
+    """A producer id and epoch, with the sequence numbers and partitions written under them."""
 
     producer_id: int
     epoch: int
@@ -69,7 +70,7 @@ class Identity:
 
 
 class RawProducer:
-    """One process's producer."""
+    """The raw producer of one process."""
 
     name = "raw"
 
@@ -130,7 +131,7 @@ class RawProducer:
     # --- who it is ------------------------------------------------------------------------------
 
     async def _init(self) -> Identity:
-        """Ask for a producer id and epoch (InitProducerId). Raise Refused."""
+        """Get a producer id and epoch (InitProducerId). Raise Refused."""
         found: list[Identity] = []
 
         async def attempt() -> str | None:
@@ -180,7 +181,8 @@ class RawProducer:
     # --- records --------------------------------------------------------------------------------
 
     async def _send(self, send: Send) -> Completion:
-        """Send one batch of all records and, if asked for, older ones once more."""
+        """Send one batch of all records. If the operation says so, also send older batches
+        again."""
         raw = send if isinstance(send, RawSend) else RawSend(send.topic, send.partition, ())
         place, carried = (send.topic, send.partition), self._carried(send)
         offsets: list[int] = []
@@ -219,8 +221,8 @@ class RawProducer:
         return Completion(Outcome.OK, records, columns=payload.checksums_of(carried))
 
     async def _writer(self, send: RawSend) -> Identity:
-        """Return the identity that sends; an idempotent producer gets its id with the first
-        send."""
+        """Return the identity that sends. An idempotent producer gets its producer id with the
+        first send."""
         if send.as_former:
             if self._former is None:
                 raise Refused("_STATE", 0)
@@ -272,7 +274,8 @@ class RawProducer:
         return [] if name else [offset]
 
     async def _produce(self, place: Place, batch: bytes) -> tuple[str | None, int]:
-        """Send the batch; return (the error's name or None, the base offset). Raise WireError."""
+        """Send the batch to the leader. Return (the name of the error or None, the base offset).
+        Raise WireError."""
         found = await self._cluster.produce(*place, batch, self._settings.transactional_id)
         return kafka_name(found.error_code) if found.error_code else None, int(found.base_offset)
 
@@ -309,7 +312,8 @@ class RawProducer:
         identity.joined.add(place)
 
     async def _end(self, identity: Identity, commits: bool) -> Completion:
-        """Send EndTxn, unless nothing has joined the transaction and so nothing needs to end."""
+        """Send EndTxn, unless no partition has joined the transaction, so that there is nothing to
+        end."""
         if not identity.joined and not identity.groups:
             return Completion(Outcome.OK)
         identity.joined, identity.groups = set(), set()
@@ -332,7 +336,7 @@ class RawProducer:
         return Completion(Outcome.OK)
 
     async def _commit_as_former(self, _: CommitAsFormer) -> Completion:
-        """Ask, as the fenced producer, to commit the transaction that its successor's
+        """Send EndTxn(commit) as the fenced producer, for the transaction that its successor's
         InitProducerId has aborted."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
@@ -341,8 +345,8 @@ class RawProducer:
         return Completion(completion.outcome, (), completion.error, completion.detail)
 
     async def _rejoin_as_former(self, _: RejoinAsFormer) -> Completion:
-        """Send InitProducerId as the fenced producer, once, so that its time is known. The fenced
-        producer keeps its id and epoch."""
+        """Send InitProducerId as the fenced producer. Send it only once, so that the time of the
+        attempt is known. The fenced producer keeps its id and epoch."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         try:

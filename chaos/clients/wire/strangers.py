@@ -1,7 +1,7 @@
-"""InitProducerId of a transactional id that names the producer id of another (KIP-360).
+"""Send InitProducerId for one transactional id with the producer id of another (KIP-360).
 
-A producer that wants to go on after an error names the id and epoch that it has. The coordinator
-must know both: an epoch alone says nothing, since every producer id begins with epoch 0.
+A producer that continues after an error names its producer id and epoch. The coordinator must check
+both: an epoch alone proves nothing, since every producer id begins with epoch 0.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ TIMEOUT_MS = 10_000
 
 
 async def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Completion:
-    """Get producer ids for two transactional ids, then send InitProducerId for the one with the
-    producer id of the other, and with an epoch that the other has left behind. Report an answer
-    without an error."""
+    """Get producer ids for two transactional ids, then send InitProducerId for the first with the
+    producer id of the second and an old epoch of it. The completion is OK if the coordinator
+    accepts that, which it must not."""
     own, other = (f"{ask.transactional_id}-{name}" for name in ("own", "other"))
     told = []
     now_ns = cluster.world.monotonic_ns

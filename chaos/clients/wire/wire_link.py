@@ -1,7 +1,7 @@
 """A cluster over our own codec: its metadata, its leaders, and one connection to each broker.
 
-Used for what client libraries hide: batch headers, control records, topic ids, who leads.
-Source: MetadataRequest.json.
+It is used for everything that client libraries hide: batch headers, control records, topic ids,
+leaders. Source: MetadataRequest.json.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field Isolat
 
 
 def parse_bootstrap(bootstrap: str) -> list[Address]:
-    """Return the addresses in host:port[,host:port …], each with the access of them all."""
+    """Parse host:port[,host:port …] into addresses. Each gets the access settings that apply to the
+    whole text."""
     access = access_of(bootstrap)
     addresses: list[Address] = []
     for part in bootstrap.split(","):
@@ -65,7 +66,7 @@ class View:
 
 
 class Leader(NamedTuple):
-    """The broker to ask about a partition, and the epoch that it must still have."""
+    """The broker that leads a partition, and the leader epoch to name in requests to it."""
 
     address: Address
     epoch: int
@@ -98,7 +99,7 @@ class WireCluster:
         return self._connections[address]
 
     async def serves(self, api: ApiKey) -> bool:
-        """Return whether the first reachable bootstrap broker lists this API."""
+        """Return whether the first bootstrap broker that can be reached lists this API."""
         await self.view([])  # raises if none can be
         return any([await connection.serves(api) for connection in self._connections.values()])
 
@@ -254,6 +255,6 @@ def kafka_name(code: int) -> str:
 
 
 def check(code: int, what: str) -> None:
-    """Raise WireError for a Kafka error code."""
+    """Raise WireError if the code is not NONE. what: the request, for the message."""
     if code != 0:
         raise WireError(f"{what}: {kafka_name(code)}")

@@ -1,9 +1,11 @@
-"""One container, which a cluster treats as a child process; Docker's errors become one sentence.
+"""One container, which a cluster treats like a child process. Docker's errors are turned into one
+sentence.
 
-Its first process is held by a descriptor (pidfd.py) from its start on, once its control group
-has shown that it is this container's: so it is looked at, killed and stopped without asking the
-daemon, which takes tens of milliseconds for each. That needs no root: a process may be signalled by
-any process of its user. If it cannot be held or signalled, Docker does all of it.
+A descriptor (pidfd.py) holds the container's first process from its start on, after its control
+group has shown that the process belongs to this container. With it the process is observed, killed
+and paused without the daemon, which takes tens of milliseconds for each request. That needs no
+root: a user may signal his own processes. If the process cannot be held or signalled, Docker does
+everything.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ LOOPBACK = "127.0.0.1"
 
 
 class ContainerError(TargetError):
-    """Docker refuses, or is not as it must be: one sentence, and what to do."""
+    """Docker refuses a request, or is not set up as needed. The message is one sentence with what
+    to do."""
 
 
 class DaemonLost(ContainerError, TargetLost):
@@ -35,7 +38,8 @@ class DaemonLost(ContainerError, TargetLost):
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """Turn an error of Docker's while asking it into one sentence."""
+    """Turn an error of Docker inside the `with` block into a ContainerError of one sentence. what:
+    what Docker was asked to do."""
     import docker.errors
     import requests
 
@@ -82,12 +86,13 @@ class Container:
 
     @property
     def pid(self) -> int:
-        """Return its first process, as this machine numbers it, or 0 if it does not run."""
+        """Return the process id of the container's first process on this machine, or 0 if it does
+        not run."""
         return int(self._state()["Pid"])
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended; a paused container runs too."""
+        """Whether the container has not ended; a paused container counts as running."""
         if self._held is not None:
             return not self._struck and self._held.running
         return self._state()["Status"] in ("running", "paused")
@@ -106,7 +111,8 @@ class Container:
         return state
 
     def start(self) -> None:
-        """Start it, the first time or again. Docker restarts none by itself."""
+        """Start the container, for the first time or again. Docker restarts no container by
+        itself."""
         self._let_docker_notice()
         with asking(f"start {self.name}"):
             self._handle.start()
@@ -114,8 +120,8 @@ class Container:
         self._struck = False
 
     def pause(self) -> None:
-        """Stop it by SIGSTOP, or by the freezer: it keeps its sockets and answers nothing. The
-        freezer gives up on processes that often wait for a disk in a system call."""
+        """Stop the container by SIGSTOP, or by Docker's freezer: it keeps its sockets and answers
+        nothing. The freezer fails on processes that often wait for a disk in a system call."""
         if not self._send(signal.SIGSTOP):
             with asking(f"pause {self.name}"):
                 self._handle.pause()
@@ -123,9 +129,9 @@ class Container:
         self.paused = True
 
     def is_halted(self) -> bool:
-        """Return whether every thread of it has stopped, now that it was paused.
+        """Return whether every thread of the paused container has stopped.
 
-        Docker answers only when the freezer is done.
+        Docker's own pause returns only when the freezer is done.
         """
         return self._frozen or all(processes.has_stopped(one.pid) for one in self._all_held())
 
@@ -136,19 +142,19 @@ class Container:
         self.paused = self._frozen = False
 
     def strike(self) -> bool:
-        """Send SIGKILL without waiting; return whether we may send it (see
+        """Send SIGKILL without waiting. Return whether this user may send it (see
         chaos.means.processes.strike)."""
         self._struck = not self._frozen and self._send(signal.SIGKILL)
         return self._struck
 
     def stands_still(self) -> bool:
-        """Return whether, after SIGKILL, no thread of the container's process runs its program any
-        more."""
+        """Return whether no thread of the container's process executes its program any more, after
+        SIGKILL."""
         held = self._held
         return held is None or not processes.runs_its_program(held.pid) or not held.running
 
     def kill(self) -> None:
-        """Send SIGKILL and wait until it is gone. A frozen container takes it once it is thawed."""
+        """Send SIGKILL and wait until the container has ended. Thaw it first if it is frozen."""
         if not self._has_ended(TIMEOUT_S if self.strike() else 0.0):
             with asking(f"kill {self.name}"):
                 if self._state()["Status"] in ("running", "paused"):
@@ -157,8 +163,8 @@ class Container:
         self.paused = self._frozen = False
 
     def _send(self, number: signal.Signals) -> bool:
-        """Send a signal to all processes of the container, also to children and to those forked
-        meanwhile. Return whether we may."""
+        """Send a signal to all processes of the container, including those forked meanwhile. Return
+        whether this user may send it."""
         if self._held is None or not self._held.strike(number):
             return False
         sent_to = {self._held.pid}
@@ -182,20 +188,21 @@ class Container:
                 self._handle.wait(timeout=TIMEOUT_S)
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """Send SIGTERM, wait, then SIGKILL. Safe to call again and after its death."""
+        """Send SIGTERM, wait up to timeout_s, then send SIGKILL. It may be called again, and after
+        the container's end."""
         if self.paused and self.running:
             self.resume()
         with asking(f"stop {self.name}"):
             self._handle.stop(timeout=max(1, round(timeout_s)))
 
     def remove(self) -> None:
-        """Kill it, and remove it with its writable layer."""
+        """Kill the container, and remove it with its writable layer."""
         with asking(f"remove {self.name}"):
             remove(self._handle)
 
     def last_words(self, lines: int = 2) -> str:
-        """Return the end of what it printed in one line, for an error message, without stack
-        traces."""
+        """Return the last lines of the container's output, without stack traces, joined to one line
+        for an error message."""
         with suppress(ContainerError):
             told = [line for line in self.log(50).splitlines() if line[:1].strip()]
             return " / ".join(line[:LINE_LENGTH_MAX] for line in told[-lines:])
@@ -207,7 +214,7 @@ class Container:
             return str(self._handle.logs(tail=lines).decode("utf-8", "replace"))
 
     def put(self, files: Mapping[str, str]) -> None:
-        """Write files (absolute path -> text) into it; it need not run."""
+        """Write files (absolute path -> text) into the container, which need not run."""
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
             for path, text in files.items():
@@ -219,8 +226,8 @@ class Container:
             self._handle.put_archive("/", packed.getvalue())
 
     def execute(self, *command: str) -> str:
-        """Run a command beside its process, and return what it printed. Raise ContainerError if it
-        fails."""
+        """Run a command in the container beside its process, and return its output. Raise
+        ContainerError if it fails."""
         with asking(f"run {command[0]} in {self.name}"):
             status, output = self._handle.exec_run(list(command))
         said = str(output.decode("utf-8", "replace"))

@@ -1,12 +1,12 @@
 """The part of Docker that targets need: make containers and networks, and remove those that dead
 owners left.
 
-Everything made here carries its owner's name (guard.py) in a label, and a note in the directory
-for temporary files says which daemon was asked: the next command of any kind, or one that asks the
-same daemon, removes what belongs to owners that are dead. Nothing else is ever touched.
+Everything made here carries its owner's name (guard.py) in a label, and a note in the directory for
+temporary files names the daemon. The next command of any kind, or the next one that uses the same
+daemon, removes what belongs to dead owners, and nothing else.
 
-Bind mounts and ports on loopback are only right where the daemon is on this machine: so one behind
-a socket of this machine is asked for.
+Bind mounts and ports on loopback work only with a daemon on this machine. So only a daemon behind a
+socket of this machine is accepted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ __all__ = ["Bridge", "Container", "ContainerError", "DaemonLost", "Engine", "ask
 
 LABEL = "touchstone.owner"
 STAND_IN = "touchstone.stand-in"
-"""The label of images that are not the published ones, but made here (ci/airgap)."""
+"""The label of images that are not the published ones, but were built here as a replacement
+(ci/airgap)."""
 DIGESTS: Mapping[str, str] = {
     "apache/kafka:4.3.1": "sha256:77e3df9054047a88b520d0cc46e16696d3b22022e1d580aeccd2632df6532837",
     "apache/kafka:3.9.1": "sha256:4ceccc577f03f51f6af8dbfda55194d0d892f4fa7913ffbded567ce3895622ed",
@@ -49,8 +50,8 @@ DIGESTS: Mapping[str, str] = {
     ),
     "python:3.11-slim": "sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7",
 }
-"""Published image -> what of it is meant, since a tag can be moved. Another one under its name is
-not used, but for a stand-in."""
+"""Image name -> the digest of the image that is meant, since a tag can be moved. An image of that
+name with another digest is not used, unless it has the label STAND_IN."""
 SOCKET = "unix:///var/run/docker.sock"
 
 _NOTE = re.compile(r"touchstone-docker-(\d+-\d+-\d+)")
@@ -71,7 +72,7 @@ def daemon_url() -> str:
 
 
 def why_none() -> str | None:
-    """Return why nodes cannot run in containers here, or None."""
+    """Return why nodes cannot run in containers on this machine, or None if they can."""
     try:
         _client(daemon_url()).close()
     except ContainerError as error:
@@ -85,12 +86,12 @@ class Bridge:
 
     name: str
     is_here: bool
-    """Has this machine an address there? Not so where the daemon is in a machine, or a network
-    namespace, of its own (Docker Desktop; a daemon without root)."""
+    """Whether this machine has an address in the network. It has none if the daemon runs in a
+    virtual machine or a network namespace of its own (Docker Desktop; a rootless daemon)."""
 
 
 def _is_ours(address: str) -> bool:
-    """Return whether the address is the machine's own, since only those can be bound."""
+    """Return whether the address belongs to this machine: only such addresses can be bound."""
     try:
         with socket.create_server((address, 0)):
             return True
@@ -123,7 +124,8 @@ class Engine:
             self._client.ping()
 
     def image(self, name: str) -> str:
-        """Return the name by which Docker finds exactly that image; pull it unless it is there."""
+        """Return a name by which Docker finds exactly the image that is meant. Pull the image if it
+        is missing."""
         repository, _, tag = name.rpartition(":")
         digest = DIGESTS.get(name)
         meant = f"{repository}@{digest}" if digest else name
@@ -142,7 +144,7 @@ class Engine:
             ) from error
 
     def _labels(self, name: str) -> Mapping[str, str] | None:
-        """Return the labels of an image that is there, or None."""
+        """Return the labels of a local image, or None if there is no such image."""
         import docker.errors
 
         with asking(f"look for the image {name}"), suppress(docker.errors.ImageNotFound):
@@ -159,8 +161,9 @@ class Engine:
         return Bridge(name, any(_is_ours(address) for address in gateways))
 
     def user(self) -> str:
-        """Return the user as whom a node runs, so that its files in our directories are ours:
-        ourselves, or the user to whom a rootless daemon maps us. Raise ContainerError."""
+        """Return the user (UID:GID) that a node must run as, so that the files it writes to our
+        directories belong to us: our own user, or with a rootless daemon the user that it maps to
+        ours. Raise ContainerError."""
         with asking("tell its settings"):
             settings = " ".join(self._client.info().get("SecurityOptions") or ())
         if "name=userns" in settings:
@@ -178,8 +181,8 @@ class Engine:
         ports: Sequence[int] = (),
         **options: Any,
     ) -> Container:
-        """Create a container without starting it: `command` instead of the image's entrypoint;
-        ports published on loopback; more options are docker.containers.create's."""
+        """Create a container without starting it. command: replaces the image's entrypoint. ports:
+        published on loopback. options: passed on to docker.containers.create."""
         image = self.image(image)
         with asking(f"make {name}"):
             handle = self._client.containers.create(
@@ -195,7 +198,8 @@ class Engine:
         return Container(name, handle)
 
     def remove_all(self) -> None:
-        """Remove whatever was made here and is still there, and hang up. Safe to call twice."""
+        """Remove every container and network that this engine has made, and close the connection.
+        It may be called twice."""
         _sweep(self._client, self._is_mine)
         self._client.close()
         with _lock:
@@ -224,8 +228,8 @@ def remove_leftovers() -> int:
 
 
 def leftovers() -> list[str]:
-    """Return the containers and networks of owners that died without removing them, and the daemons
-    that cannot be asked for them."""
+    """Return the containers and networks that dead owners left, and the daemons that do not
+    answer."""
     found: dict[str, None] = {}
     for note in _notes_of_the_dead():
         try:
@@ -261,7 +265,8 @@ def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
 
 
 def _labelled(client: Any, is_meant: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
-    """Return containers, those that use another's network first, and networks."""
+    """Return the labelled containers for which is_meant holds, those that use another one's network
+    first, and the networks."""
     labelled = {"label": LABEL}
     with asking("list what was left behind"):
         containers = client.containers.list(all=True, filters=labelled, ignore_removed=True)
@@ -284,8 +289,8 @@ def _client(url: str) -> Any:
 
 
 def _is_of_the_dead(handle: Any) -> bool:
-    """Return whether its owner is dead. In another pid namespace that cannot be known, so it counts
-    as living."""
+    """Return whether the owner of a container or network is dead. An owner in another pid namespace
+    counts as living, because its state is not visible here."""
     labels = handle.attrs.get("Labels") or handle.attrs["Config"]["Labels"]
     owner = str(labels[LABEL])
     here = guard.owner_name(os.getpid()).split(":", 2)[2]

@@ -27,7 +27,7 @@ from random import Random
 
 QUEUES = 8
 HELD_MAX = 10_000
-"""Packets of one queue; more pass at once (FAIL_OPEN)."""
+"""The most packets that a queue holds; further ones pass without delay (FAIL_OPEN)."""
 ORDER_BYTES = 200
 BUFFER_BYTES = 4 << 20
 
@@ -57,7 +57,7 @@ def message(kind: int, flags: int, queue: int, *attributes: bytes) -> bytes:
 
 
 def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield (kind, body) of the messages in one read."""
+    """Yield (kind, body) of each netlink message in these bytes."""
     while len(data) >= HEADER.size:
         size, kind, *_ = HEADER.unpack_from(data)
         yield kind, data[HEADER.size : size]
@@ -65,7 +65,7 @@ def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def packet_id(body: bytes) -> int | None:
-    """Return the id in a PACKET message, or None."""
+    """Return the packet's id from the body of a PACKET message, or None."""
     at = FAMILY.size
     while at + ATTRIBUTE.size <= len(body):
         size, kind = ATTRIBUTE.unpack_from(body, at)
@@ -126,7 +126,7 @@ class Namespace:
 
 
 class Delayer:
-    """The packets that are held back, and until when."""
+    """The packets that are held back, and the time at which each is due."""
 
     def __init__(self) -> None:
         self._late: dict[int, tuple[float, float]] = {}

@@ -1,4 +1,4 @@
-"""The harness's side of delayer.py: one process for all namespaces of a cluster."""
+"""The harness's side of delayer.py, which is one process for all namespaces of a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RETRY_S = 0.01
 
 
 class Delays:
-    """Latencies, each with a number, which rules of the firewalls name."""
+    """The delays in use. Each has a queue number, which firewall rules name."""
 
     def __init__(self, namespaces: Namespaces, log: Path) -> None:
         """Start the delayer. Raise LinkError."""
@@ -38,7 +38,8 @@ class Delays:
             raise LinkError(f"packets cannot be held back: {error}") from error
 
     def number_of(self, latency_ms: int, jitter_ms: int) -> int:
-        """Return the queue for packets with this delay. Raise LinkError."""
+        """Return the queue number for packets with this delay, and set the delay up if it is new.
+        Raise LinkError."""
         latency = latency_ms, jitter_ms
         if latency not in self._latencies:
             if len(self._latencies) == delayer.QUEUES:
@@ -58,8 +59,8 @@ class Delays:
         self._child.kill()
 
     def _order(self, text: str) -> None:
-        """Give the delayer an order. It is up within milliseconds of the cluster's start, long
-        before the first fault."""
+        """Send the delayer an order and wait for "ok". It is ready within milliseconds of the
+        cluster's start, long before the first fault."""
         deadline = time.monotonic() + ORDER_TIMEOUT_S
         while time.monotonic() < deadline and self._child.running:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:

@@ -1,9 +1,9 @@
 """Links between namespaces: cut, and losing packets, by rules of each node's own firewall.
 
-The names are those of proxied links, so the same faults mean the same links. What differs is how:
-`blackhole` drops the packets of the link's connections, both ways, and those come to life again
-after a heal, when TCP tries again; `refuse` answers them by a reset. Slow links hold their packets
-back (delays.py); the other things that proxies do to bytes are impossible with packets.
+The names are those of proxied links, so the same faults mean the same links. The mechanism differs:
+`blackhole` drops the packets of the link's connections in both directions, and after a heal TCP
+retransmits and the connections continue; `refuse` answers packets by a reset. Slow links hold their
+packets back (delays.py). The other faults that a proxy can make are impossible with packets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _CLIENT = re.compile(r"client-(\d+)")
 
 
 class NamespaceLinks(Links):
-    """The links of nodes that have namespaces. Rules take effect in `settle`."""
+    """The links of nodes that have their own namespaces. Changes of rules take effect in
+    `settle`."""
 
     def __init__(
         self, namespaces: Namespaces, ports: Mapping[str, int], delays: Delays | None = None
@@ -45,7 +46,7 @@ class NamespaceLinks(Links):
         )
 
     def cut(self, name: str, how: How) -> None:
-        """Cut one link, at the end that is dialled."""
+        """Cut one link at the end that accepts connections."""
         self._troubled.add(name)
         source, node, port = self._ends(name)
         coming = f"-s {source} -p tcp --dport {port}"
@@ -60,7 +61,7 @@ class NamespaceLinks(Links):
         self._add(to, f"-A INPUT -s {self.namespaces.address(source)} -j DROP")
 
     def lose_packets(self, node: int, percent: int) -> None:
-        """Lose this share, at random, of the packets that reach a node from others."""
+        """Lose this percentage, at random, of the packets that reach a node from the others."""
         chance = f"-m statistic --mode random --probability {percent / 100:.2f}"
         self._add(node, f"-A INPUT -i eth0 {chance} -j DROP")
 
@@ -69,7 +70,8 @@ class NamespaceLinks(Links):
         raise LinkError("answers cannot be held back by packets; use --network proxy")
 
     def poison(self, name: str, toxic: Toxic) -> None:
-        """Make one link slow, at the end that is dialled, packet by packet and each way."""
+        """Make one link slow, at the end that accepts connections. Each packet is delayed, in both
+        directions."""
         if toxic.kind != "latency" or self._delays is None:
             raise LinkError(f"links of namespaces know no {toxic.name}; use --network proxy")
         self._troubled.add(name)
@@ -90,9 +92,9 @@ class NamespaceLinks(Links):
         return ""
 
     def settle(self) -> None:
-        """Set the packet rules of the nodes whose rules have changed. This comes before held
-        packets are released: such a packet passes whatever the rules say then. If this fails, the
-        next heal sets them."""
+        """Set the packet rules of the nodes whose rules have changed. Call this before held packets
+        are released, since a released packet passes whatever the rules say. If this fails, the next
+        heal sets the rules."""
         nodes = sorted(self._unsettled)
         self.namespaces.set_rules(
             (node, sorted(self._rules.get(node, []), key=lambda rule: "NFQUEUE" in rule))

@@ -1,7 +1,7 @@
 """One network namespace for each node, and a bridge in a hub namespace between them.
 
 The bridge is in a namespace of its own, so that neither the machine's firewall nor Docker's rules
-touch what passes; the harness and its clients reach the nodes by one more port of that bridge. All
+affect its traffic; the harness and its clients reach the nodes by one more port of that bridge. All
 addresses are of 198.18.0.0/15, which is set aside for tests of networks (RFC 2544).
 
 The name of a namespace contains its owner: `touchstone-net-PID-START-NAMESPACE-NETWORK-WHO`. So the
@@ -30,7 +30,8 @@ COMMAND_TIMEOUT_S = 30.0
 HUB = "hub"
 HARNESS_HOST = 254
 RTO_MAX = "net/ipv4/tcp_rto_max_ms"
-"""Where the kernel has it: how long TCP waits at most before it tries again after a heal."""
+"""The kernel setting (if the kernel has it) for the longest time that TCP waits before it
+retransmits, which bounds the recovery after a heal."""
 
 _OWNED = re.compile(r"touchstone-net-(\d+-\d+-\d+)-\d+-\w+")
 _lock = threading.RLock()
@@ -62,7 +63,7 @@ class Namespaces:
 
     @classmethod
     def make(cls, network: int, nodes: int) -> Namespaces:
-        """Make them, connected. Raises LinkError."""
+        """Make the namespaces and connect them. Raise LinkError."""
         if reason := why_none():
             raise LinkError(reason)
         made = cls(network, nodes)
@@ -81,8 +82,8 @@ class Namespaces:
 
     @property
     def harness(self) -> str:
-        """The address from which all traffic from outside the namespaces comes, that of clients
-        too."""
+        """The source address of all traffic from outside the namespaces, including that of
+        clients."""
         return f"198.18.{self.network}.{HARNESS_HOST}"
 
     def path(self, node: int) -> Path:
@@ -90,8 +91,8 @@ class Namespaces:
         return NAMES / self._name(str(node))
 
     def enter(self, node: int) -> list[str]:
-        """Return the words before a command that make it run where a node is, as the same
-        process."""
+        """Return the words to put before a command so that it runs in a node's namespace, without
+        an extra process."""
         return [_program("nsenter"), f"--net={self.path(node)}"]
 
     def set_rules(self, rules: Iterable[tuple[int, Sequence[str]]]) -> None:
@@ -120,7 +121,7 @@ class Namespaces:
             raise LinkError(f"iptables-restore failed: {refused[0]}")
 
     def remove(self) -> None:
-        """Remove them. The nodes' processes must have ended. Safe to call twice."""
+        """Remove the namespaces. The nodes' processes must have ended. It may be called twice."""
         if self._owner == os.getpid():
             _delete(name for name in _names() if name.startswith(self.prefix))
         with _lock:
@@ -169,7 +170,8 @@ class Namespaces:
 
 
 def remove_leftovers() -> int:
-    """Remove the namespaces of dead owners, whose processes have been ended; return how many."""
+    """Remove the namespaces of dead owners, whose processes have been ended. Return the number
+    removed."""
     left = leftovers()
     _delete(left)
     return len(left)
@@ -189,8 +191,8 @@ def _names() -> list[str]:
 
 
 def _delete(names: Iterable[str]) -> None:
-    """Delete namespaces with the pairs of devices in them; delete our device first, since its end
-    out here would exist for a moment longer."""
+    """Delete namespaces with the pairs of devices in them; delete the harness's device first, since
+    it would outlive its namespace for a moment."""
     for name in names:
         *_, network, who = name.split("-")
         if who == HUB:
@@ -201,7 +203,7 @@ def _delete(names: Iterable[str]) -> None:
 
 
 def _device(network: int) -> str:
-    """Return the harness's end of its pair with the hub."""
+    """Return the name of the harness's device, whose other end is in the hub namespace."""
     return f"touchst{network}"
 
 
@@ -231,7 +233,8 @@ def _run(command: Sequence[str], text: str = "") -> None:
 
 
 def _at_exit() -> None:
-    """End the nodes first, since a namespace lives on as long as a process in it does."""
+    """End the nodes, then remove the namespaces: a namespace exists as long as a process runs in
+    it."""
     with _lock:
         mine = [one for one in _living.values() if one._owner == os.getpid()]
     if mine:

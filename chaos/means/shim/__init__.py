@@ -1,5 +1,5 @@
-"""The library that nodes are preloaded with: a clock that can be set, syncs that can be held, and a
-ledger of what was synced. No root is needed. See shim.c for what the node's side does."""
+"""The shim, a library preloaded into nodes: it lets us set the clock and hold syncs, and writes a
+ledger of what was synced. It needs no root. shim.c is the part that runs in the node."""
 
 from chaos.means.shim.control import Shim, why_none
 

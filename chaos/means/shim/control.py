@@ -1,7 +1,7 @@
-"""The harness's side of the shim: one Shim for each node, from before its first start.
+"""The harness's side of the shim: each node has one Shim object, made before its first start.
 
-The control block is a file which the node's processes map: what is written here holds for them at
-once, and for the next process of the node too.
+The control block is a file that the node's processes map into memory: a change here takes effect in
+them at once, and also in the node's next process.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from chaos.means.shim.ledger import Medium
 
 LIBRARY = "libtouchstone-shim.so"
 WAIT_S = 1.0
-"""How long to wait for a node to reach a sync that is held."""
+"""How many seconds to wait for a node to reach a sync that is held."""
 POLL_S = 0.001
 
 _BLOCK = struct.Struct("=qqqqii")
-"""struct control of shim.c."""
+"""The layout of `struct control` in shim.c."""
 _HELD = struct.Struct("=i")
 _HELD_AT, _WAITING_AT = 32, 36
 _FAILS = struct.Struct("=i")
@@ -35,7 +35,7 @@ def library() -> Path:
 
 
 def why_none() -> str | None:
-    """Return why nodes cannot be preloaded here, or None."""
+    """Return why nodes cannot be preloaded on this machine, or None if they can."""
     if library().is_file():
         return None
     return (
@@ -78,14 +78,15 @@ class Shim:
         self._write()
 
     def skew(self, ppm: int) -> None:
-        """Let the node's clock run faster or slower by this many parts per million."""
+        """Make the node's clock run faster or, if negative, slower by this many parts per
+        million."""
         now_ns = time.time_ns()
         self._offset_ns += self._skewed_ns(now_ns)  # what it has gained so far, it keeps
         self._skew_ppm, self._skew_since_ns = ppm, now_ns
         self._write()
 
     def set_right(self) -> None:
-        """Let the node's clock show the right time again and run as it should, by a jump."""
+        """Set the node's clock to the right time by a jump, and let it run at the right rate."""
         self._offset_ns = self._skew_ppm = self._skew_since_ns = 0
         self._write()
 
@@ -100,7 +101,7 @@ class Shim:
         self._write()
 
     def hold_syncs(self) -> bool:
-        """Let no sync return from now on. Return whether one has begun, within a bound."""
+        """Hold every sync from now on. Return whether a sync has begun within WAIT_S."""
         _HELD.pack_into(self._control, _HELD_AT, 1)
         return self._await(lambda waiting: waiting > 0)
 
@@ -113,22 +114,25 @@ class Shim:
         return True
 
     def let_syncs_go(self) -> None:
-        """Let held and new syncs return, and wait until they have, within a bound."""
+        """Release held syncs and hold no more. Wait until the held ones have returned, WAIT_S at
+        most."""
         _HELD.pack_into(self._control, _HELD_AT, 0)
         self._await(lambda waiting: waiting == 0)
 
     def release_syncs(self) -> None:
-        """Let syncs return, and forget those that waited in a process that has ended."""
+        """Hold no more syncs, and forget held ones whose process has ended."""
         _HELD.pack_into(self._control, _HELD_AT, 0)
         _HELD.pack_into(self._control, _WAITING_AT, 0)
 
     def fail_sync(self, number: int) -> bool:
-        """Let the first, second … sync from now fail. Return whether it did, within a bound."""
+        """Make the sync with this number, counted from now (1 is the next), fail. Return whether it
+        has failed within a time limit."""
         return self._fail_once(_SYNC_FAILS_AT, number)
 
     def fail_write(self, number: int, *, only_indexes: bool) -> bool:
-        """Let the first, second … write to a file, or to an index, fail. Return whether it did,
-        within a bound."""
+        """Make the write with this number, counted from now (1 is the next), fail; with
+        only_indexes, count only writes to indexes. Return whether it has failed within a time
+        limit."""
         _FAILS.pack_into(self._control, _ONLY_INDEXES_AT, only_indexes)
         return self._fail_once(_WRITE_FAILS_AT, number)
 
@@ -143,7 +147,7 @@ class Shim:
         return True
 
     def heal(self) -> None:
-        """Set the clock right, and let syncs be as fast as the disk is."""
+        """Set the clock right, and remove the delay of syncs."""
         self.slow_down(0)
         self.set_right()
         _HELD.pack_into(self._control, _HELD_AT, 0)

@@ -1,17 +1,17 @@
 """Compute, from the shim's ledger, which of a node's bytes would be on the medium if the power
 failed now.
 
-The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system
-with a journal: names, renames and cuts are on the medium at once and in order, the bytes of a file
-up to its last sync. `lose_names` removes the names that were never synced (fsync(2): a new file's
-name is safe when its directory was synced).
+The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system with
+a journal: names, renames and cuts are on the medium at once and in order, the bytes of a file up to
+its last sync. `lose_names` removes the names that were never synced (fsync(2): a new file's name is
+safe when its directory was synced).
 
-A sync that failed takes what it should have brought for good: the kernel reports a page that it
-could not write once, and then takes it for written. That is modelled for segments, which only grow;
-of any other file the next sync brings what the one before did not.
+The data of a failed sync is lost for good: the kernel reports a page that it could not write once,
+and then treats it as written. This is modelled only for segments, which only grow; in any other
+file, the next sync writes what the failed one did not.
 
-What is written in place, or through a mapping, counts as written: Kafka does so with indexes only,
-which it checks, or rebuilds, after a crash.
+Data written in place or through a mapping counts as written to the medium. Kafka writes only
+indexes in this way, which it checks or rebuilds after a crash.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class Medium:
         self.settle()
 
     def settle(self) -> None:
-        """Count all that is there now as on the medium. The node's processes must stand still."""
+        """Count everything that exists now as written to the medium. The node's processes must not
+        run meanwhile."""
         self._sizes = {str(path): path.stat().st_size for path in self._files()}
         self._failed = {}
         self._names = {str(path) for path in self.root.rglob("*")} if self.root.exists() else set()
@@ -79,7 +80,7 @@ class Medium:
         self.settle()
 
     def has_failed(self) -> bool:
-        """Return whether a sync of a segment has failed since the last loss."""
+        """Return whether a sync of a segment has failed since the last loss of power."""
         self._read_ledger()
         return bool(self._failed)
 
@@ -92,7 +93,8 @@ class Medium:
             _erase(path, [(start, min(end, size)) for start, end in ranges if start < size])
 
     def tear(self, how: str, rng: Random) -> None:
-        """Keep some of the unsynced bytes, and drop the others (TornWrites)."""
+        """Keep some of the unsynced bytes, and drop the others. how: as the fault TornWrites
+        says."""
         tails = self.tails()
         largest = max(tails, key=lambda tail: tail.size - tail.synced, default=None)
         for tail in tails:
@@ -129,9 +131,9 @@ class Medium:
     # --- the ledger -------------------------------------------------------------------------------
 
     def _read_ledger(self) -> None:
-        """Read what has happened since the last call. The node may run meanwhile, so nothing is
-        removed from the ledger (a line added in between would be lost, and with it what the node
-        had synced), and an incomplete last line is left for the next call."""
+        """Read the ledger's new lines since the last call. The node may run meanwhile, so no line
+        is removed (one added in between would be lost, and with it the record of what was synced),
+        and an incomplete last line is left for the next call."""
         with self.ledger.open("rb") as ledger:
             ledger.seek(self._read_bytes)
             added = ledger.read()
@@ -168,7 +170,7 @@ class Medium:
             self._failed[path] = kept
 
     def _moved(self, old: str, new: str) -> None:
-        """Note that a file, or a directory with all in it, was renamed."""
+        """Note that a file, or a directory with everything in it, was renamed."""
         replaced = new in self._names  # after a loss, one of the two has the name
         self._forget(new)
         for path in [path for path in self._sizes if _is_in(path, old)]:

@@ -1,1 +1,1 @@
-"""A run on a cluster that others use, too."""
+"""Runs on a cluster that others use as well."""

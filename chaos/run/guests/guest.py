@@ -1,5 +1,5 @@
-"""A run on a cluster that others use, too: it changes no settings, has names of its own, and takes
-away what it has made."""
+"""A run on a cluster that others use as well: it changes no settings, gives its topics and groups
+names of their own, and removes them at the end."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from chaos.world import World
 
 
 class Guest:
-    """The means of one run to be a guest."""
+    """The state and the steps that a run on such a cluster has in addition."""
 
     def __init__(self, world: World, nonce: bytes, seconds: float) -> None:
         self._world = world
         self.names = OwnNames(nonce)
         self.standing: Mapping[str, str] = {}
-        """The settings of the brokers, once they are asked."""
+        """The settings of the brokers, empty before `begin`."""
         self._nonce = nonce
         self._seconds = seconds
         self._own: OwnTopics | None = None
 
     async def begin(self, cluster: Cluster, workload: Workload, replicas: int) -> list[str]:
-        """Read the brokers' settings, remove what earlier runs have left on the cluster, and leave
-        a marker there for what this run will make. Return a note for each setting that the workload
-        would like otherwise. Raise TargetError if it needs one otherwise, WireError if the cluster
-        does not answer."""
+        """Read the brokers' settings, remove what earlier runs have left on the cluster, and create
+        this run's marker there. Return a note for each setting that differs from the workload's
+        preference. Raise TargetError if a setting differs that the workload needs, WireError if the
+        cluster does not answer."""
         admin = Admin(self._world, cluster.bootstrap)
         try:
             self.standing = await admin.broker_settings(TOLD | workload.config.keys())
@@ -47,7 +47,7 @@ class Guest:
         return notes
 
     async def end(self) -> list[str]:
-        """Remove what the run has made. Return what could not be removed."""
+        """Remove everything that the run has made. Return what could not be removed."""
         failures = (await self._own.remove()).failures if self._own is not None else []
         return [
             f"{each}; it is left on the cluster, and the next run tries again" for each in failures

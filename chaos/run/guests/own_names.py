@@ -1,8 +1,8 @@
-"""Give a run names of its own on a cluster that others use, too.
+"""Give the topics and groups of a run unique names on a cluster that others use as well.
 
-Workloads name topics and groups as they like, the same in every run. On somebody else's cluster
-each name gets the run's prefix on its way out, and loses it on its way back: the history has the
-workload's names, and run.json says what they were on the cluster.
+A workload uses the same names of topics and groups in every run. On somebody else's cluster, the
+run's prefix is added to each name in a request and removed from each name in a result. So the
+history has the workload's names; run.json has those on the cluster.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from chaos.values.protocols import (
 )
 
 NAMES = ("group", "transactional_id")
-"""Fields of operations that hold one name, besides `topic`."""
+"""The fields of operations that contain one name, besides `topic`."""
 PLACES = ("topics", "partitions", "places", "beside")
-"""Fields of operations that hold topics, or tuples that begin with a topic."""
+"""The fields of operations that contain topics, or tuples that begin with a topic."""
 TOLD = ("topic", *NAMES)
-"""Columns of the history that hold one name."""
+"""The columns of the history that contain one name."""
 
 
 T = TypeVar("T")
@@ -34,17 +34,17 @@ Asks = Callable[[], Coroutine[Any, Any, T]]
 
 
 class OwnNames:
-    """The names of one run."""
+    """The translation between a workload's names and the names on the cluster."""
 
     def __init__(self, nonce: bytes) -> None:
         self.prefix = f"touchstone-{nonce.hex()}-"
 
     def outside(self, name: str) -> str:
-        """Return the name on the cluster."""
+        """Return the name on the cluster for a name of the workload."""
         return self.prefix + name
 
     def inside(self, name: str) -> str:
-        """Return the workload's name."""
+        """Return the workload's name for a name on the cluster."""
         return name.removeprefix(self.prefix)
 
     def spec(self, topic: TopicSpec) -> TopicSpec:
@@ -54,7 +54,7 @@ class OwnNames:
         return [self.spec(topic) for topic in topics]
 
     def clients(self, make: ClientFactory) -> ClientFactory:
-        """Return a factory of the same clients, who know the run's own names only."""
+        """Return a factory of the same clients, which accept and return the workload's names."""
 
         def of_process(bootstrap: str, process: int, settings: ClientSettings) -> RenamedClient:
             return RenamedClient(make(bootstrap, process, self._settings(settings)), self)
@@ -70,7 +70,7 @@ class OwnNames:
         )
 
     def operation(self, operation: Operation) -> Operation:
-        """Return the operation by its names on the cluster."""
+        """Return the operation with names as on the cluster."""
         changed: dict[str, Any] = {}
         for name in (field.name for field in fields(operation)):
             value = getattr(operation, name)
@@ -83,14 +83,14 @@ class OwnNames:
         return replace(operation, **changed) if changed else operation
 
     def _place(self, place: Any) -> Any:
-        """Return a topic, or a tuple that begins with one, by its name on the cluster. Return the
-        index of a partition as it is."""
+        """Return a topic, or a tuple that begins with a topic, with its name on the cluster. Return
+        a partition index unchanged."""
         if isinstance(place, tuple):
             return (self.outside(place[0]), *place[1:])
         return self.outside(place) if isinstance(place, str) else place
 
     def completion(self, completion: Completion) -> Completion:
-        """Return the completion by the workload's names."""
+        """Return the completion with the workload's names."""
         records = [replace(each, topic=self.inside(each.topic)) for each in completion.records]
         told = [self._row(row) for row in completion.told]
         return replace(
@@ -103,7 +103,7 @@ class OwnNames:
 
 
 class RenamedClient:
-    """A client of a run with names of its own."""
+    """A client that accepts and returns the workload's names."""
 
     def __init__(self, client: Client, names: OwnNames) -> None:
         self.name = client.name
@@ -119,7 +119,7 @@ class RenamedClient:
 
 
 class RenamedAdmin:
-    """The runner's administrator, for a run with names of its own."""
+    """The runner's administrator, which accepts and returns the workload's names."""
 
     def __init__(self, admin: Administrator, names: OwnNames) -> None:
         self._admin = admin

@@ -40,10 +40,10 @@ DEAF_TIMEOUT_S = 60.0
 
 
 Performer = Callable[[Any, Any], Sequence[int]]
-"""Performs a fault on a cluster, and returns the nodes that it struck. The cluster may be of a
-subclass."""
+"""A function that performs a fault on a cluster, and returns the nodes that it affected. The
+cluster may be of a subclass."""
 Performers = Mapping[type[Fault], Performer]
-"""Fault -> its performer: what a cluster can do."""
+"""Fault type -> its performer, for the faults that a cluster can perform."""
 
 
 class LocalCluster:
@@ -51,7 +51,8 @@ class LocalCluster:
 
     lowest_broker_id = 1
     topic_prefix = ""
-    """The prefix of the topics that faults make, where others have topics, too."""
+    """The prefix of the topics that faults create, so that they do not collide with topics of other
+    users."""
 
     def __init__(
         self,
@@ -170,7 +171,7 @@ class LocalCluster:
                     shutil.copy2(file, destination / file.name)
 
     def stop(self) -> None:
-        """End every process and remove the disks; go on with the rest after an error."""
+        """End every process and remove the disks. After an error, continue with the rest."""
         members = self.members()
         with self._lock, ExitStack() as last_first:
             self._stopped = True
@@ -214,8 +215,8 @@ class LocalCluster:
     # --- faults -----------------------------------------------------------------------------------
 
     def perform(self, fault: Fault) -> Performed:
-        """Perform a fault. Return the nodes that it struck or, if none, why. Raise TargetError if
-        this cluster cannot perform it, or if it fails."""
+        """Perform a fault. Return the nodes that it affected, or the reason why there are none.
+        Raise TargetError if this cluster cannot perform it, or if it fails."""
         self._check_able(fault)
         with self._lock:
             if self._stopped:
@@ -277,8 +278,8 @@ class LocalCluster:
         return Performed(fault, tuple(helped), note)
 
     def _bring_back(self) -> list[int]:
-        """Continue paused nodes and start dead ones; return their numbers. Try each, even after one
-        failed. Raise TargetError at the end if one did."""
+        """Continue paused nodes and start dead ones. Return their numbers. Try each, even after one
+        failed, and raise TargetError at the end if one did."""
         helped, failure = [], None
         for number, member in self._members.items():
             try:

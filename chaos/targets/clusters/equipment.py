@@ -28,7 +28,8 @@ Faults = frozenset[type[Fault]]
 
 
 def equipped(target: Target, faults: Faults) -> Target:
-    """Return the target with the equipment for these faults, as far as this machine has it."""
+    """Return the target with the equipment that these faults need, as far as this machine provides
+    it."""
     if _needs_disks(target, faults) and isinstance(target, DiskTarget):
         target = target.with_disks()
     if _needs_shim(target, faults) and isinstance(target, PreloadTarget):
@@ -64,9 +65,9 @@ def _needs_shim(target: Target, faults: Faults) -> bool:
 
 
 def _by_shim_alone(target: Target, faults: Faults) -> bool:
-    """Return whether the shim performs these faults without disks: if the only disk fault is a loss
-    of power, and either disks are not available or the shim is needed anyway, since data lost by a
-    disk and data lost by the shim's ledger would not agree."""
+    """Return whether the shim performs these faults without disks. That is so if the only disk
+    fault is a loss of power, and either disks are not available, or the shim is needed anyway: a
+    disk and the shim's ledger would not agree on the lost data."""
     if faults & DISK_FAULTS != {PowerLoss} or not isinstance(target, PreloadTarget):
         return False
     return bool(faults & SHIM_FAULTS) or (disks.why_none() is not None and shim.why_none() is None)
@@ -109,7 +110,8 @@ def preload(members: Members, directory: Path) -> None:
 
 
 def sync(members: Members) -> None:
-    """Sync what nodes wrote during their set-up, so that a loss of power does not take it."""
+    """Sync the data that nodes wrote during their set-up, so that a loss of power does not remove
+    it."""
     for disk in disks_of(members):
         disk.sync()
     with standing_still([member for member in members if member.shim is not None]):
@@ -119,8 +121,7 @@ def sync(members: Members) -> None:
 
 
 def heal_disks(members: Members) -> None:
-    """Thaw disks, free their space, and mount failed ones again, for which their node is ended
-    first."""
+    """Thaw disks, free their space, and mount failed disks again after ending their node."""
     for disk in disks_of(members):
         disk.thaw()
         disk.make_room()
@@ -132,7 +133,7 @@ def heal_disks(members: Members) -> None:
 
 
 def heal_shims(members: Members) -> None:
-    """Set clocks right, end the delay of syncs, and cut the power of a node whose sync has
+    """Set clocks right, remove the delay of syncs, and cut the power of a node whose sync has
     failed."""
     for member, loaded in shims_of(members):
         loaded.heal()

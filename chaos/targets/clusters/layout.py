@@ -1,9 +1,11 @@
-"""The addresses of one Apache cluster: where each node listens, and which proxies lie between.
+"""The addresses of one Apache cluster: those at which nodes listen, and those of the proxies
+between them.
 
-Proxied, node i has loopback addresses of its own. All peers register under the same names b1, b2,
-b3, but each JVM resolves them by its own hosts file: node i finds node j at 127.N.i.j, where a
-proxy listens (127.N.i.i is the node itself), and clients find it at 127.N.0.j, a proxy too. So
-every directed link can be cut alone, without root. N is claimed per cluster: several can run.
+If links are proxied, node i has loopback addresses of its own. All peers register under the same
+names b1, b2, b3, but each JVM resolves them by its own hosts file: node i finds node j at
+127.N.i.j, where a proxy listens (127.N.i.i is the node itself), and clients find it at 127.N.0.j, a
+proxy too. So every directed link can be cut alone, without root. N is claimed per cluster: several
+can run.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Layout:
     """Listener -> the port of each node."""
     network: int | None = None
     claim: socket.socket | None = None
-    """Held open: the claim on the network."""
+    """The socket that reserves the network for this cluster as long as it is open."""
 
     def numbers(self) -> range:
         return range(1, self.nodes + 1)
@@ -58,15 +60,15 @@ class Layout:
         return host, self.port(listener, node)
 
     def advertised(self, listener: str, node: int) -> Address:
-        """Return the address that a node gives others to connect to."""
+        """Return the address of a node that is advertised to clients and other nodes."""
         if self.network is None:
             return self.bound(listener, node)
         host = f"127.{self.network}.0.{node}" if listener == "CLIENT" else f"b{node}"
         return host, self.port(listener, node)
 
     def hosts_file(self, node: int) -> str:
-        """Return the hosts file by which a node's JVM resolves names (-Djdk.net.hosts.file); it
-        resolves no others."""
+        """Return the contents of the hosts file from which a node's JVM resolves all its names
+        (-Djdk.net.hosts.file)."""
         lines = [f"127.{self.network}.{node}.{peer} b{peer}" for peer in self.numbers()]
         lines.append(f"{LOOPBACK} localhost {socket.gethostname()}")
         return "\n".join(lines) + "\n"

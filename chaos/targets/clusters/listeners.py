@@ -18,13 +18,13 @@ from chaos.world import joined
 LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
 PROTOCOLS = "listener.security.protocol.map"
 NODE = "{node}"
-"""In a value that is asked for: the number of the node which it is for (broker.rack)."""
+"""The placeholder for the node's number in a setting, for example in broker.rack."""
 
 
 def with_listeners(
     own: Mapping[str, str], asked: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return (the settings of one node, name -> host:port of each requested listener). Requested
+    """Return the settings of one node, and name -> host:port of each requested listener. Requested
     settings override the target's own, except that listeners are added."""
     number = own.get("node.id", "1")
     asked = {key: value.replace(NODE, number) for key, value in asked.items()}

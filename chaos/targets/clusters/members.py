@@ -21,7 +21,7 @@ Members = Sequence[LocalNode]
 
 
 def kill(members: Members) -> list[int]:
-    """Kill the running nodes, all at once; return their numbers. The processes may not have ended
+    """Kill the running nodes, all at once. Return their numbers. The processes may not have ended
     yet."""
     struck = {
         member.number: member.child
@@ -36,7 +36,7 @@ def stand_still(members: Members) -> None:
     """Pause the running nodes, until none of their threads is in a system call. Raise TargetError
     if that fails.
 
-    What a node has not sent by then is not sent before it is resumed.
+    From then until it is resumed, a node sends nothing.
     """
     try:
         halt(m.child for m in members if m.child is not None and m.child.running)
@@ -45,8 +45,8 @@ def stand_still(members: Members) -> None:
 
 
 def kill_and_wait(members: Members) -> list[int]:
-    """Kill the running nodes and wait until they have ended, so that nothing keeps their files
-    open; return their numbers. Raise TargetError if one does not end."""
+    """Kill the running nodes and wait until they have ended, so that their files are closed. Return
+    their numbers. Raise TargetError if one does not end."""
     struck = kill(members)
     for member in members:
         if member.child is not None:
@@ -78,7 +78,8 @@ def standing_still(members: Members) -> Iterator[None]:
 
 
 def running(members: Members) -> list[int]:
-    """Return the running nodes. Call this before a fault, since a struck node may end at once."""
+    """Return the numbers of the running nodes. Call this before a fault, since a node may end at
+    once when it is hit."""
     return [member.number for member in members if member.running]
 
 

@@ -21,16 +21,17 @@ class LocalNode:
     command: Sequence[str | Path]
     direct: Address
     directory: Path
-    """Log and configuration, to be kept with the run."""
+    """The directory of the node's log and configuration, which are kept with the run."""
     stop_timeout_s: float = 0.0
-    """How long a SIGTERM may take; 0 means SIGKILL at once: its data is not needed any more."""
+    """How many seconds the node may take to end after SIGTERM. 0 means SIGKILL at once, because its
+    data is not needed any more."""
     environment: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None
-    """Its log.dirs, where this machine can see it."""
+    """The node's log.dirs, if it can be reached from this machine."""
     disk: Disk | None = None
-    """The disk of its data, if faults of disks are wanted."""
+    """The disk with the node's data, if disk faults are wanted."""
     shim: Shim | None = None
-    """The library that it is preloaded with, if faults of its clock or of its syncs are wanted."""
+    """The node's preloaded library, if faults of its clock or of its syncs are wanted."""
     child: processes.Process | None = field(default=None, repr=False)
 
     @property
@@ -46,7 +47,7 @@ class LocalNode:
         return self.child is not None and self.child.paused and self.child.running
 
     def start(self) -> None:
-        """Start the process, unless it runs."""
+        """Start the process, unless it is running."""
         if self.running:
             return
         try:

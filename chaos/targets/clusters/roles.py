@@ -24,7 +24,7 @@ class Askable(Protocol):
     focus: tuple[str, int] | None
     rng: Random
     turns: Iterator[int]
-    """0, 1, 2 …: how often the role "next" was asked for."""
+    """The numbers 0, 1, 2 …, one of which is taken each time the role "next" is resolved."""
 
     def reachable(self) -> Sequence[int]:
         """Return the nodes that run and are not paused, and can therefore answer."""
@@ -76,8 +76,8 @@ def _leader(cluster: Askable) -> tuple[int, ...]:
 def _coordinator(
     cluster: Askable, ask: Callable[[Address, float], Sequence[str]]
 ) -> tuple[int, ...]:
-    """Return a node for which `ask` lists at least one name, as a tuple, or (). A node that does
-    not answer counts as listing none."""
+    """Return a tuple with one node for which `ask` lists at least one name, or () if there is none.
+    A node that does not answer counts as listing none."""
     found = []
     for node in cluster.reachable():
         with suppress(WireError):

@@ -31,7 +31,7 @@ FILES = "/touchstone"
 
 
 class ApacheContainers(ContainerCluster):
-    """A KRaft cluster in containers; the controllers themselves are asked who leads."""
+    """A KRaft cluster in containers. The controllers themselves are asked for the leader."""
 
     def controller(self) -> int | None:
         return newest_leader(
@@ -115,5 +115,5 @@ def _script(cluster_id: str, data: Path) -> str:
 
 
 def dockerized_version(asked: str) -> DockerizedApache:
-    """Return the release that `apache:asked` means."""
+    """Return the target for the release that `docker:apache:ASKED` means."""
     return DockerizedApache(of_version(asked, None).version)

@@ -28,13 +28,13 @@ from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import Cluster, Performed, TargetError
 
 HOME = "/dev/shm"
-"""The home directory of the user as whom a node runs: an image does not know that user."""
+"""The home directory of the user that a node runs as, since an image does not know that user."""
 IS_PRELOADED = (
     f"grep -q {LIBRARY} /proc/self/maps || {{ echo 'this image cannot load the shim, built with"
     " the C library of another system; use the target without docker:' >&2; exit 1; }; "
 )
-"""The first command of a node's shell: a preloaded library that does not fit is ignored
-silently."""
+"""The first command of a node's shell. It ends the container if the preloaded library is not
+loaded, which would otherwise go unnoticed."""
 
 
 @dataclass
@@ -196,8 +196,8 @@ Maker = Callable[[Mapping[str, Any]], Container]
 
 
 def _options(member: ContainerNode, sidecar: Sidecar, user: str) -> Mapping[str, Any]:
-    """Return the options that the containers of all nodes share. Data have the same path inside and
-    outside, so that the shim's ledger is valid here."""
+    """Return the options that the containers of all nodes share. The data directory has the same
+    path inside and outside, so that the paths in the shim's ledger are valid here."""
     place = str(_place(member))
     volumes = {place: {"bind": place, "mode": "rw"}}
     environment = {"HOME": HOME}
@@ -219,7 +219,7 @@ def _volumes(shim: Shim) -> dict[str, dict[str, str]]:
 
 
 def _place(member: ContainerNode) -> Path:
-    """Return the real path of a node's data: on its own disk, one level below the root
+    """Return the real path of a node's data. On a disk of its own, it is one level below the root
     (equipment.py says why)."""
     assert member.data is not None
     return member.data.resolve()

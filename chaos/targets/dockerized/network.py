@@ -59,11 +59,12 @@ class Sidecar:
     container: Container
     address: str
     is_here: bool
-    """Is the network on this machine, so that its addresses are reached from here?"""
+    """Whether the network's addresses can be reached from this machine."""
 
     def seen(self, port: int) -> Address:
         """Return the address under which this machine reaches a port. A published port belongs to
-        Docker's proxy: it accepts connections even if nothing serves them, and hides resets."""
+        Docker's proxy: it accepts connections even if no process listens behind it, and hides
+        resets."""
         return (self.address, port) if self.is_here else self.container.published(port)
 
 
@@ -124,7 +125,7 @@ def _sidecar(
 
 
 def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
-    """Yield every directed link, each with its own port at toxiproxy."""
+    """Yield every directed link, each with a port of its own at toxiproxy."""
     ports = count(_FIRST_PROXY_PORT)
     for to, address in addresses.items():
         yield Link(client_link(to), (EVERYWHERE, next(ports)), (address, PORTS["CLIENT"]))
@@ -137,7 +138,8 @@ def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
 
 
 def _toxiproxy(engine: Engine, bridge: Bridge, links: Sequence[Link]) -> tuple[Sidecar, Links]:
-    """Start the toxiproxy server; return its sidecar, which outlives it, and the links."""
+    """Start the toxiproxy server. Return its sidecar, which remains when toxiproxy is replaced, and
+    the links."""
     ports = [_API_PORT, *(link.listen[1] for link in links)]
     sidecar = _sidecar(engine, bridge, "toxiproxy", ports)
     command = ("/toxiproxy", f"-host={EVERYWHERE}")

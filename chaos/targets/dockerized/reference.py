@@ -18,7 +18,8 @@ from reference_impl.host.properties import as_text
 
 IMAGE = "python:3.11-slim"
 LIBRARIES = ("backports.zstd", "crc32c", "cramjam", "lz4")
-"""The broker's imports besides Python's own; brought by pip unless the image has them."""
+"""The libraries that the broker imports besides Python's own. pip installs them unless the image
+has them."""
 SOURCES = "/touchstone"
 PROPERTIES = "/server.properties"
 """The folders where a container's Python searches for the broker."""

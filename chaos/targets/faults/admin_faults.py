@@ -31,7 +31,7 @@ VERSIONS = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: 1,
     ApiKey.DELETE_TOPICS: 5,
 }
-"""Versions that every target serves."""
+"""API -> a version that every target serves."""
 ELECTION_TYPES = {"preferred": 0, "unclean": 1}  # ElectLeadersRequest.json, field ElectionType
 TOPIC, SET = 2, 0  # ConfigResource.Type; AlterConfigOp.OpType
 STORM_PARTITIONS = 2

@@ -31,7 +31,7 @@ from chaos.values.faults import (
 )
 
 Pairs = Iterable[tuple[int, int]]
-"""(source, destination): who opens connections towards whom."""
+"""Pairs of nodes (source, destination); the source opens the connections."""
 
 
 def links_of(node: int, others: Iterable[int], where: Where) -> list[str]:

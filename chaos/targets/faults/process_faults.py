@@ -10,7 +10,8 @@ from chaos.targets.clusters.members import kill
 from chaos.values.faults import Kill, Pause, Shutdown
 
 SHUTDOWN_TIMEOUT_S = 30.0
-"""A node that has not handed over its leaderships and closed its logs by then is killed."""
+"""How many seconds a node may take to hand over its leaderships and close its logs, before it is
+killed."""
 
 
 def _kill(cluster: LocalCluster, fault: Kill) -> list[int]:
@@ -28,7 +29,7 @@ def _shut_down(cluster: LocalCluster, fault: Shutdown) -> list[int]:
 def _each(
     cluster: LocalCluster, fault: Pause | Shutdown, strike: Callable[[Process], None]
 ) -> list[int]:
-    """Call `strike` on the running processes that the fault means; return their node numbers."""
+    """Call `strike` on the running processes that the fault names. Return their node numbers."""
     struck = []
     for member in cluster.members_of(fault.node):
         if member.child is not None and member.child.running:

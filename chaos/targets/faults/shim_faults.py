@@ -1,8 +1,8 @@
 """Perform faults by the preloaded shim (means/shim): clocks, slow syncs, torn writes, lost names;
 and the flipped bit of a stopped node, which needs no shim.
 
-A torn write strikes a node that waits for a sync. So syncs are held first: if the node flushes
-before it acknowledges, nothing that is written but not synced was acknowledged then.
+A torn write needs a node that waits for a sync, so syncs are held first. If the node flushes before
+it acknowledges, no record that is written but not synced at that moment has been acknowledged.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _tear(cluster: LocalCluster, fault: TornWrites) -> list[int]:
 
 
 def _await_unsynced_batch(shim: Shim) -> None:
-    """Hold the node's syncs at a moment when a batch, not the end of an index, waits for one; or at
-    any moment if none comes."""
+    """Hold the node's syncs at a moment when a batch of records (and not only an index) waits for
+    one; if no such moment comes, at any moment."""
     for _ in range(HOLDS_MAX):
         if not shim.hold_syncs():
             return

@@ -47,9 +47,10 @@ KEYS = (
     *(f"{secret}{source}" for secret in SECRETS for source in SOURCES),
 )
 RENEWED_AT = 0.8
-"""A token is printed anew when so much of its life is over."""
+"""The part of a token's lifetime after which the command is run again for a new one."""
 UNTOLD_LIFETIME_S = 300.0
-"""For a token that does not say until when it serves (one that is no JWT)."""
+"""The lifetime in seconds to assume for a token that does not tell its expiry (one that is no
+JWT)."""
 
 
 class BadClientTable(Exception):
@@ -59,7 +60,7 @@ class BadClientTable(Exception):
 
 @dataclass(frozen=True)
 class ClientTable:
-    """The table as it was written, validated; commands are run and files read only by `access`."""
+    """The validated table. Only `access` runs commands and reads files."""
 
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     folder: Path = Path()
@@ -198,8 +199,8 @@ def _check_choice(found: Mapping[str, str], key: str, choices: tuple[str, ...]) 
 
 
 def _check_protocol(found: Mapping[str, str]) -> None:
-    """Require what the protocol needs, and refuse what it would not use: a password that is never
-    sent means a mistake somewhere."""
+    """Raise BadClientTable if a setting is missing that the protocol needs, or if one is present
+    that it would not use: a password that is never sent is a mistake."""
     protocol = found.get("security.protocol", "PLAINTEXT")
     for part, named in (("ssl.", "SSL"), ("sasl.", "SASL")):
         given = [key for key in found if key.startswith(part)]

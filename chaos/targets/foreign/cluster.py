@@ -21,13 +21,13 @@ from chaos.world import Address, joined
 
 
 class ForeignCluster(LocalCluster):
-    """A cluster that ends as it was found: nodes that ran before the attack still run after it
-    (ForeignMember)."""
+    """A cluster that must be left as it was found: nodes that ran before the attack also run after
+    it (ForeignMember)."""
 
     kept_logs: Mapping[int, Path]
     undoings: Undoings
     ids: Mapping[int, int] = {}
-    """Node -> broker id, once Metadata has told."""
+    """Node number -> broker id, from Metadata; empty until then."""
 
     def member(self, node: int) -> ForeignMember:
         return cast(ForeignMember, self._members[node])
@@ -37,8 +37,8 @@ class ForeignCluster(LocalCluster):
 
     def learn_ids(self, nodes: Sequence[ForeignNode], lowest: int | None) -> None:
         """Determine the broker id of each node: the one in the file, else that of its address in
-        Metadata, else counted upwards from `lowest`, unless that is None. Raise TargetError if none
-        is available."""
+        Metadata, else counted upwards from `lowest` if that is given. Raise TargetError if the id
+        cannot be determined."""
         told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
         by_place = {_place(address): broker for broker, address in told.items()}
         found = {}

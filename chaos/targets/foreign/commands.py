@@ -30,8 +30,8 @@ def run(command: Sequence[str], folder: Path) -> None:
 
 
 def output_of(command: Sequence[str], folder: Path) -> str:
-    """Return the output of a command, stripped. Raise TargetError if it fails; the message never
-    contains the output, which is a secret."""
+    """Return the output of a command without surrounding white space. Raise TargetError if it
+    fails; the message does not contain the output, which is a secret."""
     done = _done(command, folder, errors=subprocess.PIPE)
     _check(command, done.returncode, done.stderr)
     try:

@@ -1,18 +1,16 @@
-"""Faults that the owner's commands bring on and end: links, disks, power, the clock.
+"""Faults that the owner's commands begin and end: links, disks, power, the clock.
 
-| fault                | commands of every node                               |
-|----------------------|------------------------------------------------------|
-| CutLink, Split       | `cut` (with {peer}), `heal_links`                    |
-| CutClients           | `cut_clients`, `heal_links`                          |
-| Isolate              | `cut`, `cut_clients`, `heal_links`                   |
-| SlowLinks            | `slow_links` (with {ms}), `heal_links`               |
-| DiskFull, DiskStall  | `fill_disk`, `free_disk`; `stall_disk`, `release_disk` |
-| PowerLoss            | `lose_power`, `start`                                |
-| ClockJump            | `set_clock` (with {ms}, signed), `reset_clock`       |
+| fault | commands of every node |
+|----------------------|------------------------------------------------------| | CutLink, Split |
+`cut` (with {peer}), `heal_links` | | CutClients | `cut_clients`, `heal_links` | | Isolate | `cut`,
+`cut_clients`, `heal_links` | | SlowLinks | `slow_links` (with {ms}), `heal_links` | | DiskFull,
+DiskStall | `fill_disk`, `free_disk`; `stall_disk`, `release_disk` | | PowerLoss | `lose_power`,
+`start` | | ClockJump | `set_clock` (with {ms}, signed), `reset_clock` |
 
-`cut` stops the connections that its node opens towards {peer}, the host of another node; both ways
-are cut by the commands of both. {peer_port}, {how} (blackhole or refuse), {jitter_ms} and {where}
-(clients, nodes or controllers) are filled in where they stand.
+`cut` stops the connections that its node opens to {peer}, the host of another node. To cut both
+directions, the commands of both nodes are run. {peer_port}, {how} (blackhole or refuse),
+{jitter_ms} and {where} (clients, nodes or controllers) are filled in wherever a command contains
+them.
 """
 
 from __future__ import annotations
@@ -50,7 +48,8 @@ NEEDED: Mapping[type[Fault], tuple[str, ...]] = {
     PowerLoss: ("lose_power",),
     ClockJump: ("set_clock",),
 }
-"""Fault -> the commands of a node that begin it. The file names the commands that end it."""
+"""Fault -> the commands that a node needs to begin it. (The commands that end it are in
+FAULT_COMMANDS.)"""
 
 
 def faults_by_commands(node: ForeignNode) -> set[type[Fault]]:
@@ -91,8 +90,8 @@ def _isolate(cluster: ForeignCluster, fault: Isolate) -> Sequence[int]:
 
 
 def _lose_power(cluster: ForeignCluster, fault: PowerLoss) -> list[int]:
-    """Cut the power of every running node that the fault means, one directly after the other;
-    return their numbers."""
+    """Cut the power of every running node that the fault means, one directly after another. Return
+    their numbers."""
     struck = []
     for node in cluster.resolve(fault.node):
         member = cluster.member(node)
@@ -103,8 +102,8 @@ def _lose_power(cluster: ForeignCluster, fault: PowerLoss) -> list[int]:
 
 
 def _each(key: str, *fields: tuple[str, str]) -> Callable[[ForeignCluster, Any], Sequence[int]]:
-    """Return a function that runs the command `key` on each node, with fields of the fault filled
-    in."""
+    """Return a function that runs the command `key` on each node that the fault names, with fields
+    of the fault filled in."""
 
     def perform(cluster: ForeignCluster, fault: Any) -> Sequence[int]:
         struck = cluster.resolve(fault.node)
@@ -132,7 +131,7 @@ PERFORMERS: Performers = {
 
 
 def all_performers_of(faults: AbstractSet[type[Fault]]) -> Performers:
-    """Return fault type -> the function that performs it; where the owner gives commands for a
-    fault, they are used."""
+    """Return fault type -> the function that performs it: by the owner's commands if there are any
+    for the fault, else in the usual way."""
     by_commands = {fault: PERFORMERS[fault] for fault in faults & PERFORMERS.keys()}
     return {**performers_of(faults), **by_commands}

@@ -62,8 +62,8 @@ FAULT_COMMANDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "lose_power": ("start", ()),
     "set_clock": ("reset_clock", ("{ms}",)),
 }
-"""A command that brings a fault on -> the one that ends it, and what must stand in its words for us
-to fill in."""
+"""A command that begins a fault -> the command that ends it, and the placeholders that its words
+must contain."""
 UNDOING = tuple(dict.fromkeys(undo for undo, _ in FAULT_COMMANDS.values() if undo != "start"))
 NODE_KEYS: Mapping[str, type] = {
     **dict.fromkeys((*NODE_TEXTS, *FAULT_COMMANDS, *UNDOING), str),
@@ -95,7 +95,7 @@ class ForeignNode:
     pid_file: Path | None = None
     broker_id: int | None = None
     faults: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The commands of FAULT_COMMANDS and of UNDOING that are given."""
+    """Name -> the words of each given command out of FAULT_COMMANDS and UNDOING."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ class Foreign:
     name: str
     folder: Path
     nodes: tuple[ForeignNode, ...]
-    """Empty if only `bootstrap` is given: then the brokers are those that Metadata names."""
+    """The nodes in the file. If only `bootstrap` is given this is empty, and the brokers are those
+    that Metadata names."""
     seeds: tuple[Address, ...]
     client: ClientTable
     reset: tuple[str, ...] | None = None
@@ -164,7 +165,7 @@ def _foreign(table: Mapping[str, Any], path: Path) -> Foreign:
 
 
 def _seeds(table: Mapping[str, Any], nodes: tuple[ForeignNode, ...]) -> tuple[Address, ...]:
-    """Return the addresses at which clients begin: `bootstrap`, or every node."""
+    """Return the bootstrap addresses for clients: `bootstrap`, or those of all nodes."""
     if "bootstrap" not in table:
         return tuple(node.address for node in nodes)
     try:

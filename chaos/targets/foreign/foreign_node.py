@@ -38,16 +38,18 @@ class ForeignProcess:
         self._folder = folder
         self._log = log
         self._child: processes.Child | None = None
-        """The start command of a node of ours; where it stays, it is the node."""
+        """The start command of a node that Touchstone has started. If the command does not return,
+        it is the node's process."""
         self._status: Callable[[], int | None] = lambda: None
-        """How the start command ended, if it has."""
+        """A function that returns the exit status of the start command, or None while it runs."""
         self._started_s = -START_GRACE_S
         self._ended = False
         self._ours = False
         self._seen: tuple[int, str] | None = None
-        """The process that was found last: its number, and when it started."""
+        """The process id and the start time of the process that was found last."""
         self._note: owed.Note | None = None
-        """The work of the next command on this node, in case we are killed before."""
+        """The note that tells a later command how to repair this node, in case Touchstone is
+        killed."""
 
     @property
     def pid(self) -> int:
@@ -57,7 +59,7 @@ class ForeignProcess:
 
     def _found(self) -> tuple[int, str] | None:
         """Return the process's pid and start time, or None. A pid file may outlive its process, and
-        the pid may then belong to another process, which must not be struck."""
+        the pid may then belong to another process, which must not be touched."""
         pid = self._told()
         started = guard.start_time(pid) if pid > 0 else None
         if started is None:
@@ -190,8 +192,8 @@ class ForeignProcess:
             raise TargetError(f"the node at {where} is still there {timeout_s:.0f} s after its end")
 
     def _note_repair(self, repair: Repair) -> None:
-        """Write down, before a fault, what must be undone. A killed node need not be resumed any
-        more."""
+        """Write a note, before a fault, on how to repair the node. A killed node need not be
+        continued any more."""
         try:
             note = owed.Note(repair)
         except OSError as error:
@@ -235,7 +237,8 @@ class ForeignProcess:
 
 
 class ForeignMember(LocalNode):
-    """A node of a foreign cluster; one that runs already is neither started nor ended."""
+    """A node of a foreign cluster. If it runs before the attack, it is neither started nor stopped
+    around it."""
 
     process: ForeignProcess
     ours: bool = False

@@ -32,7 +32,7 @@ from reference_impl.access import Access, AccessError, Bootstrap, Endpoint, Logi
 SUFFIX = ".toml"
 USUAL_FILE = "touchstone.toml"
 ANSWER_TIMEOUT_S = 30.0
-"""For a node that accepts connections, to answer."""
+"""How many seconds a node that accepts connections may take to answer."""
 
 
 def faults_of(foreign: Foreign) -> frozenset[type[Fault]]:
@@ -60,7 +60,7 @@ class ForeignTarget:
     def __init__(self, file: Path) -> None:
         self._foreign = read(file)
         self.name = str(file)
-        """As it was typed: what reproduces a run."""
+        """The file's name as it was typed, so that the command can be repeated."""
         self.faults = faults_of(self._foreign)
 
     @cached_property

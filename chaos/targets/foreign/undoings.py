@@ -22,7 +22,8 @@ class Undoings:
         self._owed: dict[tuple[int, str], owed.Note] = {}
 
     def strike(self, number: int, key: str, **holes: object) -> None:
-        """Run a node's command that begins a fault. Raise TargetError."""
+        """Run the command of a node that begins a fault, after noting the one that ends it. Raise
+        TargetError. holes: the values for its placeholders."""
         node, undo = self._nodes[number - 1], FAULT_COMMANDS[key][0]
         if (number, undo) not in self._owed:
             repair = Repair.of_command(node.address, node.faults[undo], self._folder)
@@ -36,8 +37,8 @@ class Undoings:
         run(filled(node.faults[key], holes), self._folder)
 
     def undo(self) -> list[int]:
-        """End the active faults and return their nodes. Try each, even after one failed; that one
-        stays active. Raise TargetError at the end if one failed."""
+        """End the active faults, and return their nodes. Try each, even after one failed; a fault
+        that could not be ended stays active. Raise TargetError at the end if there is one."""
         helped, failure = [], None
         for (number, undo), note in list(self._owed.items()):
             try:
@@ -54,7 +55,7 @@ class Undoings:
 
 
 def filled(command: Iterable[str], holes: Mapping[str, object]) -> list[str]:
-    """Return the words of a command with {names} replaced by values."""
+    """Return the words of a command with {placeholders} replaced by these values."""
     words = []
     for word in command:
         for name, value in holes.items():

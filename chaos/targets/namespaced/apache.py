@@ -30,7 +30,8 @@ class NamespacedApache(ApacheKafka):
         self.faults = FAULTS - LINK_FAULTS | namespaced.FAULTS
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
-        """Return the addresses in new namespaces, whether or not links are to be cut."""
+        """Return the addresses in new namespaces, with their links, whether or not `proxied` is
+        set."""
         try:
             return namespaced.build(nodes, directory)
         except LinkError as error:

@@ -21,9 +21,9 @@ from chaos.values.faults import CUT_FAULTS, PACKET_FAULTS, Fault, SlowLinks
 from chaos.world import Address
 
 FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS | {SlowLinks}
-"""The faults that their links support."""
+"""The faults that links between namespaces support."""
 PORTS = {"CLIENT": 9092, "INTERNAL": 9093, "CONTROLLER": 9094}
-"""All free: a node is alone in its namespace."""
+"""Listener -> its port. Every port is free, since a node is alone in its namespace."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class NamespaceLayout(Layout):
 
 
 def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]:
-    """Create namespaces in a network that nobody uses. Return the addresses and the links. Raise
-    LinkError or TargetError.
+    """Create namespaces in an unused network. Return the addresses and the links. Raise LinkError
+    or TargetError.
 
     The process that delays packets logs to directory/nodes/delayer.log.
     """

@@ -1,8 +1,8 @@
 """Read_committed readers see no aborted record.
 
-read_committed readers are never given a record of an aborted transaction, whatever becomes of
-their own operation. The marker in the log decides; without a raw read, an acknowledged abort does.
-A commit answered by an error is unknown.
+A read_committed reader must never receive a record of an aborted transaction, whatever the outcome
+of its own operation. The marker in the log decides whether a transaction was aborted; without a raw
+read, an acknowledged abort decides. A commit that was answered by an error is unknown.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -14,9 +14,9 @@ COMMITTED_READ = IS_DATA & (pl.col("isolation") == READ_COMMITTED)
 
 class AbortedReads(Checker):
     """A read_committed reader received an aborted record, whatever the outcome of its own operation
-    (Jepsen's G1a looks at successful ones only). Aborted means: the marker behind the record is
-    ABORT; or, where no raw read shows a marker, the abort was acknowledged and a commit was never
-    asked for. Source: KIP-98, Consumer ("read_committed"); docs, design#semantics. Counted: records
+    (Jepsen's G1a looks at successful ones only). A record is aborted if the marker after it is
+    ABORT or, where no raw read shows a marker, if the abort was acknowledged and a commit was never
+    requested. Source: KIP-98, Consumer ("read_committed"); docs, design#semantics. Counted: records
     read under read_committed."""
 
     name: ClassVar[str] = "aborted_reads"

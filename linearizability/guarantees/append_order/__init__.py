@@ -1,8 +1,8 @@
 """A record sent after another was acknowledged gets a higher offset.
 
-A partition is one log, so appends have one order, and it agrees with real time: who sends after
-another was acknowledged stands behind it. This is linearizability; porcupine gives a second
-opinion and draws the window.
+A partition is one log, so appends have one order, and this order must agree with real time: a
+record that is sent after another was acknowledged follows it in the log. This is linearizability;
+porcupine gives a second opinion and draws the operations of an anomaly.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -64,7 +64,7 @@ def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def acknowledge_twice(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: two records are acknowledged at one offset."""
+    """Plant an anomaly: two records are acknowledged with the same offset."""
     acked = [row for row in sent_once(rows).values() if is_acked(row)]
     pairs = [
         (a, b)

@@ -12,8 +12,9 @@ from linearizability.porcupy import append_order as kernel
 
 
 class AppendOrder(Checker):
-    """A acknowledged before B was invoked, both acks=all, yet B stands at the lower offset; or one
-    offset was acknowledged twice; or a record was read before it was sent.
+    """Record A was acknowledged before the send of B was invoked, both with acks=all, but B has the
+    lower offset; or two records were acknowledged with the same offset; or a record was read before
+    it was sent.
 
     Linearizability of the partition as an append-only log; the kernel is porcupy's fast checker,
     and porcupine itself confirms and draws the failing window (`confirm.confirm_with_porcupine`).

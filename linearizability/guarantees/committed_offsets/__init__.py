@@ -1,10 +1,10 @@
-"""A group that asks for its position gets the offset that it committed last.
+"""A group that fetches its position gets the offset that it committed last.
 
-A group is told the position that it committed last: not an older one, not one nobody committed,
-not none. And a member of an older generation commits nothing after a newer one has; nor does,
-within a generation, a member whose place another one took (a process that was replaced under its
-`group.instance.id`). While a transaction that has sent offsets is open, nobody is told any
-(`require_stable`).
+OffsetFetch must return the position that the group committed last: not an older one, not one that
+was never committed, and not none. After a commit of a newer generation, a member of an older
+generation must not commit; nor must, within a generation, a member that was replaced under its
+`group.instance.id`. While a transaction that has sent offsets is open, OffsetFetch with
+`require_stable` must return none for them.
 """
 
 from linearizability.guarantees.about import DAY_MS, About, Family

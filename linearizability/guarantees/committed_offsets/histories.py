@@ -18,7 +18,8 @@ UNSTABLE = ASKS(None, type="fail", error="UNSTABLE_OFFSET_COMMIT")
 
 
 def OWNS_BY(protocol: str) -> Row:
-    """Return the report of a member that it owns the partition, by this group protocol."""
+    """Return the row in which a member reports that it owns the partition, with this group
+    protocol."""
     settings = f'{{"group.protocol": "{protocol}"}}'
     return PLACE | MEMBER | {"f": "owned", "generation": 1, "settings": settings}
 

@@ -28,8 +28,8 @@ def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a commit is accepted of a generation that was over when it was asked
-    for."""
+    """Plant an anomaly: a commit is accepted from a generation that was over when the commit was
+    invoked."""
     commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
     pairs = [(before, row) for row in commits for before in _before(rows, row)]
     if not pairs:
@@ -40,8 +40,8 @@ def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | No
 
 
 def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a commit is accepted of a generation that its member, of a classic group,
-    had left behind."""
+    """Plant an anomaly: a member of a classic group commits with an older generation of its own,
+    and the commit is accepted."""
     broken = commit_for_a_past_generation(rows, rng)
     if broken is None:
         return None
@@ -57,8 +57,8 @@ def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: of one generation, two members commit for a partition, and the first does
-    once more."""
+    """Plant an anomaly: two members commit for a partition in one generation, and then the first
+    commits once more."""
     commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
     pairs = [(before, row) for row in commits for before in _before(rows, row)]
     chains = [(first, *pair) for pair in pairs for first in _before(rows, pair[0])[:1]]
@@ -84,7 +84,7 @@ def _before(rows: list[Row], row: Row) -> list[Row]:
 
 
 def tell_while_undecided(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a group is told an offset that a transaction has sent and not decided."""
+    """Plant an anomaly: OffsetFetch returns an offset that an undecided transaction has sent."""
     asked = only_committed(rows)
     victims = [
         row
@@ -102,8 +102,8 @@ def tell_while_undecided(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def stay_undecided_for_ever(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a group is told that an offset is not stable, minutes after the ends of all
-    transactions that sent one there had been acknowledged."""
+    """Plant an anomaly: OffsetFetch says that an offset is not stable, minutes after all
+    transactions that had sent one for it were acknowledged as ended."""
     ends = [row for row in rows if row["f"] in (F.COMMIT.value, F.ABORT.value)]
     ended = {row["txn"] for row in ends if row["type"] == "ok"}
     sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]

@@ -1,4 +1,4 @@
-"""A group finds the position that it committed last."""
+"""A group that fetches its position gets the one that it committed last."""
 
 from __future__ import annotations
 
@@ -43,18 +43,19 @@ UNSTABLE = (
     & pl.col("t_complete_ns").is_not_null()
 )
 IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
-"""Whether a commit holds from its answer on, if none comes after it."""
+"""The condition on a commit that is in force from its acknowledgement on, until a later one."""
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
 OF_GROUP = [*KEY, "group"]
 MAY_BE_OLD_NS = 60 * 1_000_000_000
-"""Longer than a broker without followers goes on answering."""
+"""How many nanoseconds a broker without followers may go on answering at most."""
 
 
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
 FORGOTTEN, TWO_OWNERS = "forgotten-offset", "two-owners"
 UNDECIDED, HANGING = "told-while-undecided", "undecided-for-ever"
 MARKED_NS = 10 * 1_000_000_000
-"""More than the markers take where nothing is down (`overdue.py` excuses the minute after it)."""
+"""How many nanoseconds markers take at most while no node is down (`overdue.py` excuses the minute
+after a fault)."""
 
 
 class CommittedOffsets(Checker):
@@ -70,20 +71,21 @@ class CommittedOffsets(Checker):
     of its `group.instance.id` replaces (KIP-345), for ever.
 
     Or an answer was asked for after the offsets of a transaction had been accepted, and given
-    before its commit, which was acknowledged, was asked for: until then nobody may be told. Or one
-    still said that a transaction may change the offset (UNSTABLE_OFFSET_COMMIT) 10 s after all that
-    had sent offsets there had ended: their end had been acknowledged, or the largest time-out and
-    the sweep were over (faults in the minute before excuse both, `overdue.py`).
+    before its commit, which was acknowledged, was asked for: until then OffsetFetch must not return
+    the offset. Or one still said that a transaction may change the offset (UNSTABLE_OFFSET_COMMIT)
+    10 s after all that had sent offsets there had ended: their end had been acknowledged, or the
+    largest time-out and the sweep were over (faults in the minute before excuse both,
+    `overdue.py`).
 
-    Commits that overlap may have come in any order. A commit of unknown outcome, and one of a
-    transaction that was not aborted, may take effect at any time. A former coordinator that has not
-    heard of its successor answers with what it knew (OffsetFetch is not replicated): until the
-    final phase an answer may be a minute old. The history must name every commit of the group, and
-    every deletion (OffsetDelete, DeleteGroups) as a commit of nothing; no expiry
+    Commits that overlap may have reached the coordinator in any order. A commit of unknown outcome,
+    and one of a transaction that was not aborted, may take effect at any time. A former coordinator
+    that does not know its successor answers from its old state (OffsetFetch is not replicated):
+    until the final phase an answer may be a minute old. The history must name every commit of the
+    group, and every deletion (OffsetDelete, DeleteGroups) as a commit of nothing; no expiry
     (offsets.retention.minutes, a week) may have come between: a recorder that cannot say so records
     no fetches. Source: KIP-447 (require_stable); KIP-496; KIP-229; OffsetFetchResponse.json,
-    CommittedOffset; OffsetCommitRequest.json, GenerationIdOrMemberEpoch.
-    Counted: answers, and accepted commits of which the generation is known.
+    CommittedOffset; OffsetCommitRequest.json, GenerationIdOrMemberEpoch. Counted: answers, and
+    accepted commits of which the generation is known.
     """
 
     name: ClassVar[str] = "committed_offsets"
@@ -150,9 +152,10 @@ class CommittedOffsets(Checker):
 
 
 def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the accepted commits of a generation that began after one of a newer generation was
-    accepted, of another member where members are known: by KIP-848 a member commits with an epoch
-    of its own from when on it had the partition (KIP-1251). A classic member has no such."""
+    """Return the accepted commits of a generation that were invoked after a commit of a newer
+    generation was accepted. Where members are known, only commits of another member count: under
+    KIP-848 a member may use an older epoch of its own if it already had the partition in it
+    (KIP-1251). For classic members, their own commits count as well."""
     commits = events.filter(OF_GENERATION).select(
         *OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns"
     )
@@ -195,7 +198,7 @@ def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the members that are known to speak the classic protocol, and no other."""
+    """Return the members that are known to use the classic protocol and no other."""
     told = (pl.col("f") == F.OWNED.value) & pl.col("settings").is_not_null()
     return (
         events.filter(told & pl.col("member_id").is_not_null())
@@ -205,8 +208,8 @@ def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that were given before the commit of a transaction was asked for that had
-    sent offsets, each with the transaction whose commit was asked for last."""
+    """Return the answers that were given before a transaction that had sent offsets requested its
+    commit, each with the transaction that requested its commit last."""
     sent = (
         events.filter((pl.col("f") == F.SEND_OFFSETS.value) & IS_OK)
         .filter((pl.col("told") == TOLD_COMMIT) & pl.col("t_complete_ns").is_not_null())
@@ -248,8 +251,8 @@ def longest_so_far(sent: pl.LazyFrame, since: str, until: str) -> pl.LazyFrame:
 
 
 def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that an offset is not stable although every transaction that had sent one
-    had ended, each with the transaction that ended last."""
+    """Return the answers that say an offset is not stable although every transaction that had sent
+    one had ended, each with the transaction that ended last."""
     is_told = pl.col("told").is_in([TOLD_COMMIT, TOLD_ABORT])
     lasts_ns = pl.coalesce("t_complete_ns", "t_invoke_ns") + pl.col("longest_ns") + SWEEP_NS
     over_ns = pl.when(is_told).then("end_ns").otherwise(None)
@@ -282,9 +285,9 @@ def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return accepted commits, each with the first accepted one of another member of the generation
-    that came between two of its own: asked for after the one was answered, answered before the
-    other was asked for."""
+    """Return accepted commits of a member, each with the first accepted commit of another member of
+    the same generation that lies between two of the member's own: it was invoked after the first
+    was answered, and answered before the second was invoked."""
     commits = events.filter(OF_GENERATION & pl.col("member_id").is_not_null()).select(
         *OF_GROUP, "op_id", "generation", "member_id", "t_invoke_ns", "t_complete_ns"
     )
@@ -312,7 +315,7 @@ def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each answer with the newest commit that must be in force when it is given."""
+    """Return each answer with the newest commit that must be in force when the answer is given."""
     commits = (
         events.filter(COMMITTED & IN_FORCE)
         .select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
@@ -346,8 +349,8 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return answers whose offset some commit may have left: begun before the answer, and not over
-    before the last commit in force began."""
+    """Return the answers that some commit explains: one that had begun before the answer, and was
+    not over before the last commit in force began."""
     over_ns = pl.when(IN_FORCE).then(pl.col("t_complete_ns"))
     commits = events.filter(COMMITTED).select(
         *OF_GROUP,

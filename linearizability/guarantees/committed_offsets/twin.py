@@ -52,7 +52,8 @@ def _undecided_for_ever(rows: list[Row]) -> Found:
 
 
 def _over_ns(send: Row) -> int:
-    """Return the latest time at which a transaction's offsets are decided."""
+    """Return the latest time, in nanoseconds, at which the transaction that sent these offsets is
+    decided."""
     seconds = 10**9
     if send["told"] in ("commit", "abort") and send["end_ns"] is not None:
         return int(send["end_ns"]) + 10 * seconds

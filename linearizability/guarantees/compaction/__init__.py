@@ -1,10 +1,10 @@
 """Compaction keeps the last value of every key, at its offset.
 
-Compaction takes records that a later one of the same key replaces, and nothing else: the last
-value stays, where it was, and a tombstone stays for delete.retention.ms. When the tombstone goes
-at last, the values that it removed have gone before it: a reader that gets one of them, but not
-the tombstone, sees a key that was deleted. A fault meanwhile excuses that, since a replica that
-was away may keep the value.
+Compaction removes records that a later one of the same key replaces, and nothing else. The last
+value is kept, at its offset, and a tombstone is kept for delete.retention.ms. When the tombstone is
+removed at last, the values that it deleted must be gone: a reader that gets one of them, but not
+the tombstone, sees a key that was deleted. A fault in the meantime excuses that, since a replica
+that was down may still have the value.
 """
 
 from linearizability.guarantees.about import HOUR_MS, About, Family

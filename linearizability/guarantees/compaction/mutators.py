@@ -35,7 +35,7 @@ _OF_READING = (
     "t_invoke_ns",
     "t_complete_ns",
 )
-"""The columns that all rows of one reading of one log share."""
+"""The columns that are equal in all rows of one read of one log."""
 
 
 def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -119,8 +119,8 @@ def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _as_told(row: Row, send: Row) -> Row:
-    """Return the row, changed so that the topic keeps tombstones for one millisecond, and so that
-    this record is a tombstone."""
+    """Return the row with changes: the topic keeps tombstones for one millisecond, and this record
+    is a tombstone."""
     if row["f"] == F.TOPIC.value:
         told = {"cleanup.policy": "compact", "delete.retention.ms": "1"}
         return row | {"settings": json.dumps(told)}
@@ -128,8 +128,8 @@ def _as_told(row: Row, send: Row) -> Row:
 
 
 def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:
-    """Return the sends of the last records of keys: those that are tombstones, or those that are
-    values; none unless the offset of every tombstone is known."""
+    """Return the sends of the last record of each key: those that are tombstones, or those that are
+    values. Return none unless the offset of every tombstone is known."""
     found = []
     for send in rows:
         durable = is_acked(send) and outcome_of(send) in KNOWN
@@ -183,14 +183,14 @@ def move_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def remove_a_tombstone_hours_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a complete read lacks a key's last tombstone, which delete.retention.ms (a
-    day) keeps."""
+    """Plant an anomaly: a complete read lacks a key's last tombstone, although delete.retention.ms
+    is a day."""
     return _without_a_tombstone(rows, rng, {"cleanup.policy": "compact"})
 
 
 def remove_a_tombstone_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a complete read lacks a key's last tombstone, which delete.retention.ms
-    (ten minutes) keeps."""
+    """Plant an anomaly: a complete read lacks a key's last tombstone, although delete.retention.ms
+    is ten minutes."""
     kept = {"cleanup.policy": "compact", "delete.retention.ms": str(TEN_MINUTES_MS)}
     return _without_a_tombstone(rows, rng, kept)
 

@@ -31,28 +31,30 @@ TOO_EARLY, HOURS_TOO_EARLY = "tombstone-lost-early", "tombstone-lost-hours-early
 RESURRECTED = "key-resurrected"
 READ = [*KEY, "read_op", "reader"]
 LEADER = -1
-"""Stands for the leader among replicas, so that joins need no special case for null."""
+"""The number that stands for the leader in the column `replica`, so that joins need no special case
+for null."""
 HOUR_MS = 60 * 60 * 1000
 DELETE_RETENTION_MS = 24 * HOUR_MS
-"""The default of delete.retention.ms (LogConfig)."""
+"""The default of delete.retention.ms, in milliseconds (LogConfig)."""
 
 
 class Compaction(Checker):
     """A complete read lacks the last record of a key: a value, or a tombstone that was sent less
-    than delete.retention.ms ago (an hour less: another kind, for few clocks are that wrong). Or it
-    shows a record elsewhere than where it was acknowledged. Or it lacks the last tombstone of a
-    key, however old, but shows a value that the tombstone had removed (`key-resurrected`): the
-    cleaning that removes a tombstone comes delete.retention.ms after the one that removed what lies
-    below it. A read that takes as long may see both, and a replica that was away as long may keep
-    the value (`overdue.py`).
+    than delete.retention.ms ago (an anomaly of another kind if more than an hour was left, since
+    few clocks are that wrong). Or it shows a record at another offset than the acknowledged one. Or
+    it lacks the last tombstone of a key, however old, but shows a value that the tombstone had
+    removed (`key-resurrected`): the cleaning that removes a tombstone comes delete.retention.ms
+    after the one that removed what lies below it. A read that takes that long may see such a value,
+    and a replica that was down for that long may still have it (`overdue.py`).
 
-    Compaction may only remove a record below a later one of the same key. The last record:
-    acknowledged under acks=all before the read began (plain or committed), none of the key being
-    known at a higher offset, aborted ones apart. A key is not judged if the outcome of a tombstone
-    of it is unknown, or, outside the final phase, that of any record of it. Deletion by time or
-    size shows in the log start. Source: docs, design#compaction; KIP-534 (tombstones); Cleaner,
-    LogCleanerManager (nothing above the last stable offset is cleaned). Counted: last records that
-    a read should show, and records of compacted topics that it shows, sent once with idempotence.
+    Compaction may only remove a record below a later one of the same key. The last record of a key
+    is one that was acknowledged under acks=all before the read began (plain or committed), with no
+    other record of the key known at a higher offset, except aborted ones. A key is not judged if
+    the outcome of one of its tombstones is unknown or, outside the final phase, the outcome of any
+    of its records. Deletion by time or size raises the log start. Source: docs, design#compaction;
+    KIP-534 (tombstones); Cleaner, LogCleanerManager (nothing above the last stable offset is
+    cleaned). Counted: last records that a read should show, and records of compacted topics that it
+    shows, sent once with idempotence.
     """
 
     name: ClassVar[str] = "compaction"

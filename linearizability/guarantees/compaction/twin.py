@@ -60,7 +60,7 @@ def _end_of(read: Row) -> int | None:
 
 
 def _is_resurrected(rows: list[Row], send: Row, read: Row, shown: list[Row]) -> bool:
-    """Return whether the read shows a value that this tombstone had removed."""
+    """Return whether the read shows a value that this tombstone had deleted."""
     if not _is_last_of_key(rows, send, read) or not _is_tombstone(rows, send):
         return False
     if not settings_told(rows, send["place"]) or read["t_complete_ns"] is None:
@@ -101,13 +101,14 @@ def _is_last_of_key(rows: list[Row], send: Row, read: Row) -> bool:
 
 
 def _left_ms(rows: list[Row], tombstone: Row, read: Row) -> int:
-    """Return the milliseconds that the tombstone still had to stay when the read took place."""
+    """Return for how many milliseconds the tombstone still had to be kept when the read began."""
     age_ms: int = (read["t_complete_ns"] - tombstone["t_invoke_ns"]) // 1_000_000
     return _kept_ms(rows, tombstone["place"]) - age_ms
 
 
 def _kept_ms(rows: list[Row], place: Any) -> int:
-    """Return the shortest delete.retention.ms that the partition's settings ever named."""
+    """Return the shortest delete.retention.ms, in milliseconds, that the partition's settings ever
+    had."""
     return min(int(s.get("delete.retention.ms", 86_400_000)) for s, _ in settings_told(rows, place))
 
 

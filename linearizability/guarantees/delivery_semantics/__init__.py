@@ -1,8 +1,8 @@
-"""A complete read holds each record as often as its producer's settings promise.
+"""A complete read contains each record as often as its producer's settings promise.
 
-Each reading of a whole partition is held against the promise of the producer's settings: at least
-once, at most once, or both; under acks=1, at least once where the partition never had another
-leader. This is the judgement from end to end; the other checkers say where it went wrong.
+Each read of a whole partition is compared with the promise of the producer's settings: at least
+once, at most once, or both; under acks=1, at least once if the partition never had another leader.
+This is an end-to-end check; the other checkers show where an error arose.
 """
 
 from linearizability.guarantees.about import DAY_MS, About, Family

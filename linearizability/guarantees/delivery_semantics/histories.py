@@ -3,7 +3,7 @@
 from linearizability.hand_written.rows import END, SAYS, TXN, WHOLE, Invalid, P, S, Valid
 
 READING = {"op_id": 1000, "process": 9}
-"""Rows of one operation that read the partition whole."""
+"""The columns of one operation that reads the whole partition."""
 
 VALID: Valid = {
     "once": [S(1, 0), P(1, 0, **READING), WHOLE(1, **READING, record_index=1)],

@@ -20,8 +20,7 @@ from linearizability.self_test.truth import outcome_of
 
 @where_nothing_is_compacted
 def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reading of a whole partition does not give a record that was acknowledged
-    before."""
+    """Plant an anomaly: a read of a whole partition lacks a record that was acknowledged before."""
     starts = log_starts(rows)
     once = {value: send for value, send in sent_once(rows).items() if is_acked(send)}
     victims = [
@@ -41,8 +40,8 @@ def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def read_it_twice(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reading of a whole partition gives a record of an idempotent producer at
-    two offsets."""
+    """Plant an anomaly: a read of a whole partition has a record of an idempotent producer at two
+    offsets."""
     once = {value for value, send in sent_once(rows).items() if send["idempotent"]}
     victims = [row for row in _of_readings(rows) if row["value"] in once]
     if not victims:

@@ -1,4 +1,4 @@
-"""A complete read holds each record as often as its producer's settings promise."""
+"""A complete read contains each record as often as its producer's settings promise."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ BY_FIRST_LEADER = (
     & (pl.col("outcome") == PLAIN)
     & pl.col("offset").is_not_null()
 )
-"""Lost only with its leader (design#replication; ProducerConfig, acks=1)."""
+"""The condition on a send that acks=1 promises to keep as long as the leader does not change
+(design#replication; ProducerConfig, acks=1)."""
 AT_MOST_ONCE = (IS_IDEMPOTENT | (pl.col("acks") == 0)).fill_null(False)
 
 
 class DeliverySemantics(Checker):
-    """A complete read, from beginning to end, holds a record less or more often than the settings
-    of its producer promise (docs, design#semantics; ProducerConfig: acks, retries,
+    """A complete read, from beginning to end, contains a record less or more often than the
+    settings of its producer promise (docs, design#semantics; ProducerConfig: acks, retries,
     enable.idempotence), sent once by the workload:
 
     - at least once: acknowledged under acks=all, plain or in a transaction that committed, before
@@ -46,9 +47,9 @@ class DeliverySemantics(Checker):
     of force; - exactly once: both. acks=all alone promises no upper bound. Under acks=1, an
     acknowledgement only binds the first leader of a partition that never had another one.
 
-    This is the judgement from end to end, of one reading by itself: `unseen_writes` looks at all
-    readers together, `duplicates` at all that is known of the log. Replicas' own logs do not count.
-    Counted: records that a reading should have given, and records given that may stand once only.
+    This is an end-to-end check of single reads: `unseen_writes` looks at all readers together,
+    `duplicates` at everything known about the log. Raw reads of followers do not count. Counted:
+    records that a read must contain, and records in reads that may occur only once.
     """
 
     name: ClassVar[str] = "delivery_semantics"
@@ -137,7 +138,7 @@ def never_led_by_another(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def readings(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return place, start, end, proof (the operation) and read_ns (when it was asked for) of each
+    """Return place, start, end, proof (the operation) and read_ns (when it was invoked) of each
     complete read, which covers the offsets from start up to, not including, end."""
     of_leader = events.filter(pl.col("replica").is_null())
     began = of_leader.filter(WHOLE_READ).select(*KEY, proof="op_id", read_ns="t_invoke_ns").unique()
@@ -145,7 +146,7 @@ def readings(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def owed(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that a reading should have given."""
+    """Return the records that a read must contain."""
     within = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
     led_once = never_led_by_another(events).with_columns(led_once=pl.lit(True))
     found = (
@@ -160,8 +161,8 @@ def owed(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def copies(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return place, value, read_op and copies, the number of times that each complete read gave
-    each record."""
+    """Return place, value, read_op and copies: how often each complete read contains each
+    record."""
     given = events.filter(IS_DATA & pl.col("replica").is_null() & pl.col("value").is_not_null())
     whole = readings(events).select(*KEY, op_id="proof").unique()
     return (
@@ -172,5 +173,5 @@ def copies(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def at_most_once(events: pl.LazyFrame, given: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records in the reads that may occur only once."""
+    """Return the records in the reads that may occur only once, with their number of copies."""
     return given.join(promised(events).filter("at_most"), on=[*KEY, "value"])

@@ -1,7 +1,7 @@
 """Read_committed readers see no record before its transaction commits.
 
-Nor are they given a record while its transaction is still open: a poll that ended before the
-commit was asked for has seen too much, even if the commit follows.
+Read_committed readers must not receive a record while its transaction is still open: a poll that
+ended before the commit was requested must not contain it, even if the commit follows.
 """
 
 from linearizability.guarantees.about import About, Family

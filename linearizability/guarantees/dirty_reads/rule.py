@@ -1,4 +1,4 @@
-"""No read_committed reader is given a record before its transaction's commit was asked for."""
+"""No read_committed reader receives a record before its transaction's commit was requested."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ COMMITTED_READ = IS_DATA & Needs.COMMITTED_READS.rows
 class DirtyReads(Checker):
     """A read_committed poll ended before the commit of the record's transaction was invoked.
 
-    Whatever became of the transaction, and without a cycle (Jepsen sees such reads in cycles only).
-    Values that several transactions sent, and transactions whose commit nobody asked for, are not
-    judged. Source: KIP-98, Consumer ("read_committed": up to the last stable offset).
-    Counted: records so read whose transaction's commit was asked for.
+    The outcome of the transaction does not matter. (Jepsen finds such reads only in cycles.) Values
+    that several transactions sent, and transactions without a commit request, are not judged.
+    Source: KIP-98, Consumer ("read_committed": up to the last stable offset). Counted: records read
+    under read_committed whose transaction's commit was requested.
     """
 
     name: ClassVar[str] = "dirty_reads"
@@ -49,8 +49,8 @@ class DirtyReads(Checker):
 
 
 def judged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records read, with the transaction that wrote each, and when its commit was asked
-    for."""
+    """Return the records read under read_committed, with the transaction that wrote each, and when
+    its commit was requested."""
     writers = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .group_by(*KEY, "value")

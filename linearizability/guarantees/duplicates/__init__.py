@@ -1,8 +1,8 @@
 """A record that an idempotent producer sends once is stored once.
 
-A producer that hears no answer sends again; with idempotence the broker recognises the batch by
-producer id, epoch and sequence. The same three at two offsets are the broker's fault, different
-ones the client's.
+A producer that gets no answer sends again. With idempotence, the broker recognises the batch by
+producer id, epoch and sequence. If the two copies agree in all three, the broker is at fault; if
+not, the client is.
 """
 
 from linearizability.guarantees.about import DAY_MS, About, Family

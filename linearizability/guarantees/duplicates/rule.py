@@ -18,12 +18,12 @@ SENT_ONCE_IDEMPOTENT = pl.col("sends").eq(1) & pl.col("idempotent")
 class Duplicates(Checker):
     """One value at two offsets of a partition, sent once, with idempotence on.
 
-    Where a raw read shows producer id, epoch and sequence: the same three at both offsets is the
-    broker's fault (KIP-98, "Idempotent Producer Guarantees"); different ones the client's (it sent
-    the record again as a new one; excused where a node was stopped while the client waited, because
-    the node then knows only the last batch of each producer: `resent.py`). Without them, neither is
-    blamed. Values that the workload itself sent twice, and producers without idempotence, are not
-    judged. Counted: values so sent.
+    If a raw read shows producer id, epoch and sequence, and all three are equal at both offsets,
+    the broker is at fault (KIP-98, "Idempotent Producer Guarantees"). If they differ, the client is
+    (it sent the record again as a new one; excused where a node was stopped while the client
+    waited, because the node then knows only the last batch of each producer: `resent.py`). Without
+    them, neither is blamed. Values that the workload itself sent twice, and producers without
+    idempotence, are not judged. Counted: values sent once by idempotent producers.
     """
 
     name: ClassVar[str] = "duplicates"

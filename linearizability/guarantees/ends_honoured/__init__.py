@@ -1,10 +1,10 @@
 """A transaction ends as it was acknowledged to its producer.
 
 An acknowledged end is final: the coordinator answers when its decision is written, before the
-markers are. So every partition of a committed transaction gets a COMMIT marker and the offsets
-that it sent come into force; an aborted one, or one that nobody asked to commit, leaves neither;
-and no record joins it any more. Where the end is not known, either will do, but the same
-everywhere.
+markers are. So every partition of a committed transaction gets a COMMIT marker, and the offsets
+that it sent take effect. An aborted transaction, or one without a commit request, gets neither; and
+no record may be added after the end. If the end is not known, either is right, but it must be the
+same everywhere.
 """
 
 from linearizability.guarantees.about import About, Family

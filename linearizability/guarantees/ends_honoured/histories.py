@@ -23,7 +23,7 @@ INPUTS: Row = {"topic": "inputs"}
 
 
 LATE: Row = {"op_id": 1000, "t_invoke_ns": 5_000, "t_complete_ns": 5_010}
-"""When the raw read of operation 1000 took place."""
+"""The columns of operation 1000, a raw read long after the other operations."""
 
 
 def WHOLE_READ(*records: Row) -> list[Row]:
@@ -40,7 +40,7 @@ OFFSET = SENDS_OFFSET(5, **INPUTS)
 
 
 SENT = [S(1, 0, **TXN), OFFSET]
-"""A record, and the position behind what it was made of."""
+"""A record, and the group's offset after the input from which it was made."""
 
 
 TO_COMMIT = WHOLE_READ(RAW(1, 0), MARKER("commit", 1))

@@ -18,7 +18,7 @@ from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import is_raw
 
 Place = tuple[int, int]
-"""Transaction, partition."""
+"""(transaction, partition)."""
 
 
 def abort_a_committed(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -36,14 +36,14 @@ def commit_an_aborted(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def commit_unasked(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: no commit was asked for, but a partition of the transaction has a COMMIT
+    """Plant an anomaly: no commit was requested, but a partition of the transaction has a COMMIT
     marker."""
     asked = _asked(rows, F.COMMIT) | _answered(rows, F.ABORT)
     return _with_other_marker(rows, rng, lambda txn: txn not in asked, "commit")
 
 
 def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a raw read shows no marker after a record, though readers had passed it
+    """Plant an anomaly: a raw read shows no marker after a record, though readers had read past it
     before."""
     if is_compacted(rows):
         return None
@@ -79,8 +79,8 @@ def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def join_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a record is sent in a transaction whose end was acknowledged long before,
-    and accepted."""
+    """Plant an anomaly: a record is sent and accepted in a transaction whose end was acknowledged
+    long before."""
     ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
     victims = [row for row in rows if is_acked(row) and row["txn"] in ended]
     if not victims:
@@ -90,8 +90,8 @@ def join_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def arrive_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a send of unknown outcome arrives when the end was acknowledged and others
-    went on."""
+    """Plant an anomaly: a send of unknown outcome is appended after the transaction's end was
+    acknowledged and later records were written."""
     ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
     once = sent_once(rows)
     seen = {row.get("value") for row in rows if row["f"] == F.POLL.value}
@@ -135,7 +135,7 @@ def commit_over_a_failed_send(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: in the end a group gets another position than its last transaction
+    """Plant an anomaly: in the end a group has another position than its last transaction
     committed."""
     return _told_otherwise(rows, rng, _answered(rows, F.COMMIT))
 
@@ -143,7 +143,9 @@ def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
 def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a transaction of unknown end committed its records, but not its offsets.
 
-    Beside offsets of another transaction of unknown end, nobody can say whose are missing."""
+    No other transaction of unknown end may have sent offsets, since it would then be unknown whose
+    are missing.
+    """
     unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
     by_marker = {send["txn"] for send, _, _ in _marked(rows) if send["_end"] == "commit"}
     ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
@@ -157,7 +159,7 @@ def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def keep_aborted_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: in the end a group gets the position that an aborted transaction sent."""
+    """Plant an anomaly: in the end a group has the position that an aborted transaction sent."""
     aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
     sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
     victims = []
@@ -207,7 +209,7 @@ def _of_one_group(row: Row, other: Row) -> bool:
 
 
 def _answered(rows: list[Row], end: F) -> set[int]:
-    """Return the transactions whose end of this kind was acknowledged."""
+    """Return the transactions for which an end of this kind (commit or abort) was acknowledged."""
     return {row["txn"] for row in rows if row["f"] == end.value and row["type"] == "ok"}
 
 
@@ -226,8 +228,8 @@ def _with_other_marker(
 
 
 def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
-    """Yield each acknowledged record of a transaction, a raw read of it, and the markers that end
-    the transaction in its partition, in all raw reads; only where that read shows one."""
+    """Yield each acknowledged record of a transaction, a raw read that shows it and a marker of the
+    transaction in its partition, and the markers of the transaction in all raw reads."""
     starts = log_starts(rows)
     once = sent_once(rows)
     shown: dict[Place, list[Row]] = {}

@@ -50,13 +50,13 @@ class EndsHonoured(Checker):
     """The acknowledged end of a transaction contradicts what its partitions or its group show.
 
     A commit was acknowledged, but a record of the transaction has an ABORT marker behind it, or the
-    offsets that it sent are not in force. An abort was acknowledged and no commit was ever asked
-    for, or neither was ever asked for, but a record has a COMMIT marker, was given to a
-    read_committed reader (of the second kind; of the first that is `aborted_reads`' affair), or the
-    offsets are in force. Whatever its end: a record has no marker behind it in a whole raw read,
+    offsets that it sent are not in force. An abort was acknowledged and no commit was ever
+    requested, or neither was ever requested, but a record has a COMMIT marker, was given to a
+    read_committed reader (only if neither was requested; otherwise `aborted_reads` reports it), or
+    the offsets are in force. Whatever its end: a record has no marker after it in a whole raw read,
     though the last stable offset had passed it before, or a record of the producer's next
-    transaction follows; or a record came into the log after the end had been acknowledged. If the
-    end is unknown: offsets are in force and records aborted, or the other way round.
+    transaction follows; or a record was appended after the end had been acknowledged. If the end is
+    unknown: offsets are in force although records are aborted, or the other way round.
 
     Or a client library committed a transaction although it had reported the failure of a send in
     it, definite or unknown: the application takes for complete what lacks a record. No broker can
@@ -66,7 +66,8 @@ class EndsHonoured(Checker):
     (TransactionCoordinator.endTransaction, PrepareCommit), before the markers are written. A
     transaction without a commit request may be aborted by its timeout or by the next
     InitProducerId, but never committed. Source: KIP-98, "Transactional Guarantees"; KIP-447;
-    KIP-890, "Motivation". Counted: transactions whose markers, readers or offsets tell something.
+    KIP-890, "Motivation". Counted: transactions about which markers, readers or offsets give
+    evidence.
     """
 
     name: ClassVar[str] = "ends_honoured"
@@ -102,8 +103,8 @@ class EndsHonoured(Checker):
 
 
 def torn_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the evidence of offsets that a record of the same transaction contradicts, where its
-    end is not known."""
+    """Return the evidence about offsets that contradicts the evidence about a record of the same
+    transaction, for transactions of unknown end."""
     undecided = events.filter(TOLD == UNKNOWN)
     known = undecided.group_by("txn").agg(
         committed=EVIDENCE.is_in([COMMIT, DELIVERED]).any(),

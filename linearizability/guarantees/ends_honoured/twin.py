@@ -15,7 +15,7 @@ from linearizability.twins.facts import (
 from linearizability.twins.transactions import counts, evidence
 
 Shown = tuple[Any, ...]
-"""place, offset, kind, value, operations, send_op."""
+"""A piece of evidence: (place, offset, kind, value, operations, send_op)."""
 
 
 OLD_NS = 60 * 10**9

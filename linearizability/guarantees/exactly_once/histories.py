@@ -15,7 +15,7 @@ from linearizability.hand_written.rows import (
 )
 
 TWICE = [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)]
-"""Two committed transactions of the group consume one record."""
+"""Two committed transactions of the group consume the same record."""
 
 VALID: Valid = {
     "twice, for an operator set the group back": [*TWICE[:2], COMMITS(0), *TWICE[2:]],

@@ -18,7 +18,7 @@ from linearizability.self_test.truth import ends_told, outcome_of
 
 
 def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: two committed transactions of one group were given the same record."""
+    """Plant an anomaly: two committed transactions of one group received the same record."""
     ends = [r["txn"] for r in rows if r["f"] == F.COMMIT.value and r["type"] == "ok"]
     committed = [
         txn

@@ -1,4 +1,4 @@
-"""An input is consumed by one committed transaction of a group, and by one at least."""
+"""An input is consumed by exactly one committed transaction of a group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ IS_POSITION = IS_OK & (
     ((pl.col("f") == F.SEND_OFFSETS.value) & IN_COMMITTED)
     | ((pl.col("f") == F.FETCH_OFFSETS.value) & IS_FINAL)
 )
-"""The group goes on at this offset: everything below it counts as consumed."""
+"""The condition on a row that shows a position of the group: everything below that offset counts as
+consumed."""
 
 
 class ExactlyOnce(Checker):
@@ -30,12 +31,12 @@ class ExactlyOnce(Checker):
     group has in the end. Records that may have left the log are not judged.
 
     A transaction commits the positions of what it polled (KIP-447, sendOffsetsToTransaction), so
-    the next one goes on behind them; one that aborts leaves them where they were. Whoever sets the
-    group back (a seek of a member, a lower offset committed outside of transactions) has the inputs
-    from there on consumed once more. A transaction of
-    unknown end may have consumed what it was given; a poll of unknown result excuses the missing
-    effect of what lies between (`lost_polls`), never two effects. Source: docs, design#semantics
-    ("exactly once"). Counted: records that members were given in transactions of known end.
+    the next one continues after them; an aborted one leaves them unchanged. If the group is set
+    back (by a member's seek, or a lower offset committed outside of transactions), the inputs from
+    there on may be consumed once more. A transaction of unknown end may have consumed the records
+    that it received. A poll of unknown result excuses missing effects of the records that it may
+    have delivered (`lost_polls`), but never two effects. Source: docs, design#semantics ("exactly
+    once"). Counted: records that members were given in transactions of known end.
     """
 
     name: ClassVar[str] = "exactly_once"
@@ -84,8 +85,8 @@ def inputs(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the inputs of several committed transactions, each with the number of times that the
-    group had been set back to it or before it."""
+    """Return the inputs of several committed transactions, each with how often the group had been
+    set back to it or to an offset before it."""
     input_of = [*GROUP, "offset", "value"]
     given = (
         inputs(events)
@@ -102,8 +103,8 @@ def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return back_to and back_op: a member sought, or an offset was committed outside of
-    transactions below one that the group had committed before."""
+    """Return back_to and back_op: the offset and the operation of each member's seek, and of each
+    offset that was committed outside of transactions and is lower than an earlier one."""
     is_set = pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
     positions = (
         events.filter(is_set & ~HAS_FAILED & pl.col("group").is_not_null())
@@ -118,7 +119,8 @@ def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return records that only aborted transactions received, with the first poll that received
-    them and the later operation that moved the group past them; no lost poll lies between."""
+    them and the later operation that moved the group past them; no lost poll lies between the
+    two."""
     of_era = [*GROUP, "era"]
     effects = events.filter(MEMBERS_READ & ~IN_ABORTED).select(*GROUP, "offset").unique()
     aborted = (

@@ -1,9 +1,9 @@
 """No request of an older producer epoch succeeds once a newer one is known.
 
-A producer's new epoch fences the old one: no log holds a record of the old epoch behind one of the
+A producer's new epoch fences the old one: no log has a record of the old epoch after one of the
 new. After InitProducerId has returned the new epoch, or a record of it has been acknowledged, the
-broker refuses the old epoch on every partition, in offset commits, and at the end of a
-transaction. InitProducerId never returns the same epoch twice.
+broker refuses the old epoch on every partition, in offset commits, and at the end of a transaction.
+InitProducerId never returns the same epoch twice.
 """
 
 from linearizability.guarantees.about import DAY_MS, About, Family

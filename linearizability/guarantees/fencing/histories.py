@@ -20,7 +20,7 @@ THERE = {"partition": 1}
 
 
 def GIVES(epoch: int, **more: Any) -> Row:
-    """Return the row of an InitProducerId that is answered with producer id 7 and this epoch."""
+    """Return the row of an InitProducerId that returned producer id 7 and this epoch."""
     return {"f": "init_producer", "producer_id": 7, "producer_epoch": epoch} | more
 
 

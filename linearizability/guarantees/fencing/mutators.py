@@ -15,7 +15,7 @@ from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import is_raw
 
 Epoch = tuple[int, int]
-"""Producer id, epoch."""
+"""(producer id, epoch)."""
 
 
 def write_elsewhere_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -42,12 +42,12 @@ def write_elsewhere_though_fenced(rows: list[Row], rng: Random) -> list[Row] | N
 
 
 def write_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a record is sent after InitProducerId has answered a newer epoch."""
+    """Plant an anomaly: a record is sent after InitProducerId has returned a newer epoch."""
     return _with_successor(rows, rng, _transactional(rows))
 
 
 def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: an offset is sent in an older epoch than InitProducerId has answered."""
+    """Plant an anomaly: an offset is sent in an older epoch than InitProducerId has returned."""
     victims = [
         (row, (row["producer_id"], row["producer_epoch"]))
         for row in rows
@@ -57,8 +57,8 @@ def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | No
 
 
 def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a transaction ends after InitProducerId has answered a newer epoch than its
-    records'."""
+    """Plant an anomaly: a transaction ends after InitProducerId has returned a newer epoch than its
+    records have."""
     epochs = {send["txn"]: epoch for send, epoch in _transactional(rows)}
     victims = [
         (row, epochs[row["txn"]])
@@ -71,7 +71,7 @@ def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: InitProducerId answers two clients with one epoch."""
+    """Plant an anomaly: InitProducerId returns the same epoch to two clients."""
     given = [row for row in rows if row["f"] == F.INIT_PRODUCER.value]
     if not given:
         return None
@@ -87,7 +87,7 @@ def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: InitProducerId accepts an epoch after it has answered a newer one."""
+    """Plant an anomaly: InitProducerId accepts an epoch after it has returned a newer one."""
     epochs: dict[int, int] = {}
     for row in rows:
         if row.get("producer_id") is not None and row.get("producer_epoch") is not None:
@@ -124,7 +124,7 @@ def _with_successor(
     rows: list[Row], rng: Random, victims: list[tuple[Row, Epoch]]
 ) -> list[Row] | None:
     """Return the rows with an InitProducerId that was answered just before one of the victims was
-    sent, or None without a victim."""
+    sent, or None if there is no victim."""
     if not victims:
         return None
     victim, (producer_id, epoch) = rng.choice(victims)
@@ -148,7 +148,7 @@ def _answered(producer_id: int, epoch: int, at_ns: int) -> Row:
 
 
 def write_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a newer epoch of its producer stands before a record."""
+    """Plant an anomaly: a record follows one of a newer epoch of its producer."""
     pairs = neighbours_of_producers(rows)
     if not pairs:
         return None

@@ -24,19 +24,19 @@ class Fencing(Checker):
     """The broker accepts a request with an older epoch of a producer id although the client invoked
     it after a newer epoch was known: it writes a record of a transaction to any partition, commits
     an offset in a transaction, ends a transaction, or gets a new epoch by naming its own (KIP-360;
-    a repeated request may, so recorders name no epoch of those). Or InitProducerId returns an epoch
-    that was known before. Or a raw read shows a record or marker of an older epoch behind a newer
-    one.
+    a repeated request may do that, so recorders leave out its epoch). Or InitProducerId returns an
+    epoch that was known before. Or a raw read shows a record or marker of an older epoch after a
+    newer one.
 
     An epoch is known once InitProducerId has returned it, or a record or offset of it has been
     acknowledged: by then the markers of the transaction before are written, and the coordinator
     refuses the older epoch; leaders ask it before they let a producer into a partition (KIP-890).
     The end of a transaction makes no epoch known, because EndTxn itself raises it. A send has the
     epoch that its record has in raw reads. Source: KIP-98, "Transactional Guarantees" (zombie
-    fencing); ProducerAppendInfo.checkProducerEpoch; TransactionCoordinator.
-    Counted: records and markers of a producer id behind another; the partitions that transactions
-    wrote to, the offsets that they sent, their ends; what InitProducerId accepted, and its answers
-    about a producer id of which something else is known.
+    fencing); ProducerAppendInfo.checkProducerEpoch; TransactionCoordinator. Counted: records and
+    markers that follow another of their producer id; the partitions that transactions wrote to, the
+    offsets that they sent, their ends; epochs that InitProducerId accepted, and its answers about a
+    producer id that other rows also name.
     """
 
     name: ClassVar[str] = "fencing"

@@ -28,7 +28,7 @@ def fencing(rows: list[Row]) -> Found:
 
 
 def _epochs_written(rows: list[Row]) -> list[Any]:
-    """Return, for what each transaction wrote to each partition: kind, producer, epoch,
+    """Return, for the records of each transaction in each partition: kind, producer, epoch,
     transaction, the time and operation by which its epoch was known, those of the send that was
     invoked last, and place."""
     written: dict[Any, list[Row]] = {}

@@ -1,10 +1,10 @@
 """A consumer group skips no visible record.
 
-Members come and go, but the group as a whole goes through the log without a gap: between two
-records that members were given, each visible one was given to some member, in a successful poll or
-not. What a member was given by a poll that was never answered, nobody knows: that may explain what
-is missing between what the group was given before it and after its process was seen again (or a
-minute later, if it never was), and nothing else.
+Members come and go, but the group as a whole reads the log without a gap: each visible record
+between two that members received must have been delivered to some member, in a successful poll or
+not. It is unknown which records an unanswered poll delivered. Such a poll may explain records that
+are missing between those that the group received before it and those that it received after its
+process was seen again (or a minute later, if it never was), and no others.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -13,7 +13,7 @@ from linearizability.hand_written.rows import (
 )
 
 GO_ON = [S(1, 0), S(2, 1), P(1, 0, **MEMBER), S(3, 2)]
-"""The group is given the first of three records."""
+"""The group receives the first of three records."""
 
 VALID: Valid = {
     "a member seeks over it": [*GO_ON, SEEK(2), P(3, 2, **MEMBER, session=1)],

@@ -17,7 +17,8 @@ GROUP = [*KEY, "group"]
 IN_ONE_SESSION = [*GROUP, "process", "session", "own_era"]
 MEMBERS_READ = IS_DATA & pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
 COUNTED = MEMBERS_READ & IS_OK
-"""The records of ok polls of subscribed members, behind which the group goes on."""
+"""The condition on records in successful polls of subscribed members. After such a record the group
+must continue without a gap."""
 IS_SEEK = (
     IS_OK
     & (pl.col("f") == F.POSITION.value)
@@ -25,19 +26,19 @@ IS_SEEK = (
     & pl.col("asked").is_in(["offset", "timestamp"])
     & pl.col("offset").is_not_null()
 )
-"""A member chose its position itself: neither the group's coordinator nor a reset did."""
+"""The condition on a row in which a member set its position itself, by a seek."""
 
 
 class GroupDelivery(Checker):
     """No poll of any member, successful or not, delivered a visible record that lies between two
     records which successful polls of subscribed members delivered.
 
-    Between two committed positions a group goes forward through the log, whoever its members are; a
-    final read that does not belong to the group proves nothing for it. Visible: plain, committed,
-    or given to some read_committed reader. A poll of unknown result explains what is missing
-    between the records before and after it (`lost_polls`), and no more. What a member seeks over,
-    the group was not to be given. Source: docs, design#theconsumer (position, committed offsets).
-    Counted: records that successful polls of members were given.
+    Between two committed positions a group goes forward through the log, whatever its members are;
+    a final read outside of the group proves nothing about it. A record is visible if it is plain,
+    committed, or was received by some read_committed reader. A poll of unknown result explains
+    records that are missing between those before and after it (`lost_polls`), and no others.
+    Records that a member skips by a seek need not be delivered. Source: docs, design#theconsumer
+    (position, committed offsets). Counted: records in successful polls of members.
     """
 
     name: ClassVar[str] = "group_delivery"

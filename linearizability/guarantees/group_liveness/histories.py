@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from linearizability.hand_written.rows import FAULT, PLACE, Invalid, P, Row, S, Valid, at
 
 SETTINGS = '{"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}'
-"""With polls every 2 s and the bound of 15 s: 26 s; where a member stops polling, 41 s."""
+"""The settings of the group. With polls every 2 s and the bound of 15 s, the limit is 26 s; if a
+member stops polling, it is 41 s."""
 
 
 def OF(process: int, f: str, second: int, **more: object) -> Row:
-    """Return a row of group g, for an action or a report of one of its members."""
+    """Return a row of group g: an operation or a report of one of its members."""
     own = {"f": f, "process": process, "group": "g", "member_id": f"m{process}"}
     return own | at(second) | more
 
@@ -33,7 +34,7 @@ def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> li
 
 
 def ASKS(process: int, seconds: Iterable[int]) -> list[Row]:
-    """Return a poll of a member at each of these seconds; none receives a record."""
+    """Return polls of a member at these seconds, none of which receives a record."""
     return [OF(process, "poll", second) for second in seconds]
 
 

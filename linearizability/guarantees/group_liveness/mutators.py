@@ -15,11 +15,12 @@ from linearizability.self_test.lookup import (
 from linearizability.self_test.model.world import Row
 
 LONG_NS = 45_000_000_000
-"""Longer than the model's settings and the bound allow together."""
+"""A time in nanoseconds that is longer than the limit that follows from the model's settings and
+the bound."""
 
 
 def orphan_a_partition(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a member gives a partition up, and nobody takes it over."""
+    """Plant an anomaly: a member gives up a partition, and no member takes it over."""
     first = _reports(rows)
     if not first:
         return None
@@ -39,7 +40,7 @@ def orphan_a_partition(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def leave_a_member_idle(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a second member joins, polls, and is never given a part of three
+    """Plant an anomaly: a second member joins and polls, but never gets one of the three
     partitions."""
     first = _reports(rows)
     large = sorted(group for group, owned in first.items() if len(owned) > 2)
@@ -60,7 +61,7 @@ def leave_a_member_idle(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def assign_twice(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: another process says that it owns a partition in the same generation."""
+    """Plant an anomaly: another process reports that it owns a partition in the same generation."""
     first = _reports(rows)
     if not first:
         return None
@@ -71,7 +72,7 @@ def assign_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a group is given nothing more of a partition, in which plain records are
+    """Plant an anomaly: a group receives nothing more from a partition, in which plain records are
     acknowledged."""
     starts = log_starts(rows)
     transactional = {

@@ -1,4 +1,4 @@
-"""A group gives every partition to a member, and every member its part."""
+"""A group assigns every partition to a member, and at least one partition to every member."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from linearizability.evidence.groups import NO_OWNER, NO_PART, STARVED, TWO_OWNE
 
 
 class GroupLiveness(Checker):
-    """For longer than a rebalance may take, while members polled and no fault was under way: no
-    live member owned a partition
-    (`partition-without-owner`; one that is new to its topic counts from metadata.max.age.ms on, by
-    KIP-848 at once); a live member owned nothing, though there are more partitions than
-    processes that were ever members (`member-without-part`); or the group received nothing of a
-    partition although an acknowledged plain record was waiting there, and no member received
-    anything else in the end (`group-starved`). Or two members owned a partition at a time in one
-    generation (`assigned-twice`).
+    """One of these lasted longer than a rebalance may take, while members polled and there was no
+    fault: no live member owned a partition (`partition-without-owner`; for a new partition of the
+    topic the time begins after metadata.max.age.ms, under KIP-848 at once); a live member owned
+    nothing, though there are more partitions than processes that were ever members
+    (`member-without-part`); or the group received nothing of a partition although an acknowledged
+    plain record was waiting there, and no member received anything else in the end
+    (`group-starved`). Or two members owned a partition at the same time in one generation
+    (`assigned-twice`).
 
-    A rebalance may take the session (session.timeout.ms), the longest time that any member spent
-    between two polls (5 s at least, the rebalance time-out max.poll.interval.ms at most), and 15 s.
-    What members own is known where the history has `owned` rows; times are those of `subscribe`
-    rows, else Kafka's defaults. Source: docs, consumerconfigs (session.timeout.ms,
-    max.poll.interval.ms); KIP-62; KIP-848. Counted: partitions of groups that were watched for
-    longer than that.
+    A rebalance may take the sum of the session time-out (session.timeout.ms), the longest time that
+    any member spent between two polls (5 s at least, the rebalance time-out max.poll.interval.ms at
+    most), and 15 s. The partitions that members own are known from `owned` rows, the time-outs from
+    `subscribe` rows or else from Kafka's defaults. Source: docs, consumerconfigs
+    (session.timeout.ms, max.poll.interval.ms); KIP-62; KIP-848. Counted: partitions of groups that
+    were watched for longer than that.
     """
 
     name: ClassVar[str] = "group_liveness"

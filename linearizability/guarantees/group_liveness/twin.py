@@ -18,14 +18,15 @@ Place = tuple[str, int]
 
 
 Told = set[tuple[Any, ...]]
-"""kind, group, topic, partition, process, seconds, op_ids of each."""
+"""A set of (kind, group, topic, partition, process, seconds, op_ids)."""
 
 
 TURNS = ("subscribe", "leave", "crash")
 
 
 def group_liveness(rows: list[Row]) -> Told:
-    """Return the facts that `group_evidence` returns, the `watched` rows included."""
+    """Return the rows that `group_evidence` returns, including the `watched` ones, computed in
+    plain loops."""
     names = {row["group"] for row in rows if _turns(rows, row["group"])}
     return {told for name in names for told in _of_group(rows, name)}
 
@@ -101,8 +102,8 @@ def _polls(rows: list[Row], group: str) -> list[tuple[int, int, int, bool, int |
 def _reports(
     rows: list[Row], group: str
 ) -> list[tuple[int, int, int, int | None, frozenset[Place]]]:
-    """Return process, op_id, time, generation and partitions of each report: rows of one operation
-    whose partitions grow are one."""
+    """Return process, op_id, time, generation and partitions of each report. Rows of one operation
+    that add partitions are one report."""
     order = ("process", "op_id", "t_invoke_ns", "record_index")
     own = [r for r in rows if r["f"] == "owned" and r["group"] == group]
     runs: list[list[Row]] = []
@@ -131,8 +132,8 @@ def _reports(
 
 
 def _owned(rows: list[Row], group: str, place: Place) -> list[tuple[Span, int, int, int | None]]:
-    """Return the times in which a process owned the partition, with it, its report and its
-    generation: until its next report, or the end of a membership."""
+    """Return the spans in which a process owned the partition, each with the process, the report
+    and its generation. A span ends with the next report of the process, or with its membership."""
     found = []
     for process in {report[0] for report in _reports(rows, group)}:
         own = sorted((r for r in _reports(rows, group) if r[0] == process), key=lambda r: r[2])
@@ -164,7 +165,7 @@ def _limit(rows: list[Row], group: str) -> int:
 
 
 def _watched(rows: list[Row], group: str) -> list[Span]:
-    """Return the times between polls at most 12 s apart, in which no fault was under way."""
+    """Return the spans of polls at most 12 s apart in which there was no fault."""
     asked = [at for at, *_ in _polls(rows, group)]
     begins = [b for a, b in pairwise([-NEVER, *asked]) if b - a > 12 * SECOND]
     ends = [a for a, b in pairwise([*asked, NEVER]) if b - a > 12 * SECOND]
@@ -181,8 +182,8 @@ def _common(span: Span, others: list[Span]) -> list[Span]:
 
 
 def _pauses(rows: list[Row], group: str, limit: int) -> list[tuple[Place, int, int, int]]:
-    """Return partition, since, until and the send of the first record that was there, of the times
-    in which the group received nothing of a partition."""
+    """Return (partition, since, until, send) of each span in which the group received nothing of a
+    partition; send: that of the first record that was waiting."""
     of_group = [r for r in rows if r["group"] == group and r["topic"] is not None]
     given = [r for r in of_group if r["f"] == "poll" and r["offset"] is not None]
     topics = {r["topic"] for r in [*given, *(r for r in of_group if r["f"] == "owned")]}
@@ -236,8 +237,8 @@ def _starved(
 
 
 def _made(rows: list[Row]) -> dict[Place, int]:
-    """Return the time from which on each partition is known to exist: a row names it, or it had a
-    record."""
+    """Return partition -> the time since which it is known to exist, because a row names it or it
+    had a record."""
     found: dict[Place, int] = {}
     for row in rows:
         is_told = row["f"] == "topic" and row["type"] == "ok"

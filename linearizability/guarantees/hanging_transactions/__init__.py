@@ -1,12 +1,12 @@
 """A transaction that has ended does not hold back the last stable offset.
 
-Once a transaction has its marker, the last stable offset moves on. If it stays, everyone who reads
-committed records waits for ever. In the final phase, when every fault is healed, a minute is
-enough for the markers of an end that was acknowledged; a transaction that nobody ended may last as
-long as the largest `transaction.timeout.ms` that its run names (15 minutes where it names none),
-then until the coordinator looks for it. A commit that is asked for later than that, and five
-seconds more, must be refused, unless a fault kept brokers from acting: that excuses it until its
-heal, the same time again and a minute.
+Once a transaction has its marker, the last stable offset must advance. If it does not,
+read_committed readers wait for ever. In the final phase, when every fault is healed, a minute is
+enough for the markers of an acknowledged end. A transaction that was never ended may last as long
+as the largest `transaction.timeout.ms` of its run (15 minutes if the run names none), and until the
+coordinator's next check for timed-out transactions. A commit that is requested more than five
+seconds after that must be refused. A fault that kept brokers from acting excuses it, until as much
+time again and a minute have passed since the heal.
 """
 
 from linearizability.guarantees.about import About, Family

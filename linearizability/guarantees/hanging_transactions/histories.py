@@ -6,7 +6,7 @@ QUARTER = 15 * 60 * 1_000_000_000
 
 
 ENDED = [S(1, 0, **TXN), RAW(1, 0), RAW(None, 1, **MARKER)]
-"""A transaction of one record, and its marker."""
+"""A transaction with one record, and its marker."""
 
 
 SECOND = 1_000_000_000
@@ -19,13 +19,14 @@ BEGIN: Row = {"f": "begin", "txn": 1}
 
 
 def STUCK(seconds: int) -> Row:
-    """Return a leader's answer in the final phase: the last stable offset is 0."""
+    """Return a leader's answer in the final phase, at this second, with the last stable offset
+    0."""
     now = seconds * SECOND + 1_000
     return SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=now, t_complete_ns=now)
 
 
 def AT(second: int) -> Row:
-    """Return the times of an operation that takes no time."""
+    """Return the time columns of an operation that begins and ends at this second."""
     return {"t_invoke_ns": second * 10**9, "t_complete_ns": second * 10**9}
 
 

@@ -15,7 +15,7 @@ from linearizability.self_test.model.world import Row
 
 
 def commit_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a commit is accepted long after the transaction's time was over."""
+    """Plant an anomaly: a commit is accepted long after the transaction must have timed out."""
     committed = only_committed(rows)
     victims = [
         row for row in rows if is_acked(row) and row["txn"] in committed and row["t_complete_ns"]
@@ -32,7 +32,8 @@ def commit_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: the last stable offset stays at a record whose marker was read long ago."""
+    """Plant an anomaly: the last stable offset stays at a record whose marker was read long
+    before."""
     records = raw_records(rows)
     markers = [row for row in records if row["control"]]
     victims = [
@@ -69,8 +70,8 @@ def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a minute after the faults are over the last stable offset stands where a
-    transaction begins whose end was acknowledged."""
+    """Plant an anomaly: a minute after the last fault, the last stable offset is still at the
+    beginning of a transaction whose end was acknowledged."""
     ended = {
         row["txn"]
         for row in rows
@@ -80,15 +81,15 @@ def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def hang_beyond_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: in the end the last stable offset stands where a transaction begins that
-    its producer's transaction.timeout.ms (a minute in the model) should have ended."""
+    """Plant an anomaly: in the end the last stable offset is at the beginning of a transaction that
+    should have timed out (transaction.timeout.ms is a minute in the model)."""
     in_transactions = [r for r in rows if is_acked(r) and r["txn"] is not None]
     return _stuck_at(rows, rng, in_transactions, 60 + 10 + 61)
 
 
 def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) -> list[Row] | None:
-    """Plant two answers of the final phase, so far apart, that name a victim's offset as last
-    stable."""
+    """Plant two answers in the final phase, this many seconds apart, whose last stable offset is a
+    victim's offset."""
     if not victims:
         return None
     victim = rng.choice(victims)

@@ -13,11 +13,12 @@ from linearizability.reads.inferred_log import ACKNOWLEDGED
 from linearizability.reads.raw_reads import OF_PRODUCER, raw_records
 
 MARKERS_NS = 60 * 1_000_000_000
-"""More than the markers take once every coordinator and leader can be reached."""
+"""How many nanoseconds markers take at most when every coordinator and leader can be reached."""
 PATIENCE_NS = 5 * 1_000_000_000
-"""Beyond what the settings allow: machines are slow."""
+"""The nanoseconds allowed beyond what the settings allow, since machines are slow."""
 LONGEST_NS = 15 * 60 * 1_000_000_000 + SWEEP_NS + MARKERS_NS
-"""No transaction lasts longer: transaction.max.timeout.ms is 15 minutes unless configured."""
+"""The longest time in nanoseconds that a transaction may last: transaction.max.timeout.ms is 15
+minutes unless it is configured."""
 
 
 class HangingTransactions(Checker):
@@ -27,13 +28,15 @@ class HangingTransactions(Checker):
     been acknowledged a minute before, or it has lasted longer than the largest
     transaction.timeout.ms of the run's producers, the sweep and a minute. Or, in the final phase, a
     record there was acknowledged longer ago than any transaction lasts. Or a commit was accepted
-    that was first asked for longer after a record of the transaction had been acknowledged than the
-    largest time-out, the sweep and 5 s (faults meanwhile excuse that, `overdue.py`).
+    that was first requested too late after a record of the transaction had been acknowledged: later
+    than the largest time-out, the sweep and 5 s together (faults in between excuse that,
+    `overdue.py`).
 
-    Such a transaction keeps readers of committed records from everything behind it, for ever. In
-    the final phase every fault is healed; a coordinator that was away before writes its markers
-    then. Source: KIP-98 (last stable offset); KIP-664 and KIP-890, "Motivation". Counted: answers
-    that name a last stable offset, and the partitions of transactions whose commit was accepted.
+    Such a transaction keeps read_committed readers from all records after it, for ever. In the
+    final phase every fault is healed; a coordinator that was down before writes its markers then.
+    The sweep is the interval at which a coordinator looks for timed-out transactions. Source:
+    KIP-98 (last stable offset); KIP-664 and KIP-890, "Motivation". Counted: answers that name a
+    last stable offset, and the partitions of transactions whose commit was accepted.
     """
 
     name: ClassVar[str] = "hanging_transactions"
@@ -114,14 +117,14 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def committed_late(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first record of each transaction whose commit was accepted past its time."""
+    """Return the first record of each transaction whose commit was accepted too late."""
     longest_ns = pl.col("longest_ns") + SWEEP_NS + PATIENCE_NS
     return in_time_or_late(events).filter(pl.col("lasted_ns") > longest_ns)
 
 
 def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the first record of each transaction whose commit was accepted, and how long after it
-    the commit was asked for."""
+    the commit was requested."""
     return (
         events.filter(ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT))
         .sort("t_complete_ns", "op_id")
@@ -136,8 +139,8 @@ def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def marked(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records read raw with the marker that follows them: the offsets of both, and which
-    operation read them when."""
+    """Return the records read raw, each with the marker that follows it: both offsets, and the
+    operations that read them, with their times."""
     marker = pl.when(pl.col("control").is_not_null()).then(pl.col("offset"))
     return (
         raw_records(events)
@@ -156,7 +159,8 @@ def marked(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the acknowledged records of transactions: their place, when they were acknowledged,
-    when the end of their transaction was, and how long any transaction of the run may last."""
+    when their transaction's end was acknowledged, and how long a transaction of the run may
+    last."""
     return events.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
         *KEY,
         "end_ns",

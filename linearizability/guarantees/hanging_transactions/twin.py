@@ -47,8 +47,8 @@ def hanging_transactions(rows: list[Row]) -> Found:
 
 
 def _committed_late(rows: list[Row]) -> Found:
-    """Return a `committed-too-late` anomaly for each partition of each transaction whose commit
-    came too late."""
+    """Return a `committed-too-late` anomaly for each partition of each transaction whose commit was
+    accepted too late."""
     longest_ns = _longest_ns(rows)
     first: dict[tuple[Any, int], Row] = {}
     for row in filter(is_acked, rows):
@@ -81,7 +81,7 @@ def _longest_ns(rows: list[Row]) -> int | None:
 
 
 def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
-    """Return whether the transaction should have had its markers when the leader was asked."""
+    """Return whether the transaction must have had its markers when the leader was asked."""
     second = 10**9
     if send["end_ns"] is not None and asked_ns > max(send["end_ns"], final_ns) + 60 * second:
         return True

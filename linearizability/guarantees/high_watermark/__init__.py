@@ -1,7 +1,7 @@
 """A leader's high watermark does not go back.
 
 Within one leader epoch the high watermark, the last stable offset and the log start only grow, and
-no record is given out beyond the high watermark that a later answer names.
+no record is delivered beyond the high watermark that a later answer names.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -17,7 +17,8 @@ LEVELS = {
     "log-start-goes-back": ("log_start", "log_start"),
     BEYOND: ("reach", "high_watermark"),
 }
-"""Kind -> what an answer said, and what no later answer may say less than."""
+"""Kind of anomaly -> the column of an answer, and the column that no later answer may have a lower
+value in."""
 
 LEADER = [*KEY, "leader_epoch", "kind"]
 
@@ -25,11 +26,11 @@ LEADER = [*KEY, "leader_epoch", "kind"]
 class HighWatermark(Checker):
     """A leader's answer has a lower high watermark, last stable offset or log start than an answer
     of the same epoch that had arrived before the request was sent. Or the leader delivered a
-    record, or named a last stable offset, beyond the high watermark of a later answer (in the same
-    one it may: it reads the high watermark first).
+    record, or named a last stable offset, beyond the high watermark of a later answer (within the
+    same answer that is allowed, since the leader reads the high watermark first).
 
-    A new leader may know of a lower high watermark, so epochs are not compared. Records count that
-    were read raw, by requests which named the epoch. Source:
+    A new leader may know of a lower high watermark, so epochs are not compared. Only records that
+    were read raw count, by requests that named the epoch. Source:
     UnifiedLog.maybeIncrementHighWatermark; KIP-98 (last stable offset); KIP-320 (requests that name
     the epoch). Counted: answers after another in the same epoch.
     """

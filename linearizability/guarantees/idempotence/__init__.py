@@ -1,8 +1,8 @@
-"""A producer's sequence numbers stand in the log without gap or repetition.
+"""A producer's sequence numbers follow each other in the log without gap or repetition.
 
 The broker accepts a batch of an idempotent producer only if its sequence follows, and a new epoch
-begins at 0. A jump in a raw read is a record that was lost, or refused while the next one was
-taken. And a batch that does follow is not refused as out of order.
+begins at 0. A jump in a raw read means that a record was lost, or was refused while the next one
+was accepted. And a batch that does follow must not be refused as out of order.
 """
 
 from linearizability.guarantees.about import DAY_MS, About, Family

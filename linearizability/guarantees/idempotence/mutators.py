@@ -14,7 +14,8 @@ from linearizability.self_test.model.world import Row
 
 
 def refuse_in_order(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a raw producer is told that a batch which follows is out of order."""
+    """Plant an anomaly: a raw producer's batch is refused as out of order although its sequence
+    follows."""
     sends = [row for row in rows if is_acked(row) and row["idempotent"] and row["txn"] is None]
     if not sends:
         return None
@@ -24,7 +25,8 @@ def refuse_in_order(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def skip_a_sequence(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a record's sequence is one too high for what its producer wrote before."""
+    """Plant an anomaly: a record's sequence is one higher than the one that follows its producer's
+    last."""
     seen = {(row["op_id"], row["partition"], row["offset"]) for row in raw_records(rows)}
     victims = [
         b

@@ -27,17 +27,17 @@ class Idempotence(Checker):
     """A raw read shows a record whose sequence does not follow the one before it, of one producer
     id and epoch; or a new epoch of a producer id which does not begin with sequence 0.
 
-    Or a producer of ours, which numbers its batches by what was acknowledged and begins again after
-    an unknown outcome, was told OUT_OF_ORDER_SEQUENCE_NUMBER outside of transactions.
+    Or a raw producer of Touchstone, which numbers its batches after the acknowledged ones and
+    begins again after an unknown outcome, got OUT_OF_ORDER_SEQUENCE_NUMBER outside of transactions.
 
     A leader refuses a batch that does not follow with that error, and no other. Source: KIP-98,
     "Idempotent Producer Guarantees"; KIP-360 (a new epoch begins at 0);
-    ProducerAppendInfo.checkSequence.
-    The first record of a producer id in a read is not judged, since what the leader knew before is
-    not known; nor is one behind a hole, which another checker reports, or which compaction made. A
-    lower epoch is `fencing`'s affair. A producer id that expires on the broker while its client
-    lives is an operator's error that this cannot tell (producer.id.expiration.ms, a day).
-    Counted: records of a producer id after another, and what was refused so.
+    ProducerAppendInfo.checkSequence. The first record of a producer id in a read is not judged,
+    since the leader's state before it is not known; nor is a record after a hole, which another
+    checker reports or which compaction made. Lower epochs are checked by `fencing`. If a producer
+    id expires on the broker while its client lives (producer.id.expiration.ms, a day), this rule
+    cannot recognise that. Counted: records that follow another of their producer id, and batches
+    refused in this way.
     """
 
     name: ClassVar[str] = "idempotence"
@@ -85,7 +85,7 @@ class Idempotence(Checker):
 
 def successors(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return records with a sequence, each with the sequence before it of the same producer id and
-    of the same or an older epoch; only without a hole between them."""
+    of the same or an older epoch; only if there is no hole between them."""
     numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
     unbroken = [*OF_PRODUCER, "holes"]
     is_hole = (pl.col("offset") != pl.col("before") + 1).fill_null(False)

@@ -1,9 +1,10 @@
-"""An offset holds one record: every read of it, at any time, shows the same.
+"""An offset has one record: every read of it, at any time, shows the same.
 
-Two who read one offset must be given the same record, today and for ever: readers,
-acknowledgements, and each replica below its high watermark. What only acks=1 promised may be cut
-off, and its offset used again. Headers, key and timestamp stay the same, too, whatever becomes of
-the segment: compaction and recompression rewrite batches, not records.
+All reads of one offset must show the same record for ever: those of consumers, those of each
+replica below its high watermark, and also the acknowledgement of the send. A record that was
+acknowledged only under acks=1 may be truncated, and its offset used again. Headers, key and
+timestamp must stay the same, too, whatever happens to the segment: compaction and recompression
+rewrite batches, not records.
 """
 
 from linearizability.guarantees.about import About, Family

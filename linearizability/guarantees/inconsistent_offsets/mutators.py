@@ -23,7 +23,7 @@ def show_two_faces(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def change_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a later reader is given a record with another timestamp, or with other
+    """Plant an anomaly: a later reader receives a record with another timestamp, or with other
     headers."""
     victims = with_contents(rows)
     if not victims:

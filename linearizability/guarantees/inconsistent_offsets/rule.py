@@ -1,4 +1,4 @@
-"""One offset of a partition holds one record: every read of it, at any time, shows the same."""
+"""An offset of a partition has one record: every read of it, at any time, shows the same."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class InconsistentOffsets(Checker):
     polls, acknowledgements under acks=all, and replicas' logs below the high watermark. Or one
     value whose other fields are not always the same (`contents`): key, headers, timestamp, …
 
-    Source: docs, design#replication (what is committed neither goes nor changes).
-    Counted: offsets.
+    Source: docs, design#replication (a committed record neither disappears nor changes). Counted:
+    offsets.
     """
 
     name: ClassVar[str] = "inconsistent_offsets"

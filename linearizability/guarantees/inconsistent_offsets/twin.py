@@ -20,7 +20,8 @@ def inconsistent_offsets(rows: list[Row]) -> Found:
 
 
 def _changed_records(rows: list[Row]) -> Found:
-    """Return one value at one offset, of which something else was told differently."""
+    """Return the anomalies in which reads of the same value at the same offset differ in another
+    field."""
     told: dict[Any, dict[Any, int]] = {}
     for row in filter(is_proof, rows):
         if row["value"] is None:

@@ -1,8 +1,9 @@
 """No COMMIT or ABORT marker lies between the records of another transaction of its producer.
 
-A marker ends the transaction it was written for. One that arrives late, in the middle of the next,
-ends half of that (KIP-890). Clients without transaction version 2 may meet this on Apache Kafka
-too: a known hazard, and a true anomaly.
+A marker ends the transaction for which it was written. A marker that arrives late, in the middle of
+the next transaction, ends the first half of that one (KIP-890). With clients that do not use
+transaction version 2, this may happen on Apache Kafka too: it is a known hazard, and a true
+anomaly.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -15,11 +15,11 @@ class LateMarkers(Checker):
     """A raw read shows two records of one transaction with a marker of their producer id between.
 
     The first was ended before the second was written: by the marker of an older transaction, which
-    came late, or because the second came late itself and now belongs to no transaction. Source:
-    KIP-890, "Motivation" (hanging transactions and late messages; transaction version 2 prevents
-    both). A client which does not speak that version may meet this on Apache Kafka too: a known
-    hazard, and a true anomaly. Values sent twice are not judged. Counted: transactions with records
-    in raw reads, by partition and read.
+    arrived late; or by its own marker, if the second record itself arrived late and now belongs to
+    no transaction. Source: KIP-890, "Motivation" (hanging transactions and late messages;
+    transaction version 2 prevents both). With clients that do not use that version, this may happen
+    on Apache Kafka too: it is a known hazard, and a true anomaly. Values sent twice are not judged.
+    Counted: transactions with records in raw reads, by partition and read.
     """
 
     name: ClassVar[str] = "late_markers"

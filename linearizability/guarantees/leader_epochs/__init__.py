@@ -1,8 +1,8 @@
 """Leader epochs do not decrease along a log.
 
-Each leader stamps what it appends with its epoch, and later leaders have higher ones. An epoch
-that goes down along a log means that two leaders wrote, or that a follower did not cut off what it
-had to.
+Each leader stamps what it appends with its epoch, and later leaders have higher ones. An epoch that
+goes down along a log means that two leaders wrote, or that a follower did not truncate records that
+it had to.
 """
 
 from linearizability.guarantees.about import About, Family

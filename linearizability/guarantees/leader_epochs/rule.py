@@ -1,4 +1,4 @@
-"""The epochs of leaders grow along a log."""
+"""Leader epochs do not decrease along a log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from linearizability.ingest import KEY
 from linearizability.reads.inferred_log import PROVEN_POLL
 
 BATCH = PROVEN_POLL & pl.col("producer_id").is_not_null() & (pl.col("leader_epoch") >= 0)
-"""Rows with the header of their batch: there, `leader_epoch` is that of the leader who wrote it."""
+"""The condition on rows that have the header of their batch; there, `leader_epoch` is that of the
+leader that wrote the batch."""
 
 
 class LeaderEpochs(Checker):

@@ -1,10 +1,11 @@
 """An acknowledged record is in the log.
 
-The first promise of a log: what was acknowledged under acks=all stays. It is proved to be gone
-when a reader went past its offset, or read the log to its end, and was not given it. An unread
-tail proves nothing, nor does anything that acks 0 or 1 acknowledged; what retention, compaction
-and DeleteRecords may take is excused. In a topic with `unclean.leader.election.enable` a loss is
-unknown if a fault, or a new leader epoch, came after the record; otherwise it counts.
+The first promise of a log: a record that was acknowledged under acks=all is kept. Its loss is
+proved when a reader has read past its offset, or to the end of the log, without receiving it. A
+part of the log that was not read proves nothing, and records acknowledged under acks=0 or 1 are not
+judged; nor are records that retention, compaction or DeleteRecords may remove. In a topic with
+`unclean.leader.election.enable` a loss is unknown if a fault, or a new leader epoch, came after the
+record; otherwise it counts.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -22,8 +22,8 @@ from linearizability.self_test.truth import outcome_of
 
 @where_nothing_is_compacted
 def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: no reader received an acknowledged record, though one from the beginning
-    went past it."""
+    """Plant an anomaly: no reader received an acknowledged record, though one that read from the
+    beginning went past it."""
     starts = log_starts(rows)
     reach: dict[int, int] = {}
     seen = places_seen(rows)
@@ -46,7 +46,7 @@ def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a complete read ends before a record that somebody was given earlier."""
+    """Plant an anomaly: a complete read ends before a record that some reader received earlier."""
     if is_compacted(rows):
         return None
     victims = [

@@ -1,4 +1,4 @@
-"""An acknowledged record is delivered to some reader, once a reader has read past it."""
+"""An acknowledged record is delivered to every reader that reads past it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ VANISHED = "vanished-record"
 class LostWrites(Checker):
     """A record acknowledged under acks=all (plain, or of a committed transaction), at or above the
     log start, which no reader received although readers went past it, or read the log to its end
-    (`lost-write`). Or a record that a reader received, acknowledged or not, whose offset a complete
-    raw read of the leader that began later shows empty, or behind the end (`vanished-record`): a
-    consumer receives only what is below the high watermark, and that stays. In the final phase,
-    where no deposed leader answers, that holds from the acknowledgement on, whoever reads the
-    record before or after.
+    (`lost-write`). Or a record that a reader received, acknowledged or not, whose offset is empty
+    in, or beyond the end of, a complete raw read of the leader that began later
+    (`vanished-record`): a consumer receives only records below the high watermark, which must be
+    kept. In the final phase, when no deposed leader answers, the same holds for acknowledged
+    records, even if no reader received them.
 
     Source: docs, design#replication ("a message that was committed will not be lost"). Jepsen:
     lost-write, and its unseen where a whole read proves it.
@@ -182,8 +182,8 @@ def coverage(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def reached(read: pl.LazyFrame, reader: list[str]) -> pl.LazyFrame:
-    """Return each reader with start, end and proof, the first operation that received its last
-    record."""
+    """Return start, end and proof for each reader; proof is the first operation that received its
+    last record."""
     ends = read.group_by(reader).agg(start=pl.min("offset"), last=pl.max("offset"))
     last = [*reader, "last"]
     return (
@@ -196,8 +196,9 @@ def reached(read: pl.LazyFrame, reader: list[str]) -> pl.LazyFrame:
 
 
 def ends_of_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return partition, end, read_ns, proof: where complete raw reads found the log to end, and
-    when they began. (A read_committed one proves no end: a hanging transaction hides what follows.)
+    """Return partition, end, read_ns, proof: the end of the log in each complete raw read, and when
+    that began. (A read_committed read proves no end: a hanging transaction hides the records after
+    it.)
     """
     committed_only = READS_COMMITTED
     return events.filter(

@@ -92,7 +92,7 @@ def _lacks(rows: list[Row], whole: Row, place: Any, offset: int, same: list[Row]
 
 
 def _passes(here: list[Row], offset: int) -> list[tuple[int, int]]:
-    """Return (reach, operation) of each reader who went past this offset."""
+    """Return (offset reached, operation) of each reader that went past this offset."""
     counted = [r for r in here if is_data(r) and r["outcome"] != "aborted"]
     readers: dict[Any, list[Row]] = {}
     for row in counted:

@@ -1,8 +1,8 @@
 """A log has no holes.
 
-Each record is given the next offset. A raw read without compaction shows no hole; an ordinary
-reader may see one only in a partition with transactions, whose markers it is not given. A complete
-raw read goes up to the high watermark that it names.
+Each record gets the next offset. So a raw read of a log without compaction shows no hole. An
+ordinary reader may see holes only in a partition with transactions, whose markers are not
+delivered. A complete raw read must reach the high watermark that it names.
 """
 
 from linearizability.guarantees.about import About, Family

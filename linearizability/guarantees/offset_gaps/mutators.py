@@ -15,7 +15,8 @@ from linearizability.self_test.model.world import Row
 
 @where_nothing_is_compacted
 def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: from somewhere on, everything in a partition stands one offset further."""
+    """Plant an anomaly: from some record on, everything in a partition has an offset that is one
+    higher."""
     starts = log_starts(rows)
     pairs = [
         (a, b) for a, b in neighbours(raw_records(rows)) if a["offset"] >= starts[a["partition"]]

@@ -15,23 +15,23 @@ from linearizability.reads.raw_reads import IS_RAW, READ, raw_records
 from linearizability.reads.readers import steps
 
 RAW = "raw"
-"""The client that shows control records, too."""
+"""The name of the client that reads raw, with control records."""
 JEPSEN = "jepsen"
-"""The client of imported histories (importers/jepsen.py)."""
+"""The name of the client in imported Jepsen histories (importers/jepsen.py)."""
 
 
 class OffsetGaps(Checker):
     """A raw read goes from one offset to another that is not the next. Or an ordinary reader does,
-    in a partition without transactions, over offsets that appear nowhere else in the history (where
-    a record is known to be there, it is `poll_skips`' affair). Or a complete raw read shows
-    records, but not the last below the high watermark that it names.
+    in a partition without transactions, over offsets that appear nowhere else in the history (if a
+    record is known to be there, `poll_skips` reports it). Or a complete raw read shows records, but
+    lacks the last one below the high watermark that it names.
 
-    A leader gives each record the next offset, and a new leader goes on from the end of its log
-    (UnifiedLog.append; LogValidator.assignOffsets). Control records, which readers pass over,
-    stand in logs of transactions only. Logs whose records have keys in the history may be
-    compacted, and are not judged; nor is what lies below the log start. Ordinary readers count
-    where our recorder saw them: Jepsen's histories do not tell transactions from single sends.
-    Counted: records after another, of raw reads and of such readers.
+    A leader gives each record the next offset, and a new leader continues at the end of its log
+    (UnifiedLog.append; LogValidator.assignOffsets). Control records, which readers skip, are only
+    in logs with transactions. Logs whose records have keys in the history may be compacted and are
+    not judged; nor are offsets below the log start. Ordinary readers count only in our own
+    histories, since Jepsen's do not distinguish transactions from single sends. Counted: records
+    that follow another in raw reads and in reads of such readers.
     """
 
     name: ClassVar[str] = "offset_gaps"
@@ -90,7 +90,8 @@ def in_raw_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def ended_early(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the complete raw reads, of logs that are not compacted, whose last record is not the
-    last below their high watermark: before is its offset, offset the high watermark."""
+    one below their high watermark. before: the offset of that last record; offset: the high
+    watermark."""
     last = events.filter(HAS_RECORD).group_by(READ).agg(before=pl.col("offset").max())
     return (
         events.filter(WHOLE_READ & (pl.col("client") == RAW))

@@ -1,6 +1,7 @@
 """A transaction does not read its own uncommitted records.
 
-Not even the transaction itself is given them: its own records are not committed before it ends.
+A transaction's records are not committed before it ends, so not even the transaction itself may
+receive them.
 """
 
 from linearizability.guarantees.about import About, Family

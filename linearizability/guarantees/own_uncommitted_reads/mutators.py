@@ -9,7 +9,7 @@ from linearizability.self_test.model.world import Row
 
 
 def read_its_own(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a transaction is given a record that it sent."""
+    """Plant an anomaly: a transaction receives a record that it sent itself."""
     sent = {row["value"]: row["txn"] for row in rows if row["f"] == F.SEND.value}
     victims = [row for row in data_rows(rows) if sent.get(row["value"]) is not None]
     if not victims:

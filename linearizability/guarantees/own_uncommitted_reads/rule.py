@@ -1,4 +1,4 @@
-"""A transaction is not given its own records: when it reads, they are not committed."""
+"""A transaction does not receive its own records, since they are not committed when it reads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ IN_TRANSACTION = Needs.READS_IN_TRANSACTIONS.rows
 class OwnUncommittedReads(Checker):
     """A read_committed poll inside a transaction delivers a record which the same transaction sent.
 
-    Whatever became of the transaction: the poll came before its end. Source: KIP-98, Consumer
-    ("read_committed"). Jepsen: precommitted-read. Counted: records read inside transactions.
+    The outcome of the transaction does not matter, since the poll came before its end. Source:
+    KIP-98, Consumer ("read_committed"). Jepsen: precommitted-read. Counted: records read inside
+    transactions.
     """
 
     name: ClassVar[str] = "own_uncommitted_reads"

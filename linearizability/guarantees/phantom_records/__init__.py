@@ -1,9 +1,9 @@
 """Every record read was sent to that partition with the same content.
 
-Every record that is read was sent, to that partition, and says what its sender wrote. A record out
-of nowhere is corruption, a mixed-up partition, or a send of which the client was told that it
-failed. What a record carries beside its value counts too: key, headers, tombstone, and the
-timestamp where its client set it (`message.timestamp.type=CreateTime`).
+Every record that is read must have been sent to that partition, with the same content. A record
+that was not shows corruption, a mixed-up partition, or a send that the client was told had failed.
+The other fields of a record are compared as well: key, headers, tombstone, and the timestamp where
+its client set it (`message.timestamp.type=CreateTime`).
 """
 
 from linearizability.guarantees.about import About, Family

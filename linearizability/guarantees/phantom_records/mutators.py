@@ -37,7 +37,7 @@ def store_what_was_refused(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def alter_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: every reader is given a record with other headers than it was sent with."""
+    """Plant an anomaly: every reader receives a record with other headers than it was sent with."""
     victims = with_contents(rows)
     if not victims:
         return None

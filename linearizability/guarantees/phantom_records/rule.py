@@ -1,4 +1,4 @@
-"""Every record that is read was sent, to this partition, and reads as it was written."""
+"""Every record that is read was sent to this partition, with the same content."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ READ, SENT, DIFFERS = "read ", "sent ", "differs "
 
 class PhantomRecords(Checker):
     """A record was read that was never sent, or not to this partition, or whose send certainly
-    failed; or its payload is not what our clients write (Jepsen's checker throws on these). Or a
-    record reads differently from every send of it: its checksum (key, value, headers), its key,
-    whether it is a tombstone, or the timestamp that its client set (`contents`).
+    failed; or its payload is not of the form that our clients write (Jepsen's checker throws an
+    exception then). Or a record reads differently from every send of it: its checksum (key, value,
+    headers), its key, whether it is a tombstone, or the timestamp that its client set (`contents`).
 
-    Source: docs, design#replication; DefaultRecord (CRC over the batch). Counted: records read.
-    A send without a topic id may have gone to any topic of that name.
+    Source: docs, design#replication; DefaultRecord (CRC over the batch). Counted: records read. A
+    send without a topic id may have gone to any topic of that name.
     """
 
     name: ClassVar[str] = "phantom_records"

@@ -1,7 +1,7 @@
 """A consumer receives offsets in increasing order, none twice.
 
-A consumer goes forward. Only new positions (an assignment, a seek, a reset, its own failed
-operation) may take it back, and the recorder then begins a new session.
+A consumer reads forward. Only a new position (an assignment, a seek, a reset, its own failed
+operation) may move it back, and the recorder then begins a new session.
 """
 
 from linearizability.guarantees.about import About, Family

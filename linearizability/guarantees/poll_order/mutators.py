@@ -8,7 +8,7 @@ from linearizability.self_test.model.world import Row
 
 
 def go_back(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader is given two records of one partition in the wrong order, or one
+    """Plant an anomaly: a reader receives two records of one partition in the wrong order, or one
     of them twice."""
     pairs = consecutive(rows)
     if not pairs:

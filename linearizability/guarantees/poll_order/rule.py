@@ -1,4 +1,4 @@
-"""Within one assignment a consumer goes forward only."""
+"""Within one assignment a consumer receives increasing offsets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from linearizability.reads.readers import steps
 
 
 class PollOrder(Checker):
-    """A reader is given an offset at or below the one it was given before, in one session.
+    """A reader receives an offset at or below the one that it received before, in one session.
 
     Source: docs, design#theconsumer (position); KafkaConsumer, "Offsets and Consumer Position".
-    Jepsen: nonmonotonic-poll and its internal twin. Counted: records read after another.
+    Jepsen: nonmonotonic-poll and its internal twin. Counted: records that a reader received after
+    another one.
     """
 
     name: ClassVar[str] = "poll_order"

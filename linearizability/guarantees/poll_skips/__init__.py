@@ -1,11 +1,11 @@
-"""A consumer begins where it asked to and skips no visible record.
+"""A consumer begins at the position that it requested and skips no visible record.
 
-A reader that is assigned, seeks, or takes a partition over from its group begins at the offset
-that was set, not before and not behind, if the history records it (`position` rows); a look-up by
-time answers the first record that is not before it, and the earliest offset is the log start.
-Going forward, a consumer passes over no record that it should have been given. Markers and aborted
-records, and what lies below the log start, it may pass over; a record of unknown outcome counts
-once a read has decided.
+A reader that is assigned, seeks, or takes a partition over from its group begins at the offset that
+was set, neither before nor after it, if the history records that offset (`position` rows). A
+look-up by time returns the first record at or after that time, and the earliest offset is the log
+start. Reading forward, a consumer skips no record that it should receive. It may skip markers,
+aborted records and offsets below the log start. A record of unknown outcome counts once a read has
+shown it.
 """
 
 from linearizability.guarantees.about import About, Family

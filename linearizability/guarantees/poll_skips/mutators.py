@@ -19,8 +19,7 @@ from linearizability.self_test.truth import outcome_of
 
 @where_nothing_is_compacted
 def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader is not given a record between two others, which was
-    acknowledged."""
+    """Plant an anomaly: a reader skips an acknowledged record between two others."""
     starts = log_starts(rows)
     durable = {
         (row["partition"], row["offset"], row["value"])
@@ -41,7 +40,7 @@ def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader goes back to an acknowledged record, and is given a later one
+    """Plant an anomaly: a reader seeks back to an acknowledged record, and receives a later one
     first."""
     starts = log_starts(rows)
     passed = [
@@ -66,7 +65,7 @@ def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader is given a record below the offset from which it reads."""
+    """Plant an anomaly: a reader receives a record below the offset from which it should read."""
     reads = [row for row in data_rows(rows) if row["t_complete_ns"] is not None]
     pairs = [
         (early, late)
@@ -84,7 +83,8 @@ def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader looks up the time of a record, and is sent to a later one."""
+    """Plant an anomaly: a reader looks up the time of a record, and gets the offset of a later
+    one."""
     starts = log_starts(rows)
     timed = [
         row
@@ -107,8 +107,7 @@ def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def begin_above_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader asks for the earliest record, and is told an offset above the log
-    start."""
+    """Plant an anomaly: a reader requests the earliest offset, and gets one above the log start."""
     reads = [row for row in data_rows(rows) if row["offset"] > 0]
     if not reads:
         return None
@@ -119,8 +118,8 @@ def begin_above_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _begun_at(rows: list[Row], read: Row, start: int) -> list[Row]:
-    """Return the history with another reader that is to begin at `start` and receives this
-    record."""
+    """Return the rows with another reader, which should begin at `start` and receives the record of
+    `read` first."""
     last_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows)
     times = {"t_invoke_ns": last_ns + 1, "t_complete_ns": last_ns + 1, "type": "ok"}
     given = another_read(read, isolation="read_committed", member_id=None, group=None, **times)

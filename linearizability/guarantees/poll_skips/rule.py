@@ -1,4 +1,4 @@
-"""A consumer begins where it asked to, and skips no record that exists."""
+"""A consumer begins at the position that it requested, and skips no record that exists."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ BEGINS_EARLY, BEGINS_LATE, WRONG = "begins-early", "begins-late", "wrong-look-up
 
 
 class PollSkips(Checker):
-    """A reader goes from one offset to a later one over a record which it should have been given.
-    Or, where the history says at which offset it began (`position` rows): it was first given a
-    record above one that it should have been given, or a record below its start (`begins-early`),
-    although the log was known to reach that far, so that the start cannot have been out of range.
-    Or a reader that asked for the earliest record got an offset above a log start that a later
-    answer named (`begins-late`): log starts only rise. Or a look-up by time did not answer the
-    first record that is not before it (`wrong-look-up`).
+    """A reader goes from one offset to a later one over a record that it should have received. Or,
+    where the history says at which offset it began (`position` rows): its first record lies above
+    one that it should have received, or below its start (`begins-early`), although the log was
+    known to reach that far, so that the start cannot have been out of range. Or a reader that
+    requested the earliest offset got an offset above a log start that a later answer named
+    (`begins-late`): log starts only rise. Or a look-up by time did not return the first record at
+    or after that time (`wrong-look-up`).
 
     Which records exist is known from the inferred log. For read_committed (and where the isolation
-    is not recorded): plain and committed records, and what another read_committed reader was given.
-    For read_uncommitted: every record that somebody was given, or that was acknowledged.
-    Control records, aborted records and everything below the log start may be passed over.
-    Source: KafkaConsumer, "Offsets and Consumer Position"; KIP-98. Jepsen: poll-skip and its
+    is not recorded): plain and committed records, and records that another read_committed reader
+    received. For read_uncommitted: every record that some reader received, or that was
+    acknowledged. Control records, aborted records and everything below the log start may be passed
+    over. Source: KafkaConsumer, "Offsets and Consumer Position"; KIP-98. Jepsen: poll-skip and its
     internal twin. Counted: records read after another, or after a recorded start, and look-ups.
     """
 
@@ -108,8 +108,8 @@ class PollSkips(Checker):
 
 
 def too_early(first: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first records below the start of their session, which the log had reached before
-    the reader was set there."""
+    """Return the first records below the start of their session, in sessions whose start the log
+    was known to have reached before."""
     reach = (
         events.filter(ACKNOWLEDGED | PROVEN_POLL)
         .select(*KEY, known_ns="t_complete_ns", reach=pl.col("offset") + 1)
@@ -134,7 +134,7 @@ def too_early(first: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def passed_over(jumps: pl.LazyFrame, log: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the jumps with an entry of the log strictly inside, with the first such entry."""
+    """Return the jumps that pass over at least one entry of the log, with the first such entry."""
     entries = (
         log.sort("offset", "value")
         .unique([*KEY, "offset"], keep="first", maintain_order=True)

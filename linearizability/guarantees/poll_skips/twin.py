@@ -40,7 +40,7 @@ def poll_skips(rows: list[Row]) -> Found:
 
 
 def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Return the first record of each session, paired with a stand-in for the record before its
+    """Return the first record of each session, paired with a made-up record just before the
     recorded start."""
     sessions: dict[Any, Row] = {}
     for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):

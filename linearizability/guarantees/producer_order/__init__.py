@@ -1,9 +1,9 @@
 """An idempotent producer's records are stored in the order of sending.
 
-An idempotent producer's records stand in the order in which it sent them, retries or not. Raw
-reads show it by sequences that grow. Only a leader that knows nothing of the producer yet may take
-its second batch before the first, for it accepts any sequence; so what a producer sends first to a
-partition, several batches at a time, is not judged by it.
+An idempotent producer's records are in the log in the order in which it sent them, with or without
+retries. In raw reads, their sequences must increase. Only a leader that does not know the producer
+yet may append its second batch before the first, since it accepts any sequence. So the first
+batches of a producer in a partition are not judged if several were in flight.
 """
 
 from linearizability.guarantees.about import DAY_MS, About, Family

@@ -9,8 +9,8 @@ from linearizability.self_test.model.world import Row
 
 
 def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: two records change places that one operation of an idempotent producer sent
-    to a leader who knew it."""
+    """Plant an anomaly: two records of one send operation change places, although the leader knew
+    their idempotent producer."""
     once = sent_once(rows)
     acked = [r for r in rows if is_acked(r) and r["idempotent"] and r["value"] in once]
     pairs = [

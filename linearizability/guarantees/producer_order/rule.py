@@ -15,7 +15,8 @@ from linearizability.reads.raw_reads import IS_RAW
 
 SESSION = [*KEY, "producer_id", "producer_epoch"]
 WRAPPED = 2**30
-"""Sequences wrap from 2^31 - 1 to 0 (DefaultRecordBatch, incrementSequence): so far back is on."""
+"""Half of the range of sequences, which wrap from 2^31 - 1 to 0 (DefaultRecordBatch,
+incrementSequence): a sequence that is lower by more than this is a later one."""
 
 
 class ProducerOrder(Checker):
@@ -23,15 +24,16 @@ class ProducerOrder(Checker):
     the leader knew the producer; or raw reads show a sequence below the one before it, of one
     producer id and epoch.
 
-    (Operations one after the other are `append_order`'s.) A leader that has no record of a producer
-    id takes a batch of any sequence (ProducerAppendInfo.checkSequence): of its first batches in a
-    partition, a new topic's say, the second may come in where the first was refused, and that is
-    sent again behind it, in a new epoch (KIP-360). The leader knew it where raw reads show a record
-    of the producer id before both; where none shows theirs, if an operation of the same process and
-    session was acknowledged before, and none had failed. Jepsen's clients send a record when the
-    one before is acknowledged. Values that were sent twice, and records whose place is unknown, are
-    not judged. Source: KIP-98, Idempotent Producer Guarantees. Jepsen: nonmonotonic-send and its
-    internal twin. Counted: records after another one.
+    (The order of separate operations is checked by `append_order`.) A leader that has no record of
+    a producer id accepts a batch with any sequence (ProducerAppendInfo.checkSequence). So of a
+    producer's first batches in a partition, the second may be accepted although the first was
+    refused; the first is then sent again after it, in a new epoch (KIP-360). The leader knew the
+    producer if raw reads show an earlier record of its id. If no raw read shows the two records,
+    the leader knew it if an earlier operation of the same process and session was acknowledged and
+    none had failed. Jepsen's clients send a record only when the one before is acknowledged. Values
+    that were sent twice, and records whose place is unknown, are not judged. Source: KIP-98,
+    Idempotent Producer Guarantees. Jepsen: nonmonotonic-send and its internal twin. Counted:
+    records after another one.
     """
 
     name: ClassVar[str] = "producer_order"
@@ -77,9 +79,9 @@ class ProducerOrder(Checker):
 
 
 def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return those of `within_operations` that are in the wrong order although the leader knew
-    their producer: its id has an earlier record in the log or, if that is unknown, its process
-    has."""
+    """Return the rows of `within_operations` whose records are in the wrong order although the
+    leader knew their producer: its id has an earlier record in the log or, if the ids are unknown,
+    its process has."""
     numbered = IS_RAW & (pl.col("producer_id") >= 0)
     first = events.filter(numbered).group_by(*KEY, "producer_id").agg(first=pl.col("offset").min())
     is_told = pl.col("producer_id").is_not_null() & pl.col("producer_before").is_not_null()
@@ -137,8 +139,8 @@ def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def within_sessions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records read raw, with the sequence of the one before of the same producer and
-    epoch."""
+    """Return the records read raw, each with the sequence of the previous record of the same
+    producer id and epoch."""
     numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
     return (
         events.filter(PROVEN_POLL & IS_DATA & numbered)

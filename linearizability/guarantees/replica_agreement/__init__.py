@@ -1,8 +1,9 @@
-"""The replicas of a partition hold the same log.
+"""The replicas of a partition have the same log.
 
-After everything was healed the replicas hold the same records, in the same epochs, wherever all of
-them must: from the highest log start to the lowest high watermark, also where separate operations
-read them. Compacted logs, read by one operation, must agree on the last record of each key.
+After all faults were healed, the replicas must have the same records, in the same epochs, in the
+range that all of them must have: from the highest log start to the lowest high watermark. That is
+also checked if separate operations read them. Compacted logs are compared only if one operation
+read them, and must agree on the last record of each key.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -15,8 +15,8 @@ from linearizability.self_test.model.world import Row
 
 @where_nothing_is_compacted
 def lose_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a follower lacks a record that its leader has, and knows to be
-    replicated."""
+    """Plant an anomaly: a follower lacks a record that its leader has and that is below the high
+    watermark."""
     victims = on_both(rows)
     if not victims:
         return None
@@ -25,8 +25,7 @@ def lose_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a follower has a record under another leader epoch than its leader has
-    it."""
+    """Plant an anomaly: a follower has a record with another leader epoch than its leader."""
     victims = on_both(rows)
     if not victims:
         return None
@@ -37,8 +36,8 @@ def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def differ_in_another_reading(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: an operation that reads only a follower finds a record under another leader
-    epoch than the leader has it."""
+    """Plant an anomaly: an operation that reads only a follower finds a record with another leader
+    epoch than the leader has."""
     broken = differ_on_a_follower(rows, rng)
     changed = [row for row in broken or [] if not any(row is other for other in rows)]
     if broken is None or not changed:
@@ -52,7 +51,7 @@ def differ_in_another_reading(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def on_both(rows: list[Row]) -> list[Row]:
-    """Return the followers' records that their leaders hold too."""
+    """Return the followers' records that their leaders have, too."""
     on_leaders = {
         (row["op_id"], row["partition"], row["offset"])
         for row in rows

@@ -1,4 +1,4 @@
-"""After the heal the replicas of a partition hold the same log."""
+"""After the heal, the replicas of a partition have the same log."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from linearizability.reads.inferred_log import BELOW_HIGH_WATERMARK
 LACKS, HAS_MORE, DIFFERS = "replica-lacks-records", "replica-has-more-records", "replica-differs"
 READ = [*KEY, "op_id"]
 PAIR = [*READ, "replica", "other_op", "other"]
-"""A reading of a follower, and the one of its leader, or of another replica, that it must equal."""
+"""The columns that identify a pair: a read of a follower, and the read of its leader, or of another
+replica, that it must equal."""
 IS_RAW_READ = BY_RAW_CLIENT & (pl.col("isolation") != READ_COMMITTED).fill_null(True)
 LEADER = -1
-"""Stands for the leader among replicas, so that joins need no special case for null."""
+"""The number that stands for the leader in the column `replica`, so that joins need no special case
+for null."""
 CONTENT = (
     "value",
     "control",
@@ -46,18 +48,19 @@ CONTENT = (
 
 
 class ReplicaAgreement(Checker):
-    """In the final phase, one reading of all replicas finds a follower that lacks a record which
-    its leader has, has one which its leader has not, or has another: content, sequence, leader
-    epoch, batch. A replica whose leader was not read by the same operation is compared with the
-    first raw reading of the leader, else of another replica (but not in compacted logs, which may
-    change between two operations).
+    """In the final phase, one reading of all replicas finds a follower that lacks a record that its
+    leader has, has one that its leader lacks, or has a different one at the same offset: content,
+    sequence, leader epoch, batch. A replica whose leader was not read by the same operation is
+    compared with the first raw read of the leader or, if there is none, of another replica (but not
+    in compacted logs, which may change between two operations).
 
-    Compared are logs that were read to their ends, from the higher log start to the lower high
-    watermark: what lies above may still be cut off, what lies below may be deleted here first.
-    Replicas compact by themselves; where records have keys, none but the last committed record of a
-    key must be on all of them, unless it is a tombstone, and batches may begin elsewhere. What a
-    row leaves out agrees with anything. Source: docs, design#replicatedlog; KIP-101 (a follower
-    truncates to where its log and the leader's part). Counted: records compared.
+    Logs that were read to their ends are compared, from the higher log start to the lower high
+    watermark: records above may still be truncated, records below may be deleted on one replica
+    first. Replicas compact independently. So where records have keys, only the last committed
+    record of a key must be on all replicas, unless it is a tombstone, and batches may begin at
+    different offsets. A null in a row agrees with anything. Source: docs, design#replicatedlog;
+    KIP-101 (a follower truncates to the offset where its log and the leader's diverge). Counted:
+    records compared.
     """
 
     name: ClassVar[str] = "replica_agreement"
@@ -101,8 +104,9 @@ class ReplicaAgreement(Checker):
 
 
 def compared(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return one row per PAIR and offset that either of the two has, in the range that both were
-    read in. here, there: whether leader and follower have it; must_be_there: on both."""
+    """Return one row per PAIR and offset that either of the two logs has, in the range that was
+    read of both. here, there: whether the leader and the follower have it; must_be_there: whether
+    both must have it."""
     records = last_of_keys(
         events.filter(HAS_RECORD & BELOW_HIGH_WATERMARK & pl.col("final")), events
     ).with_columns(pl.col("replica").fill_null(LEADER))

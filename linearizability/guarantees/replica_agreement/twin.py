@@ -45,8 +45,8 @@ def _is_raw(end: Row) -> bool:
 
 
 def _must_equal(rows: list[Row], ends: list[Row], leader: Row, follower: Row) -> bool:
-    """Return whether these two logs are compared: those of one reading, or, where it shows no
-    leader, with the first reading of the leader, or of any replica."""
+    """Return whether these two logs are compared: those of one read, or, if that read shows no
+    leader, with the first read of the leader, or of any replica."""
     place = follower["place"]
     here = [r for r in ends if r["place"] == place]
     if any(r["op_id"] == follower["op_id"] and r["replica"] is None for r in here):
