@@ -10,7 +10,7 @@ from conformance.wire import Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 
 BY_NAME = (1, 5)
-UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+UNKNOWN, UNKNOWN_ID = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def delete(wire: Wire, version: int, *names: str) -> list[Struct]:
@@ -80,10 +80,21 @@ def test_name_and_id_together_are_refused(wire: Wire, version: int) -> None:
     expect(wire.topic_metadata(topic.name).error_code, ErrorCode.NONE, "Metadata afterwards")
 
 
+@case("ADMIN-23", "DeleteTopics", spec="ControllerApis.deleteTopics", priority="P1")
+def test_a_name_twice_in_a_request_is_refused(wire: Wire, version: int) -> None:
+    """A topic named twice in one request gets INVALID_REQUEST (42) and stays; another one goes."""
+    topic, other = wire.create_topic(), wire.create_topic()
+    rows = delete(wire, version, topic.name, other.name, topic.name)
+    found = sorted({(r.name, r.error_code) for r in rows})
+    expected = sorted([(topic.name, int(ErrorCode.INVALID_REQUEST)), (other.name, 0)])
+    expect(found, expected, "(name, error)")
+    expect(wire.topic_metadata(topic.name).error_code, ErrorCode.NONE, "Metadata afterwards")
+
+
 @case("ADMIN-25", "DeleteTopics", spec="KIP-516")
 def test_a_topic_created_anew_begins_at_zero(wire: Wire, version: int) -> None:
     """A topic deleted and created under the same name has a new id and no records; offsets begin
-    at 0."""
+    at 0. A fetch by the old id (v13+) gets UNKNOWN_TOPIC_ID (100)."""
     topic = wire.create_topic()
     wire.produce(topic, batch(b"old", b"older").encode())
     expect(delete(wire, version, topic.name)[0].error_code, ErrorCode.NONE, "error")
@@ -97,6 +108,11 @@ def test_a_topic_created_anew_begins_at_zero(wire: Wire, version: int) -> None:
     expect(wire.values(again), [], "records of the new topic")
     answer = wire.produce(again, batch(b"new").encode())
     expect((answer.error_code, answer.base_offset), (0, 0), "(error, base offset)")
+    if wire.advertised["Fetch"][1] >= 13:
+        old = wire.fetch(topic, 0)
+        expect(
+            (old.error_code, old.records or b""), (UNKNOWN_ID, b""), "(error, records) by old id"
+        )
 
 
 def grow(wire: Wire, version: int, name: str, count: int, **options: bool) -> Struct:
@@ -133,6 +149,23 @@ def test_a_topic_does_not_shrink(wire: Wire, version: int) -> None:
 def test_an_unknown_topic_does_not_grow(wire: Wire, version: int) -> None:
     """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION (3)."""
     expect(grow(wire, version, wire.new_name("missing"), 3).error_code, UNKNOWN, "error")
+
+
+@case("ADMIN-28", "CreatePartitions", spec="class ControllerApis, createPartitions", priority="P1")
+def test_a_topic_named_twice_does_not_grow(wire: Wire, version: int) -> None:
+    """A topic named twice in one request gets INVALID_REQUEST (42) and does not grow; another one
+    does."""
+    topic, other = wire.create_topic(), wire.create_topic()
+    entries = [
+        part("CreatePartitions", "CreatePartitionsTopic", name=name, count=2, assignments=None)
+        for name in (topic.name, other.name, topic.name)
+    ]
+    answer = wire.call("CreatePartitions", version, topics=entries, timeout_ms=20_000)
+    found = sorted({(r.name, r.error_code) for r in answer.results})
+    expected = sorted([(topic.name, int(ErrorCode.INVALID_REQUEST)), (other.name, 0)])
+    expect(found, expected, "(name, error)")
+    wire.wait_for_topic(other.name, 2)
+    expect(len(wire.topic_metadata(topic.name).partitions), 1, "partitions afterwards")
 
 
 @case("ADMIN-30", "CreatePartitions", spec="KIP-195, field ValidateOnly", priority="P1")

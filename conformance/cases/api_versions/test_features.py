@@ -59,6 +59,15 @@ def test_only_version_4_shows_features_that_begin_at_zero(wire: Wire, version: i
     expect(finalized(answer), finalized(newest), "features in force")
 
 
+@case("APIV-11", "ApiVersions", versions=(3, 4), spec="KIP-866", priority="P2")
+def test_a_broker_without_zookeeper_is_not_being_migrated(wire: Wire, version: int) -> None:
+    """A broker of a cluster with a KRaft quorum says that it is not ready to leave ZooKeeper."""
+    if "DescribeQuorum" not in wire.advertised:
+        raise Unsupported("the cluster has no KRaft quorum")
+    answer = api_versions(wire.connect(), version)
+    expect(answer.zk_migration_ready, False, "ready for the migration")
+
+
 @case(
     "APIV-09",
     "DescribeQuorum",

@@ -100,21 +100,27 @@ def test_an_incremental_fetch_returns_only_what_changed(wire: Wire, version: int
 
 @case("FETCH-22", "Fetch", versions=SESSIONS, spec=SPEC)
 def test_a_wrong_session_epoch_is_refused(wire: Wire, version: int) -> None:
-    """An epoch other than the next one, later or earlier, gets INVALID_FETCH_SESSION_EPOCH (71)."""
+    """An epoch other than the next one, later or earlier, gets INVALID_FETCH_SESSION_EPOCH (71),
+    session id 0 and no partitions; the session goes on with the next one."""
     _, connection, session = opened(wire, version)
     expect(fetch(connection, version, session, 1).error_code, ErrorCode.NONE, "error of epoch 1")
     for epoch in (5, 3, 1):
         answer = fetch(connection, version, session, epoch)
         expect(answer.error_code, ErrorCode.INVALID_FETCH_SESSION_EPOCH, f"error of epoch {epoch}")
-        expect(len(answer.responses), 0, "topics in the answer")
+        expect((answer.session_id, answer.responses), (0, []), "(session id, topics)")
     expect(fetch(connection, version, session, 2).error_code, ErrorCode.NONE, "error of epoch 2")
 
 
 @case("FETCH-23", "Fetch", versions=SESSIONS, spec=SPEC)
 def test_an_unknown_session_is_refused(wire: Wire, version: int) -> None:
-    """A session id that the broker does not know gets FETCH_SESSION_ID_NOT_FOUND (70)."""
+    """A session id that the broker does not know gets FETCH_SESSION_ID_NOT_FOUND (70), session id 0
+    and no partitions."""
     answer = fetch(wire.connect(), version, 123_456_789, 1)
-    expect(answer.error_code, ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "error")
+    expect(
+        (answer.error_code, answer.session_id, answer.responses),
+        (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, []),
+        "(error, session id, topics)",
+    )
 
 
 @case("FETCH-24", "Fetch", versions=SESSIONS, spec=SPEC, priority="P1")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
+
 from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_delete_records import delete_records
 from conformance.clients.producers import described_producers
@@ -283,3 +285,62 @@ def test_a_producer_outlives_its_records(wire: Wire, version: int) -> None:
     expect((deleted.error_code, deleted.low_watermark), (0, 3), "DeleteRecords")
     expect(producer.accept(0, 3), 0, "base offset of the retry")
     expect(producer.accept(3), 3, "base offset of the next sequence")
+
+
+@case(
+    "IDEM-18",
+    "InitProducerId",
+    versions=(3, 6),
+    spec="KIP-360; class TransactionCoordinator, handleInitProducerId",
+    priority="P2",
+)
+def test_without_a_transactional_id_nothing_is_resumed(wire: Wire, version: int) -> None:
+    """Without transactional id the producer id and epoch of the request (v3+) are ignored: the
+    answer has a new producer id, with epoch 0."""
+    known = init_producer_id(wire)
+    answer = wire.call(
+        "InitProducerId",
+        version,
+        transactional_id=None,
+        transaction_timeout_ms=60_000,
+        producer_id=known.producer_id,
+        producer_epoch=3,
+    )
+    expect((answer.error_code, answer.producer_epoch), (0, 0), "(error, epoch)")
+    expect_that(
+        answer.producer_id > -1 and answer.producer_id != known.producer_id,
+        "producer id",
+        f"another one than {known.producer_id}",
+        answer.producer_id,
+    )
+
+
+@pytest.mark.parametrize(
+    ("producer_id", "epoch"), [(7, -1), (-1, 3)], ids=["without-epoch", "without-producer-id"]
+)
+@pytest.mark.parametrize("transactional", [False, True], ids=["idempotent", "transactional"])
+@case(
+    "IDEM-19",
+    "InitProducerId",
+    versions=(3, 6),
+    spec="KIP-360; class KafkaApis, handleInitProducerIdRequest",
+    priority="P2",
+)
+def test_producer_id_and_epoch_are_given_together(
+    wire: Wire, version: int, transactional: bool, producer_id: int, epoch: int
+) -> None:
+    """A producer id without epoch, or an epoch without producer id (v3+), gets INVALID_REQUEST
+    (42), and neither in the answer (-1)."""
+    answer = wire.call(
+        "InitProducerId",
+        version,
+        transactional_id=wire.new_name("transactional") if transactional else None,
+        transaction_timeout_ms=60_000,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+    )
+    expect(
+        (answer.error_code, answer.producer_id, answer.producer_epoch),
+        (ErrorCode.INVALID_REQUEST, -1, -1),
+        "(error, producer id, epoch)",
+    )

@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from conformance.case import Unsupported, case, each, expect, expect_that
+from conformance.cases.configs.configs import BROKER, describe
 from conformance.clients.members import coordinator
 from conformance.target.settings import broker_setting
 from conformance.wire import Wire, batch, eventually, part
@@ -61,6 +62,17 @@ def test_each_broker_is_reachable_where_metadata_says(wire: Wire, version: int) 
         other = reached.call("Metadata", version, topics=[])
         reached.close()
         expect(sorted(b.node_id for b in other.brokers), sorted(ids), "broker ids seen there")
+
+
+@case("META-03", "Metadata", versions=(1, 13), spec="MetadataResponse.json, Rack; broker.rack")
+def test_a_broker_has_the_rack_that_it_was_given(wire: Wire, version: int) -> None:
+    """The rack of a broker is its broker.rack, and null, not empty, where that is not set."""
+    answer = wire.call("Metadata", version, topics=[])
+    for broker in each(answer.brokers, "brokers"):
+        told = describe(wire, str(broker.node_id), ["broker.rack"], resource_type=BROKER)
+        if told.error_code != ErrorCode.NONE or not told.configs:
+            raise Unsupported("the broker does not tell its broker.rack")
+        expect(broker.rack, told.configs[0].value, f"rack of broker {broker.node_id}")
 
 
 @case("META-04", "Metadata", versions=(1, 13), spec="MetadataResponse.json, ControllerId")
@@ -120,6 +132,29 @@ def test_an_unknown_topic_is_created_if_it_may_be(wire: Wire, version: int) -> N
     expect(len(created.partitions), int(partitions or len(created.partitions)), "partitions")
     topic = wire.wait_for_topic(name, len(created.partitions))
     expect(wire.produce(topic, batch(b"a").encode()).error_code, ErrorCode.NONE, "produce error")
+
+
+@case(
+    "META-07",
+    "Metadata",
+    versions=(0, 3),
+    spec="KIP-4; MetadataRequest.json, AllowAutoTopicCreation",
+    requires=["auto-create"],
+)
+def test_before_version_4_asking_for_a_topic_creates_it(wire: Wire, version: int) -> None:
+    """Before v4 a request cannot forbid the creation: on a broker that creates topics a topic that
+    is asked for soon exists; until then UNKNOWN_TOPIC_OR_PARTITION (3) or LEADER_NOT_AVAILABLE (5).
+    """
+    name = wire.new_name("auto")
+    waiting = {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE}
+    first = wire.call("Metadata", version, topics=named(name)).topics[0]
+    expect(first.error_code, waiting, "first error")
+    created = eventually(
+        lambda: wire.topic_metadata(name),  # this one creates nothing
+        lambda t: t.error_code == 0 and len(t.partitions) > 0,
+        f"{name} is created",
+    )
+    wire.wait_for_topic(name, len(created.partitions))
 
 
 @pytest.mark.parametrize(
@@ -262,6 +297,22 @@ def test_authorized_operations_come_only_if_asked_for(wire: Wire, version: int) 
         "a bit field",
         asked.topic_authorized_operations,
     )
+
+
+@case("META-17", "Metadata", versions=(8, 10), spec="KIP-430; KIP-700", priority="P2")
+def test_the_clusters_operations_come_only_if_asked_for(wire: Wire, version: int) -> None:
+    """cluster_authorized_operations (v8 to v10) is -2147483648 unless the request asks for it; then
+    it has the bits that DescribeCluster gives."""
+    told = {
+        asked: wire.call(
+            "Metadata", version, topics=[], include_cluster_authorized_operations=asked
+        ).cluster_authorized_operations
+        for asked in (False, True)
+    }
+    described = wire.call("DescribeCluster", include_cluster_authorized_operations=True)
+    expected = {False: NOT_ASKED, True: described.cluster_authorized_operations}
+    expect(told, expected, "operations by whether they were asked for")
+    expect_that(told[True] >= 0, "operations", "bits", told[True])
 
 
 @case("META-18", "Metadata", versions=(4, 13), spec="class MetadataCache", priority="P1")

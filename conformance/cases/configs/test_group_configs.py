@@ -1,0 +1,107 @@
+"""Configurations of groups, which override those of the brokers for one group (KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from conformance.case import case, each, expect, expect_that
+from conformance.cases.configs.configs import Operation, Source, Type, alter, change, describe
+from conformance.wire import Wire, eventually
+from reference_impl.wire import ErrorCode
+
+SPEC = "KIP-848, Group Configurations; class GroupConfig"
+GROUP, FROM_GROUP = 32, 8
+"""ConfigResource.Type of a group, and the ConfigSource of a value that was set for it."""
+TIMEOUT, INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+
+
+def shown(wire: Wire, group: str, version: int | None = None) -> dict[str, tuple[str | None, int]]:
+    """Return key -> (value, source) of a group."""
+    found = describe(wire, group, None, version, resource_type=GROUP)
+    expect(found.error_code, ErrorCode.NONE, "error")
+    return {c.name: (c.value, c.config_source) for c in found.configs}
+
+
+@contextmanager
+def configured(wire: Wire, version: int, group: str, key: str, value: str) -> Iterator[None]:
+    """Set one key of a group, and take it back."""
+    errors = alter(wire, version, {group: [change(key, value)]}, resource_type=GROUP)
+    expect(errors, {group: 0}, "errors")
+    try:
+        yield
+    finally:
+        removal = change(key, None, Operation.DELETE)
+        alter(wire, version, {group: [removal]}, resource_type=GROUP)
+
+
+@case("CONF-17", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
+def test_a_group_is_configured_and_again_as_the_brokers(wire: Wire, version: int) -> None:
+    """A value that was set for a group is described with source 8 (group), its other keys and other
+    groups keep theirs; after DELETE the group has the broker's value again."""
+    group, other = wire.new_name("group"), wire.new_name("group")
+    before = shown(wire, group)
+    expect_that({TIMEOUT, INTERVAL} <= set(before), "keys", f"with {TIMEOUT}", sorted(before))
+    value = str(int(before[TIMEOUT][0] or 0) + 1)
+    with configured(wire, version, group, TIMEOUT, value):
+        expected = before | {TIMEOUT: (value, FROM_GROUP)}
+        eventually(lambda: shown(wire, group), lambda found: found == expected, "configuration")
+        expect(shown(wire, other), before, "configuration of another group")
+    eventually(
+        lambda: shown(wire, group), lambda found: found == before, "configuration afterwards"
+    )
+
+
+@case("CONF-17", "DescribeConfigs", versions=(3, 4), spec=SPEC, priority="P2")
+def test_a_group_that_nobody_configured_is_as_the_brokers(wire: Wire, version: int) -> None:
+    """A group need not exist to be described: each key has a type and a value, whose source is not
+    the group. An empty name gets INVALID_REQUEST (42)."""
+    found = describe(wire, wire.new_name("group"), None, version, resource_type=GROUP)
+    configs = {c.name: c for c in each(found.configs, "configurations")}
+    expect(configs[TIMEOUT].config_type, Type.INT, f"type of {TIMEOUT}")
+    for config in configs.values():
+        expect_that(config.value is not None, f"value of {config.name}", "some", config.value)
+        expect(
+            config.config_source,
+            {Source.DYNAMIC_BROKER, Source.DYNAMIC_DEFAULT_BROKER, Source.STATIC_BROKER}
+            | {Source.DEFAULT},
+            f"source of {config.name}",
+        )
+    refused = describe(wire, "", None, version, resource_type=GROUP)
+    expect(
+        (refused.error_code, refused.configs),
+        (ErrorCode.INVALID_REQUEST, []),
+        "(error, configurations) of no name",
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [(TIMEOUT, "1"), (TIMEOUT, "soon"), (INTERVAL, "3600000"), ("no.such.key", "1")],
+    ids=["session-short", "session-word", "interval-long", "unknown-key"],
+)
+@case("CONF-17", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
+def test_an_impossible_group_configuration_is_refused(
+    wire: Wire, version: int, key: str, value: str
+) -> None:
+    """A session timeout below the broker's minimum, a heartbeat interval above its maximum, a value
+    that is no number and an unknown key get INVALID_CONFIG (40), and nothing is set."""
+    group = wire.new_name("group")
+    before = shown(wire, group)
+    errors = alter(wire, version, {group: [change(key, value)]}, resource_type=GROUP)
+    expect(errors, {group: ErrorCode.INVALID_CONFIG}, "errors")
+    with configured(wire, version, group, TIMEOUT, str(int(before[TIMEOUT][0] or 0) + 1)):
+        # By the time a later change is described, the refused one would be, too.
+        eventually(lambda: shown(wire, group), lambda found: found != before, "a later change")
+    eventually(
+        lambda: shown(wire, group), lambda found: found == before, "configuration afterwards"
+    )
+
+
+@case("CONF-17", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
+def test_a_group_without_a_name_is_not_configured(wire: Wire, version: int) -> None:
+    """A group whose name is empty gets INVALID_REQUEST (42)."""
+    errors = alter(wire, version, {"": [change(TIMEOUT, "45000")]}, resource_type=GROUP)
+    expect(errors, {"": ErrorCode.INVALID_REQUEST}, "errors")
