@@ -87,7 +87,12 @@ def test_an_unknown_kind_of_election_is_refused(wire: Wire, version: int) -> Non
 
 
 def reassign(
-    wire: Wire, version: int, topic: str, replicas: list[int] | None, index: int = 0
+    wire: Wire,
+    version: int,
+    topic: str,
+    replicas: list[int] | None,
+    index: int = 0,
+    **options: bool,
 ) -> int:
     """Send AlterPartitionReassignments for one partition (None cancels); return its error."""
     row = part(
@@ -97,7 +102,9 @@ def reassign(
         replicas=replicas,
     )
     entry = part("AlterPartitionReassignments", "ReassignableTopic", name=topic, partitions=[row])
-    answer = wire.call("AlterPartitionReassignments", version, topics=[entry], timeout_ms=20_000)
+    answer = wire.call(
+        "AlterPartitionReassignments", version, topics=[entry], timeout_ms=20_000, **options
+    )
     expect(answer.error_code, ErrorCode.NONE, "error of the whole answer")
     return int(answer.responses[0].partitions[0].error_code)
 
