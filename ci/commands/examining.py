@@ -87,9 +87,16 @@ def conform(
 @conform_app.command("list")
 def conform_list(
     markdown: Annotated[bool, typer.Option(help="Print a Markdown table.")] = False,
+    clauses: Annotated[
+        bool, typer.Option(help="Print a Markdown table of what each case compares.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the cases, and the APIs that have none."""
-    from conformance.reporting.listing import list_cases
+    from conformance.reporting.clauses import clause_table
+    from conformance.reporting.listing import all_cases, list_cases
 
+    if clauses:
+        print(clause_table(all_cases()))
+        return
     print(list_cases("json" if as_json else "markdown" if markdown else "text"))

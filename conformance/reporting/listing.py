@@ -8,9 +8,9 @@ import json
 import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from textwrap import wrap
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Literal
 
 from conformance import cases as all_folders
@@ -55,6 +55,7 @@ class Listed:
 
     case: Case
     file: str
+    function: FunctionType = field(repr=False, compare=False)
 
     @property
     def area(self) -> str:
@@ -101,7 +102,7 @@ def cases_of(module: ModuleType) -> Iterator[Listed]:
     for value in vars(module).values():
         stated = case_of(value)
         if stated is not None and value.__module__ == module.__name__:
-            yield Listed(stated, module.__name__.replace(".", "/") + ".py")
+            yield Listed(stated, module.__name__.replace(".", "/") + ".py", value)
 
 
 def _valid_versions(api: str) -> range:

@@ -24,7 +24,8 @@ def delete(wire: Wire, version: int, *names: str) -> list[Struct]:
 
 @case("ADMIN-20", "DeleteTopics", spec="KIP-4; class ControllerApis")
 def test_a_deleted_topic_is_gone_for_everybody(wire: Wire, version: int) -> None:
-    """DeleteTopics answers NONE; soon Metadata, Produce and Fetch no longer know the topic."""
+    """DeleteTopics answers NONE; soon Metadata answers UNKNOWN_TOPIC_OR_PARTITION (3), and Produce
+    and Fetch that or UNKNOWN_TOPIC_ID (100)."""
     topic = wire.create_topic()
     wire.produce(topic, batch(b"a").encode())
     expect(delete(wire, version, topic.name)[0].error_code, ErrorCode.NONE, "error")
@@ -193,7 +194,8 @@ def test_topics_stay_where_deletion_is_disabled(wire: Wire, version: int) -> Non
     priority="P1",
 )
 def test_every_topic_asked_for_has_a_result(wire: Wire, version: int) -> None:
-    """The answer has one result per topic of the request, accepted and refused ones alike."""
+    """The answer has one result per topic of the request, accepted and refused ones alike: NONE,
+    INVALID_PARTITIONS (37), UNKNOWN_TOPIC_OR_PARTITION (3)."""
     growing, shrinking = wire.create_topic(), wire.create_topic(partitions=2)
     missing = wire.new_name("missing")
     entries = [

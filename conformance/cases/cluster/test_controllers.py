@@ -217,7 +217,7 @@ WRONG: dict[str, tuple[dict[str, Any], ErrorCode]] = {
 }
 
 
-@pytest.mark.parametrize(("changed", "error"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("changed", "error"), list(WRONG.values()), ids=list(WRONG))
 @case(
     "KRFT-05",
     "DescribeQuorum",

@@ -1,5 +1,4 @@
-"""What administrators do about brokers: elect leaders when one is dead, move replicas, and take a
-dead broker off the cluster's list."""
+"""Elections of dead replicas, moves of partitions, and brokers that are taken off the cluster."""
 
 from __future__ import annotations
 
@@ -37,8 +36,9 @@ def wait_for_death(wire: Wire, node_id: int) -> None:
 @case("REPL-03", "ElectLeaders", spec="KIP-460", priority="P1", requires=["restart"])
 def test_a_dead_broker_is_not_elected(wire: Wire, version: int, examined: Examined) -> None:
     """Electing a preferred replica that is dead gets PREFERRED_LEADER_NOT_AVAILABLE (80), and the
-    leader stays; once it is back, and in sync, it is elected. Where every replica is dead an
-    unclean election (v1+) gets ELIGIBLE_LEADERS_NOT_AVAILABLE (83)."""
+    leader stays; once it is back, and in sync, it is elected, or ELECTION_NOT_NEEDED (84) says that
+    it leads already. Where every replica is dead an unclean election (v1+) gets
+    ELIGIBLE_LEADERS_NOT_AVAILABLE (83)."""
     asked, other = two_brokers(wire)
     topic = replicated(wire, [other, asked], min_insync_replicas="1")
     alone = replicated(wire, [other], min_insync_replicas="1")
@@ -169,7 +169,7 @@ def test_fenced_brokers_are_listed_if_they_are_asked_for(
 )
 def test_a_dead_broker_is_unregistered(wire: Wire, version: int, examined: Examined) -> None:
     """A dead broker that is unregistered is gone from DescribeCluster, fenced ones included; when
-    it is started again it registers anew, and is listed."""
+    it is started again it registers, and is listed."""
     asked, other = two_brokers(wire)
     topic = replicated(wire, [asked], min_insync_replicas="1")
     with lost(examined, wire, topic, Kill(other)):

@@ -98,7 +98,8 @@ def test_a_new_leader_has_every_acknowledged_record(
     wire: Wire, version: int, examined: Examined
 ) -> None:
     """Where the leader of three replicas dies, one of the ISR leads in a greater leader epoch, has
-    every record that was acknowledged with acks=all, in its place, and takes the next one."""
+    every record that was acknowledged with acks=all, in its place, and takes the next one; until
+    then Produce gets an error that clients retry (3, 5, 6, 19 or 56)."""
     asked, between, last = three_brokers(wire)
     topic = replicated(wire, [last, asked, between], min_insync_replicas="2")
     values = [b"%d" % number for number in range(20)]

@@ -124,7 +124,7 @@ def test_a_reader_of_a_lost_leadership_is_told_where_it_ended(
     wire: Wire, version: int, examined: Examined
 ) -> None:
     """A reader that took more from a former leadership than the log has of it gets the end of that
-    epoch."""
+    epoch; one that names an epoch which never was gets OFFSET_OUT_OF_RANGE (1)."""
     epochs = TwoEpochs.made(wire, examined)
     answer = wire.fetch(epochs.topic, 4, version, last_fetched_epoch=epochs.old)
     expect(

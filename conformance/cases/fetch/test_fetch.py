@@ -141,8 +141,8 @@ def test_nobody_waits_for_what_does_not_exist(wire: Wire, version: int) -> None:
 
 @case("FETCH-08", "Fetch", versions=ALL, spec="ReplicaManager.fetchMessages", priority="P1")
 def test_an_error_of_the_log_ends_the_wait(wire: Wire, version: int) -> None:
-    """An error of one partition (offset out of range) makes the whole fetch answer at once, though
-    other partitions have no records yet."""
+    """OFFSET_OUT_OF_RANGE (1) of one partition makes the whole fetch answer at once, though other
+    partitions have no records yet."""
     # The catalogue says so of every error. On Apache Kafka 4.3.1 an unknown partition does not end
     # the wait: KafkaApis answers for it, and the log never hears of it.
     topic = wire.create_topic(partitions=2, on_one_broker=True)

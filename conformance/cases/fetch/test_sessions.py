@@ -290,8 +290,8 @@ def test_no_partition_of_a_session_starves(wire: Wire, version: int) -> None:
     priority="P1",
 )
 def test_the_end_of_an_error_is_news(wire: Wire, version: int) -> None:
-    """In a session the first answer without error after one with an error holds the partition,
-    though it has neither records nor another high watermark; the next one does not."""
+    """In a session the first answer without error after OFFSET_OUT_OF_RANGE (1) holds the
+    partition, though it has neither records nor another high watermark; the next one does not."""
     topic, connection, session = opened(wire, version)
     beyond = fetch(connection, version, session, 1, wanted(topic, (0, 99)))
     expect(errors_in(beyond), {0: int(ErrorCode.OFFSET_OUT_OF_RANGE)}, "errors beyond the end")

@@ -231,7 +231,8 @@ def test_an_unchanged_follower_joins_again_without_rebalance(wire: Wire, version
     priority="P1",
 )
 def test_the_leader_joins_again_to_rebalance(wire: Wire, version: int) -> None:
-    """In a Stable group the leader's JoinGroup begins a rebalance, even with unchanged metadata."""
+    """In a Stable group the leader's JoinGroup begins a rebalance, even with unchanged metadata:
+    the others' Heartbeat gets REBALANCE_IN_PROGRESS (27)."""
     leader, follower = stable_pair(wire, versions={"JoinGroup": version})
     leader.ask_to_join()
     leader.wait_for_state("PreparingRebalance")
@@ -248,8 +249,8 @@ def test_the_leader_joins_again_to_rebalance(wire: Wire, version: int) -> None:
     priority="P1",
 )
 def test_changed_metadata_of_a_follower_begins_a_rebalance(wire: Wire, version: int) -> None:
-    """A follower that joins again with other metadata begins a rebalance, and the leader receives
-    the new metadata."""
+    """A follower that joins again with other metadata begins a rebalance: the leader's Heartbeat
+    gets REBALANCE_IN_PROGRESS (27), and the leader receives the new metadata."""
     leader, follower = stable_pair(wire, versions={"JoinGroup": version})
     follower.protocols = [("range", SECOND)]
     follower.ask_to_join()

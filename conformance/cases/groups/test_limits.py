@@ -58,8 +58,8 @@ def test_an_empty_group_waits_for_more_members(wire: Wire, version: int) -> None
 
 @case("GRPC-33", "JoinGroup", versions=(5, 9), spec="KIP-345, Static Membership", priority="P1")
 def test_a_static_member_may_be_away_for_its_session_timeout(wire: Wire, version: int) -> None:
-    """A static member that goes away says nothing: the others hear of no rebalance before its
-    session timeout, and do after it."""
+    """A static member that goes away says nothing: the others' Heartbeat gets REBALANCE_IN_PROGRESS
+    (27) after its session timeout, and not before."""
     versions = {"JoinGroup": version}
     first = Member.stable(wire, instance_id="one", versions=versions)
     away = Member.of(

@@ -60,7 +60,7 @@ def test_a_heartbeat_is_accepted_before_the_assignments(wire: Wire, version: int
 @case("GRPC-24", "Heartbeat", spec="KIP-62; group.min.session.timeout.ms")
 def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
     """A member without heartbeats for its session timeout is removed and its next Heartbeat gets
-    UNKNOWN_MEMBER_ID (25); the other members rebalance."""
+    UNKNOWN_MEMBER_ID (25); those of the other members get REBALANCE_IN_PROGRESS (27)."""
     fields = {"session_timeout_ms": MIN_SESSION_TIMEOUT_MS, "versions": {"Heartbeat": version}}
     leader, silent = stable_pair(wire, **fields)
     error = eventually(
@@ -99,8 +99,8 @@ def test_a_commit_is_a_sign_of_life(wire: Wire) -> None:
 
 @case("GRPC-25", "LeaveGroup", spec="KIP-345, LeaveGroup; class GroupMetadataManager")
 def test_leaving_makes_the_others_rebalance(wire: Wire, version: int) -> None:
-    """LeaveGroup answers NONE and removes the member; the others' Heartbeat gets
-    REBALANCE_IN_PROGRESS (27)."""
+    """LeaveGroup answers NONE and removes the member, whose Heartbeat gets UNKNOWN_MEMBER_ID (25);
+    the others' gets REBALANCE_IN_PROGRESS (27)."""
     leader, follower = stable_pair(wire, versions={"LeaveGroup": version})
     answer = follower.leave()
     expect(answer.error_code, ErrorCode.NONE, "error")

@@ -113,7 +113,8 @@ def test_a_lost_sync_answer_is_given_again(wire: Wire, version: int) -> None:
 @case("GRPC-21", "SyncGroup", spec="class GroupMetadataManager, expirePendingSync", priority="P1")
 def test_a_member_that_never_syncs_is_removed(wire: Wire, version: int) -> None:
     """A member that has joined and does not send SyncGroup within the rebalance timeout is removed,
-    and the other one must join again."""
+    its Heartbeat gets UNKNOWN_MEMBER_ID (25), and that of the other one, which must join again,
+    REBALANCE_IN_PROGRESS (27)."""
     leader, silent = unsynced_pair(wire, version, rebalance_timeout_ms=1000)
     leader.sync({leader.member_id: b"one", silent.member_id: b"two"})
     leader.wait_for_members(1)

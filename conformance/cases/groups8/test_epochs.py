@@ -98,8 +98,8 @@ def test_an_epoch_in_an_unknown_group_is_refused(wire: Wire, version: int) -> No
 
 @case("GRP8-10", "ConsumerGroupHeartbeat", spec="KIP-848, Leaving the group")
 def test_what_a_leaver_owned_goes_to_the_others(wire: Wire, version: int) -> None:
-    """A heartbeat with epoch -1 is answered with epoch -1: the member is removed, and its
-    partitions are assigned to the others."""
+    """A heartbeat with epoch -1 is answered with epoch -1: the member is removed, its next
+    heartbeat gets UNKNOWN_MEMBER_ID (25), and its partitions are assigned to the others."""
     topic = wire.create_topic(4)
     first = ConsumerMember.stable(wire, topic, version=version)
     second = first.partner()

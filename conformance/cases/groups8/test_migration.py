@@ -167,8 +167,9 @@ def test_a_member_of_another_protocol_type_does_not_join(wire: Wire, version: in
 
 @case("GRPC-39", "JoinGroup", spec=MIXED + "; KIP-848, Downgrade", priority="P1")
 def test_the_last_consumer_leaves_a_classic_group_behind(wire: Wire, version: int) -> None:
-    """When the last member of the new protocol leaves, those of the classic one are a classic
-    group again: one of them leads it, and may assign every partition."""
+    """When the last member of the new protocol leaves, those of the classic one are a classic group
+    again: their Heartbeat gets REBALANCE_IN_PROGRESS (27), one of them leads the group, and may
+    assign every partition."""
     topic = wire.create_topic(4)
     consumer = ConsumerMember.stable(wire, topic)
     classic = classic_member(wire, topic, consumer.group, JoinGroup=version)

@@ -183,7 +183,7 @@ def test_a_new_epoch_begins_at_sequence_zero(wire: Wire, version: int) -> None:
 
 @case("IDEM-12", "Produce", versions=V2, spec="ProducerAppendInfo.inSequence", priority="P1")
 def test_the_sequence_wraps_to_zero(wire: Wire, version: int) -> None:
-    """Behind sequence 2147483647 comes 0."""
+    """Behind sequence 2147483647 comes 0; any other gets OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
     producer = Producer.new(wire, version)
     producer.accept(2**31 - 2, 2)
     expect(producer.accept(0), 2, "base offset behind the wrap")
@@ -214,7 +214,8 @@ def test_a_retry_is_known_after_a_restart(wire: Wire, version: int, examined: Ex
 @case("IDEM-11", "Produce", versions=V2, spec="ProducerAppendInfo.checkSequence", priority="P1")
 def test_a_new_epoch_starts_the_sequence_again(wire: Wire, version: int) -> None:
     """A batch of a newer epoch with sequence 0 is accepted; from then on the sequence counts within
-    that epoch, and the older epoch is fenced."""
+    that epoch, others get OUT_OF_ORDER_SEQUENCE_NUMBER (45), and the older epoch
+    INVALID_PRODUCER_EPOCH (47)."""
     producer = Producer.new(wire, version)
     producer.accept(0, 3)
     expect([producer.accept(0, epoch=4), producer.accept(1, epoch=4)], [3, 4], "base offsets")
@@ -230,7 +231,7 @@ def test_a_new_epoch_starts_the_sequence_again(wire: Wire, version: int) -> None
     priority="P1",
 )
 def test_what_follows_a_refused_batch_is_refused(wire: Wire, version: int) -> None:
-    """Of five batches in flight the third is refused (too large): the two behind it get
+    """Of five batches in flight the third gets MESSAGE_TOO_LARGE (10): the two behind it get
     OUT_OF_ORDER_SEQUENCE_NUMBER (45) until it comes again, in order, and then are accepted."""
     producer = Producer(
         wire,

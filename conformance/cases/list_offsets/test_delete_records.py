@@ -103,7 +103,8 @@ def test_an_unknown_topic_is_refused(wire: Wire, version: int) -> None:
 @case("LIST-28", "DeleteRecords", spec="KIP-107; class LogSegment, read", priority="P1")
 def test_a_batch_is_cut_in_the_middle_by_offset_only(wire: Wire, version: int) -> None:
     """DeleteRecords up to an offset inside a batch moves the log start there; a fetch from there
-    returns the whole batch, of which the client drops the records below."""
+    returns the whole batch, of which the client drops the records below, and one from below gets
+    OFFSET_OUT_OF_RANGE (1)."""
     topic = wire.create_topic()
     expect(wire.produce(topic, batch(b"0", b"1", b"2").encode()).error_code, 0, "produce error")
     expect(wire.produce(topic, batch(b"3").encode()).error_code, 0, "produce error")

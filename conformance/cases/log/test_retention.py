@@ -24,7 +24,8 @@ SIZE = "class UnifiedLog, deleteRetentionSizeBreachedSegments; topic config rete
 @case("LOG-01", "Fetch", spec=TIME, priority="P1", requires=["quick-cleanup"])
 def test_segments_older_than_retention_ms_go(wire: Wire) -> None:
     """Segments whose largest timestamp is older than retention.ms are removed: log start and
-    earliest offset move up, a fetch below is out of range, and younger records stay."""
+    earliest offset move up, a fetch below gets OFFSET_OUT_OF_RANGE (1), and younger records
+    stay."""
     topic = topic_with(wire, ROLLING, retention_ms=str(HOUR_MS))
     now = now_ms()
     write_apart(wire, topic, (b"a", b"old"), (b"b", b"old"), from_ms=now - 2 * HOUR_MS)
@@ -69,7 +70,8 @@ def test_the_youngest_record_of_a_segment_keeps_it(wire: Wire) -> None:
 
 @case("LOG-02", "Fetch", spec=SIZE, priority="P1", requires=["quick-cleanup"])
 def test_old_segments_go_until_retention_bytes_fits(wire: Wire) -> None:
-    """The oldest segments are removed as long as at least retention.bytes stays."""
+    """The oldest segments are removed as long as at least retention.bytes stays; a fetch below the
+    rest gets OFFSET_OUT_OF_RANGE (1)."""
     topic = topic_with(wire, ROLLING, retention_bytes="2500")
     pairs = [(b"key", b"%d" % n * 1000) for n in range(5)]
     write_apart(wire, topic, *pairs, from_ms=now_ms() - 5 * STEP_MS)

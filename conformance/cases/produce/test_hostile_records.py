@@ -131,8 +131,9 @@ def test_a_clients_delete_horizon_does_not_harm_compaction(wire: Wire, version: 
 
 @case("PROD-19", "Produce", versions=(8, 13), spec="KIP-467", priority="P1")
 def test_each_bad_record_is_named(wire: Wire, version: int) -> None:
-    """From v8 on the refusal of a batch says which records were wrong, with a message for each,
-    and a message for the partition; the good records of the batch are not named."""
+    """From v8 on the refusal of a batch, INVALID_RECORD (87), says which records were wrong, with a
+    message for each, and a message for the partition; the good records of the batch are not
+    named."""
     topic = wire.create_topic(config={"cleanup.policy": "compact"})
     records = [Record(b"v", b"k"), Record(b"no key"), Record(b"w", b"k"), Record(b"none either")]
     answer = wire.produce(topic, raw_batch(encode_records(records), 4), version)

@@ -229,8 +229,8 @@ def test_too_many_bytes_are_refused(wire: Wire, version: int) -> None:
 def test_the_last_push_of_a_client_comes_at_any_time_and_is_the_last(
     wire: Wire, version: int
 ) -> None:
-    """A push with `terminating` is taken although the interval is not over; after it the client
-    gets INVALID_REQUEST (42)."""
+    """A push with `terminating` is taken within the interval, where another one gets
+    THROTTLING_QUOTA_EXCEEDED (89); after it the client gets INVALID_REQUEST (42)."""
     who = client(wire)
     told = asked(who)
     expect(who.push(told), ErrorCode.NONE, "error of the first")

@@ -161,7 +161,9 @@ def test_a_filter_finds_and_deletes_exactly_what_it_says(
     wire: Wire, alice: Guest, asked: str
 ) -> None:
     """DescribeAcls and DeleteAcls match the same entries: those that have the filter's fields. ANY
-    and null match everything; MATCH every literal, prefixed and wildcard pattern of the name."""
+    and null match everything; MATCH every literal, prefixed and wildcard pattern of the name. A
+    type that does not exist matches nothing, and DeleteAcls answers it with INVALID_REQUEST
+    (42)."""
     name, read = wire.new_name(), AclOperation.READ
     entries: dict[str, dict[str, Any]] = {
         "literal": {"resource_name": f"{name}-orders"},
@@ -291,8 +293,8 @@ def test_a_bad_acl_is_refused_and_the_one_beside_it_created(
     config=CONTROLLED,
 )
 def test_what_only_filters_may_say_creates_nothing(wire: Wire, wrong: dict[str, int]) -> None:
-    """ANY and MATCH belong to filters: an entry with one of them is refused, and nothing is
-    created."""
+    """ANY and MATCH belong to filters: an entry with one of them gets INVALID_REQUEST (42) or
+    UNKNOWN_SERVER_ERROR (-1), and nothing is created."""
     name = wire.new_name()
     good = {
         "resource_type": TOPIC,

@@ -48,7 +48,8 @@ def test_an_unknown_mechanism_is_refused_with_those_enabled(
 def test_each_listener_has_mechanisms_of_its_own(
     wire: Wire, examined: Examined, version: int
 ) -> None:
-    """A mechanism that is enabled on one listener only is unknown on the others."""
+    """A mechanism that is enabled on one listener only gets UNSUPPORTED_SASL_MECHANISM (33) on the
+    others."""
     answer = handshake(come_in(wire, examined, "BRIEF"), "PLAIN", version)
     expect(answer.error_code, ErrorCode.NONE, "error of PLAIN")
     expect(sorted(answer.mechanisms), ["PLAIN", "SCRAM-SHA-256"], "enabled mechanisms")

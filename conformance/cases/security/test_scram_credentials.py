@@ -97,7 +97,8 @@ def test_an_impossible_credential_is_refused_and_the_others_are_taken(
     wire: Wire, version: int, changes: dict[str, object], expected: ErrorCode
 ) -> None:
     """An unknown mechanism gets UNSUPPORTED_SASL_MECHANISM (33); too few or many iterations and an
-    empty name UNACCEPTABLE_CREDENTIAL (93). Other users of the request are not affected."""
+    empty name UNACCEPTABLE_CREDENTIAL (93). Such a user is not made: describing it gets
+    RESOURCE_NOT_FOUND (91). Other users of the request are not affected."""
     good, bad = wire.new_name("user"), upsertion(wire.new_name("user"), SHA_256, "pencil")
     for name, value in changes.items():
         setattr(bad, name, value)
@@ -145,7 +146,7 @@ def test_only_what_is_there_can_be_deleted(wire: Wire, version: int) -> None:
 @case("SEC-14", ALTER, spec="KIP-554, Alter; ScramControlManager.alterCredentials", priority="P1")
 def test_a_user_is_altered_once_in_a_request(wire: Wire, version: int) -> None:
     """A user who is named twice, by whatever mechanisms, gets DUPLICATE_RESOURCE (92) and is not
-    changed."""
+    changed: who was not there still gets RESOURCE_NOT_FOUND (91) when described."""
     user = wire.new_name("user")
     rows = [upsertion(user, SHA_256, "a"), upsertion(user, SHA_512, "b")]
     answer = wire.call(ALTER, version, upsertions=rows)
@@ -164,8 +165,8 @@ def test_a_user_is_altered_once_in_a_request(wire: Wire, version: int) -> None:
 def test_a_new_password_is_the_only_one_and_a_deleted_one_is_none(
     wire: Wire, examined: Examined, version: int
 ) -> None:
-    """After an upsertion the old password is refused and the new one accepted; after the deletion
-    none is."""
+    """After an upsertion the old password gets SASL_AUTHENTICATION_FAILED (58) and the new one is
+    accepted; after the deletion none is."""
     user = add_user(wire, examined, SHA_256, "old")
 
     def error(password: str) -> int:

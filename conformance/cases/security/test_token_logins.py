@@ -116,7 +116,8 @@ def test_a_token_for_somebody_else_needs_a_permission(
     wire: Wire, examined: Examined, alice: Guest, bob: Guest, version: int
 ) -> None:
     """CreateTokens of User:bob lets alice make a token whose owner is bob; without it she gets
-    DELEGATION_TOKEN_AUTHORIZATION_FAILED (65). Both see the token, only the owner renews it."""
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED (65). Both see the token, only the owner renews it: others
+    get DELEGATION_TOKEN_OWNER_MISMATCH (63)."""
     wanted = {"owner_principal_type": "User", "owner_principal_name": "bob", "max_lifetime_ms": -1}
     answer = alice.call(CREATE, version, **wanted)
     refused(answer, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)

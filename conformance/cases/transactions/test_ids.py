@@ -48,7 +48,8 @@ def raise_epoch(producer: Producer, version: int, above: int) -> list[Struct]:
 )
 def test_a_producer_id_whose_epochs_run_out_is_replaced(wire: Wire, version: int) -> None:
     """Before a producer's epoch would pass 32767 its transactional id gets a new producer id, which
-    begins at epoch 0 and may begin transactions; the old one is fenced."""
+    begins at epoch 0 and may begin transactions; the old one gets INVALID_PRODUCER_ID_MAPPING
+    (49)."""
     producer = Producer.ready(wire)
     first_id = producer.producer_id
     raise_epoch(producer, version, EPOCH_MAX - 3)
@@ -85,8 +86,9 @@ def test_a_producer_id_whose_epochs_run_out_is_replaced(wire: Wire, version: int
     config=SHORT_LIVED,
 )
 def test_an_idle_transactional_id_is_forgotten(wire: Wire, version: int) -> None:
-    """A transactional id unused for transactional.id.expiration.ms is forgotten: its producer gets
-    INVALID_PRODUCER_ID_MAPPING (49), and must ask for an id again, which then works."""
+    """A transactional id unused for transactional.id.expiration.ms is forgotten:
+    DescribeTransactions answers TRANSACTIONAL_ID_NOT_FOUND (105), and its producer gets
+    INVALID_PRODUCER_ID_MAPPING (49) until it asks for an id again, which then works."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     first_id = producer.producer_id
     describe = wire.version("DescribeTransactions")

@@ -75,7 +75,7 @@ def test_a_lost_answer_to_the_next_epoch_is_given_again(wire: Wire, version: int
 @case("TXN-60", "InitProducerId", spec="KIP-98; transaction.max.timeout.ms", priority="P1")
 def test_the_last_time_out_counts_and_may_be_the_longest(wire: Wire, version: int) -> None:
     """A transactional id has the time-out of its last InitProducerId, which may be as long as
-    transaction.max.timeout.ms, and no millisecond longer."""
+    transaction.max.timeout.ms; a millisecond more gets INVALID_TRANSACTION_TIMEOUT (50)."""
     longest = limit(wire, "transaction.max.timeout.ms", 900_000)
     producer = Producer.ready(wire, timeout_ms=54_321)
     producer.init(version, timeout_ms=longest)
@@ -100,7 +100,8 @@ def test_the_last_time_out_counts_and_may_be_the_longest(wire: Wire, version: in
 )
 def test_the_time_of_a_transaction_runs_from_its_begin(wire: Wire, version: int) -> None:
     """A transaction to which partitions are added all the time is aborted all the same once it is
-    open for longer than its timeout."""
+    open for longer than its timeout: the next one gets PRODUCER_FENCED (90), before v2
+    INVALID_PRODUCER_EPOCH (47)."""
     producer = Producer.ready(wire, timeout_ms=2000)
     topic = wire.create_topic(partitions=120, on_one_broker=True)
     partitions = iter(range(topic.partitions))

@@ -157,8 +157,8 @@ def test_a_transaction_not_begun_is_not_ended(wire: Wire, version: int, commit: 
 def test_the_end_of_a_transaction_gives_the_next_epoch(
     wire: Wire, version: int, commit: bool
 ) -> None:
-    """EndTxn v5 answers with the producer id and the epoch to use next, which is one higher; the
-    old one is fenced by then."""
+    """EndTxn v5 answers with the producer id and the epoch to use next, which is one higher; a
+    batch of the old one gets INVALID_PRODUCER_EPOCH (47)."""
     produce = wire.version("Produce", 12)
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.send(topic, b"a", version=produce)

@@ -57,8 +57,8 @@ def ask(producer: Producer, version: int, *transactions: Struct) -> dict[str, di
 
 @case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1")
 def test_transactions_of_one_request_are_judged_alone(wire: Wire, version: int) -> None:
-    """From v4 on a request may name several transactions: each is answered by itself, and an error
-    of one does not affect the others."""
+    """From v4 on a request may name several transactions: each is answered by itself, and
+    PRODUCER_FENCED (90) of one does not affect the others."""
     good, topic = Producer.ready(wire), wire.create_topic()
     fenced = good.another()
     fenced.epoch += 5
