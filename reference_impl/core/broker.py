@@ -281,7 +281,7 @@ class Broker:
     def committed(self, batch: Committed) -> None:
         """Apply committed metadata records to the image and, once the broker is built, put them in
         force."""
-        self._delta.apply(batch.records, batch.end_offset)
+        self._delta.apply(batch.records, batch.end_offset, is_snapshot=batch.is_snapshot)
         if self._is_built:
             self._apply_what_came()
 
@@ -367,6 +367,8 @@ class Broker:
         for log in self.logs.logs.values():
             for note in log.recovery_notes:
                 yield Report(note)
+        for note in self.quorum.log.snapshots.notes:
+            yield Report(note)
         for (name, index), error in self.logs.offline.items():
             yield Report(
                 f"{name}-{index} is offline until it is repaired and the broker restarted: {error}"

@@ -95,6 +95,8 @@ _OBEYED = (
     ConfigKey("log.initial.task.delay.ms", _L, "30000", 0),
     ConfigKey("log.retention.check.interval.ms", _L, "300000", 1),
     ConfigKey("max.incremental.fetch.session.cache.slots", _I, "1000", 0),
+    ConfigKey("metadata.log.max.record.bytes.between.snapshots", _L, "20971520", 1),
+    ConfigKey("metadata.log.max.snapshot.interval.ms", _L, "3600000", 0),
     ConfigKey("num.partitions", _I, "1", 1),
     ConfigKey("offset.metadata.max.bytes", _I, "4096"),
     ConfigKey("offsets.commit.timeout.ms", _I, "5000", 1),

@@ -133,6 +133,10 @@ _BROKERS = {
     "log.roll.hours": "As log.roll.ms, in hours; the finer unit goes before.",
     "log.roll.jitter.hours": "As log.roll.jitter.ms, in hours; the finer unit goes before.",
     "max.incremental.fetch.session.cache.slots": "How many fetch sessions are remembered.",
+    "metadata.log.max.record.bytes.between.snapshots": "How many bytes of metadata may be committed"
+    " before the next snapshot.",
+    "metadata.log.max.snapshot.interval.ms": "How old the last snapshot may be while metadata were"
+    " committed since; 0: of any age.",
     "node.id": "The id of this node, unique in the cluster.",
     "num.io.threads": "Threads for requests; this broker has one thread for everything.",
     "num.network.threads": "Threads for sockets; this broker has one thread for everything.",

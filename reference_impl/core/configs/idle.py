@@ -87,8 +87,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("max.connections.per.ip.overrides", _S, ""),
     ConfigKey("max.request.partition.size.limit", _I, "2000"),
     ConfigKey("metadata.log.dir", _S, None),
-    ConfigKey("metadata.log.max.record.bytes.between.snapshots", _L, "20971520"),
-    ConfigKey("metadata.log.max.snapshot.interval.ms", _L, "3600000"),
     ConfigKey("metadata.log.segment.bytes", _I, "1073741824"),
     ConfigKey("metadata.log.segment.ms", _L, "604800000"),
     ConfigKey("metadata.max.idle.interval.ms", _I, "500"),

@@ -77,7 +77,7 @@ class Controller:
         """Apply committed records, except for this controller's own decisions, which its image has
         already."""
         if batch.end_offset > self.image.end_offset:
-            self._apply(batch.records, batch.end_offset)
+            self._take(batch)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
         """Forget what was decided here and may never be committed, once another controller may
@@ -87,11 +87,16 @@ class Controller:
             if self.rules.forgets_decisions(end_offset, committed):
                 self._know_nothing()
                 for batch in self.metadata.log.history():
-                    self._apply(batch.records, batch.end_offset)
+                    self._take(batch)
 
-    def _apply(self, records: Sequence[Struct], end_offset: int) -> None:
+    def _take(self, batch: Committed) -> None:
+        self._apply(batch.records, batch.end_offset, is_snapshot=batch.is_snapshot)
+
+    def _apply(
+        self, records: Sequence[Struct], end_offset: int, *, is_snapshot: bool = False
+    ) -> None:
         delta = MetadataDelta(self.image)
-        delta.apply(records, end_offset)
+        delta.apply(records, end_offset, is_snapshot=is_snapshot)
         self.tokens.changed(delta.delegation_tokens)
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.configs):
             self.config = config_in_force(self.started_with, self.image, self.node_id)

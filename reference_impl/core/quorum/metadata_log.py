@@ -1,8 +1,9 @@
 """The log that holds the cluster's metadata: `__cluster_metadata-0`, in Kafka's own records.
 
-Source: KIP-631 and KIP-595; MetadataRecordSerde.java, RaftClient.java (Listener). The leader of the
+Source: KIP-631, KIP-595, KIP-630; KafkaRaftLog.java, RaftClient.java (Listener). The leader of the
 quorum appends here, its followers append what they fetch, and cut off what diverges from its log.
 Records that a majority has are committed (`Quorum.commit`); the listeners are given only those.
+Snapshots (`snapshots/`) stand for the beginning of the log.
 """
 
 from __future__ import annotations
@@ -15,21 +16,27 @@ from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.replaying import replaying
+from reference_impl.core.quorum.metadata_records import records_in
 from reference_impl.core.quorum.metadata_transactions import Committed, MetadataTransactions
+from reference_impl.core.quorum.snapshots.snapshot_file import (
+    SUFFIX,
+    Snapshot,
+    SnapshotId,
+    UnfinishedSnapshot,
+)
+from reference_impl.core.quorum.snapshots.snapshots import Snapshots
 from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.wire import (
     CONTROL_BIT,
+    BatchHeader,
     ControlRecordType,
     CorruptRecord,
-    Malformed,
     Record,
     RecordBatch,
     Struct,
     batches,
     check_crc,
     control_record,
-    control_type,
-    decode_metadata_record,
     definition,
     encode_metadata_record,
     read_header,
@@ -51,23 +58,39 @@ class MetadataLog:
     """Keeps the records, and tells its listeners which ones are committed."""
 
     def __init__(self, directory: LogDirectory, now_ms: int) -> None:
+        """Open the log, from the newest snapshot on. Raise StorageError, and CorruptLog for a log
+        that this version cannot understand: it stops the node before it changes anything."""
         self.log = directory.open_log(TOPIC, 0, TOPIC_ID, LogConfig(), now_ms)
-        if self.log.log_start_offset > 0:
+        self._directory = directory
+        self.snapshots = Snapshots(directory.storage, self.log.directory)
+        snapshot = self.snapshots.latest_whole()
+        self._begin_at(SnapshotId(0, 0) if snapshot is None else snapshot.id)
+        self._listeners: list[Listener] = []
+        self._known = deque(self._read(snapshot))
+        """The batches that the listeners have not been given yet."""
+        self._transactions = MetadataTransactions()
+        self.last_committed = Committed((), 0, 0)
+        """The newest batch that the listeners have been given."""
+        self.bytes_since_snapshot = 0
+        """The size of the batches that the listeners were given since the last snapshot."""
+
+    def _begin_at(self, start: SnapshotId) -> None:
+        """Let the log go on where the newest snapshot ends (KafkaRaftLog.createLog)."""
+        self._start = start
+        if self.log.log_start_offset > start.offset:
             raise CorruptLog(
                 self.log.directory,
-                f"the log begins at offset {self.log.log_start_offset}: what came before is in a"
-                " snapshot, which this version does not read",
+                f"the log begins at offset {self.log.log_start_offset}, and no whole snapshot"
+                f" holds what came before; restore a {SUFFIX} file of that offset or a later one"
+                " from a copy, or let the node begin with an empty directory",
             )
+        if self.log.log_end_offset < start.offset:
+            self.log.truncate_fully_and_start_at(start.offset)
+            self._directory.checkpoint()
         # What the checkpoint says was committed; yet a node serves nothing before its leader, who
-        # may have written more, has told it how far the log is committed now.
-        self.log.high_watermark = 0
-        self._directory = directory
-        self._listeners: list[Listener] = []
-        self._known = deque(self._read())
-        """The batches that the listeners have not been given yet. Reading them raises an error if
-        this version cannot understand the log, so that the node stops before it changes
-        anything."""
-        self._transactions = MetadataTransactions()
+        # may have written more, has told it how far the log is committed now. Of a snapshot that
+        # is known.
+        self.log.high_watermark = start.offset
 
     @property
     def end_offset(self) -> int:
@@ -77,7 +100,7 @@ class MetadataLog:
     @property
     def last_epoch(self) -> int:
         """The epoch of the last batch, 0 if there is none."""
-        return self.log.latest_epoch or 0
+        return max(self.log.latest_epoch or 0, self._start.epoch)
 
     @property
     def end(self) -> LogEnd:
@@ -128,10 +151,9 @@ class MetadataLog:
         self, batch: RecordBatch, records: Sequence[Struct], epoch: int, now_ms: int
     ) -> None:
         data = bytearray(batch.encode())
-        base_offset = self.end_offset
         self.log.append(data, read_header(data), epoch, now_ms)
         self.log.flush()
-        self._known.append(Committed(records, base_offset, self.end_offset))
+        self._known.append(of_batch(records, read_header(data)))
 
     def append_fetched(self, data: bytes, now_ms: int) -> None:
         """Append the batches that the leader has sent, and sync them: the next fetch tells the
@@ -144,7 +166,7 @@ class MetadataLog:
                 raise CorruptRecord(reason, "base_offset", "metadata batch")
             with replaying(self.log.directory, header.base_offset):
                 batch = RecordBatch.decode(data[start:end])[0]
-                committed = Committed(_records(batch), header.base_offset, header.last_offset + 1)
+                committed = of_batch(records_in(batch, CONTROLS), header)
             epoch = header.partition_leader_epoch
             self.log.append(bytearray(data[start:end]), header, epoch, now_ms)
             self._known.append(committed)
@@ -175,7 +197,8 @@ class MetadataLog:
         while self._known and self._known[0].end_offset <= self.high_watermark:
             batch = self._known.popleft()
             with replaying(self.log.directory, batch.base_offset):
-                batch = self._transactions.take(batch)
+                batch = self.last_committed = self._transactions.take(batch)
+                self.bytes_since_snapshot += batch.size_bytes
                 for listener in self._listeners:
                     listener(batch)
 
@@ -195,34 +218,51 @@ class MetadataLog:
         """Yield all committed records from the beginning, for a listener that must drop uncommitted
         ones which it has applied."""
         transactions = MetadataTransactions()
-        for batch in self._read():
+        for batch in self._read(self.snapshots.latest_whole()):
             if batch.end_offset > self.high_watermark:
                 return
             yield transactions.take(batch)
 
-    def _read(self) -> Iterator[Committed]:
-        for data in self.log.batches():
+    def _read(self, snapshot: Snapshot | None) -> Iterator[Committed]:
+        """Yield what a snapshot holds, and the batches after it."""
+        if snapshot is not None:
+            yield of_snapshot(snapshot)
+        for data in self.log.batches(0 if snapshot is None else snapshot.id.offset):
             header = read_header(data)
             with replaying(self.log.directory, header.base_offset):
-                records = _records(RecordBatch.decode(data)[0])
-            yield Committed(records, header.base_offset, header.last_offset + 1)
+                records = records_in(RecordBatch.decode(data)[0], CONTROLS)
+            yield of_batch(records, header)
+
+    # --- snapshots ----------------------------------------------------------------------------
+
+    def begin_snapshot(self) -> UnfinishedSnapshot | None:
+        """Begin a snapshot of all that the listeners have been given. Return None if there is one
+        already, or if a transaction is open there. Raise StorageError."""
+        last = self.last_committed
+        id = SnapshotId(last.end_offset, last.epoch)
+        if self.is_in_transaction or id <= (self.snapshots.latest or SnapshotId(0, 0)):
+            return None
+        self.bytes_since_snapshot = 0
+        return self.snapshots.create(id)
 
 
-def _records(batch: RecordBatch) -> list[Struct]:
-    return _control(batch) if batch.is_control else _metadata(batch)
+CONTROLS = (ControlRecordType.LEADER_CHANGE,)
+"""The control records of a log whose voters the configuration names (kraft.version 0)."""
 
 
-def _metadata(batch: RecordBatch) -> list[Struct]:
-    values = [record.value for record in batch.records]
-    return [decode_metadata_record(value)[1] for value in values if value is not None]
+def of_batch(records: Sequence[Struct], header: BatchHeader) -> Committed:
+    """Return the records of a batch as the listeners get them."""
+    return Committed(
+        records,
+        header.base_offset,
+        header.last_offset + 1,
+        header.partition_leader_epoch,
+        header.max_timestamp,
+        header.size,
+    )
 
 
-def _control(batch: RecordBatch) -> list[Struct]:
-    """Return an empty list for a LeaderChange, the one control batch that is allowed: it holds no
-    metadata. Raise Malformed for any other kind, such as one that changes the voters
-    (ControlRecordType.java)."""
-    for record in batch.records:
-        kind = control_type(record)
-        if kind is not ControlRecordType.LEADER_CHANGE:
-            raise Malformed(f"control record type {kind} is unknown", message="metadata record")
-    return []
+def of_snapshot(snapshot: Snapshot) -> Committed:
+    """Return what a snapshot holds as the listeners get it."""
+    id, written_ms = snapshot.id, snapshot.last_timestamp_ms
+    return Committed(snapshot.records, 0, id.offset, id.epoch, written_ms, is_snapshot=True)

@@ -21,6 +21,12 @@ class Committed:
     base_offset: int
     end_offset: int
     """The offset after the last of the batch."""
+    epoch: int = 0
+    """The epoch of the leader that wrote the batch."""
+    timestamp_ms: int = -1
+    size_bytes: int = 0
+    is_snapshot: bool = False
+    """Whether these records are all that the cluster has: what they do not name is gone."""
 
 
 class MetadataTransactions:
@@ -38,6 +44,9 @@ class MetadataTransactions:
         """Return the records that take effect with this batch: hold back those of an open
         transaction, and add the held ones if the transaction ends here. Raise Malformed if
         transactions overlap."""
+        if batch.is_snapshot:
+            self._held = None  # no snapshot ends within a transaction
+            return batch
         records: list[Struct] = []
         for record in batch.records:
             name = type(record).__name__

@@ -162,7 +162,7 @@ class Schedule:
         self.write(leaders[0])
         self.cluster.run(2_000)
         reached = {n: each.broker.quorum.high_watermark for n, each in self.cluster.nodes.items()}
-        if set(reached.values()) != {before + 1}:
+        if min(reached.values()) <= before:  # sessions of brokers may have ended meanwhile
             raise Broken(f"a write at offset {before} is committed so far: {reached}")
         self.watcher.logs_match()
 

@@ -22,6 +22,7 @@ from reference_impl.wire.tests.java_oracle import launch
 
 pytestmark = pytest.mark.needs("java", "kafka-jars")
 
+OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
 QUICK = {"log.cleaner.backoff.ms": "100", "log.initial.task.delay.ms": "100"}
 
 
@@ -62,7 +63,7 @@ class Dump:
 
 def lived() -> World:
     """Return a broker after some transactions, commits, a cleaning, and a clean shutdown."""
-    world = transactional_world(QUICK)
+    world = transactional_world({**QUICK, **OFTEN})
     one = Producer(world)
     one.init()
     one.transaction("a", "b")
@@ -97,7 +98,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Dump:
 
 
 def test_every_file_is_read_without_a_complaint(dump: Dump) -> None:
-    kinds = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
+    kinds = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
     expected = [name for name in dump.files if name.endswith(kinds)]
     assert sorted(dump.said) == expected
     assert {Path(name).suffix for name in expected} == set(kinds)
@@ -166,3 +167,17 @@ def test_metadata_records_are_decoded(dump: Dump) -> None:
     configs = {p["data"]["name"] for p in payloads if p["type"] == "CONFIG_RECORD"}
     assert "cleanup.policy" in configs
     assert any(p["type"] == "PRODUCER_IDS_RECORD" for p in payloads)
+
+
+def test_a_snapshot_of_the_metadata_is_decoded(dump: Dump) -> None:
+    said = dump.of("__cluster_metadata", ".checkpoint")
+    assert re.findall(r"(SnapshotHeader|SnapshotFooter) ", said) == [
+        "SnapshotHeader",
+        "SnapshotFooter",
+    ]
+    payloads = [json.loads(found) for found in re.findall(r"payload: (\{.*\})$", said, re.M)]
+    topics = [p["data"]["name"] for p in payloads if p["type"] == "TOPIC_RECORD"]
+    assert {"t", "c"} <= set(topics)
+    assert payloads[0]["data"]["name"] == "metadata.version"
+    (broker,) = (p["data"] for p in payloads if p["type"] == "REGISTER_BROKER_RECORD")
+    assert [each["name"] for each in broker["endPoints"]] == ["PLAINTEXT"]

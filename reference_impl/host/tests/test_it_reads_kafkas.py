@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from conformance.clients.transactions import Producer, committed_values, wait_un
 from conformance.target.examination import advertised_versions
 from conformance.wire import Wire, batch
 from reference_impl.core.controller.features import METADATA, SUPPORTED, check_levels
+from reference_impl.core.controller.image.image_records import records_of
 from reference_impl.core.controller.image.metadata_delta import MetadataDelta
 from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.log.directories.checkpoints import read_topic_id
@@ -20,11 +22,13 @@ from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES
-from reference_impl.core.quorum.metadata_log import MetadataLog
+from reference_impl.core.quorum.metadata_log import CONTROLS, MetadataLog
+from reference_impl.core.quorum.metadata_records import records_in
 from reference_impl.host.disk import Disk
-from reference_impl.wire import Compression, RecordBatch, decode_record, read_header
+from reference_impl.wire import Compression, RecordBatch, Struct, decode_record, read_header
 
 GROUP = "readers"
+SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
 INTERNAL = {
     "__consumer_offsets": "group-coordinator",
     "__transaction_state": "transaction-coordinator",
@@ -35,7 +39,7 @@ class Written:
     """The data written to Apache Kafka, its answers, and a copy of its files."""
 
     def __init__(self, root: Path) -> None:
-        cluster = ApacheKafka().start(root / "apache")
+        cluster = ApacheKafka().start(root / "apache", config=SNAPSHOTS)
         try:
             wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))
             self._write(wire)
@@ -145,6 +149,32 @@ def test_the_metadata_are_understood(written: Written) -> None:
     assert image.topics.keys() >= INTERNAL.keys()
     assert image.next_producer_id > 0
     assert image.end_offset == metadata.end_offset
+
+
+def test_a_snapshot_says_what_the_log_before_it_says(written: Written) -> None:
+    log = MetadataLog(written.directory, 0)
+    snapshot = log.snapshots.latest_whole()
+    assert snapshot is not None
+    by_snapshot, by_log = (MetadataDelta(MetadataImage()) for _ in range(2))
+    by_snapshot.apply(snapshot.records, snapshot.id.offset, is_snapshot=True)
+    for data in log.log.batches():
+        header = read_header(data)
+        if header.base_offset < snapshot.id.offset:
+            records = records_in(RecordBatch.decode(data)[0], CONTROLS)
+            by_log.apply(records, header.last_offset + 1)
+    assert by_log.image.end_offset == snapshot.id.offset
+    expected = as_text(records_of(by_log.image))
+    assert as_text(records_of(by_snapshot.image)) == expected
+    assert as_text(snapshot.records) == expected, "both brokers write the same records"
+
+
+def as_text(records: Iterable[Struct]) -> list[str]:
+    """Return records without their order, and without that of the features in them."""
+    found = list(records)
+    for record in found:
+        if hasattr(record, "features"):
+            record.features.sort(key=lambda feature: feature.name)
+    return sorted(map(repr, found))
 
 
 @pytest.mark.parametrize("topic", INTERNAL)

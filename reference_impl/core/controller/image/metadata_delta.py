@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from uuid import UUID
 
+from reference_impl.core.controller.image.image_records import changes_to
 from reference_impl.core.controller.image.metadata_image import MetadataImage, TopicImage
 from reference_impl.wire import Struct
 
@@ -47,9 +48,13 @@ class MetadataDelta:
         self.delegation_tokens: dict[str, None] = {}
         """The ids of the tokens that are new, changed or gone."""
 
-    def apply(self, records: Sequence[Struct], end_offset: int) -> None:
-        """Take these records of the metadata log into account, which end at this offset."""
-        for record in records:
+    def apply(
+        self, records: Sequence[Struct], end_offset: int, *, is_snapshot: bool = False
+    ) -> None:
+        """Take these records of the metadata log into account, which end at this offset. Those of a
+        snapshot are all that the cluster has there: what they do not name is gone
+        (MetadataDelta.finishSnapshot)."""
+        for record in changes_to(self.image, records) if is_snapshot else records:
             part, note = _NOTES.get(type(record).__name__, (None, None))
             if note is not None:
                 note(self, record)

@@ -82,7 +82,8 @@ class MetadataImage:
         self.features: dict[str, int] = {}
         """The level in force of each feature that has one (KIP-584)."""
         self.next_producer_id = 0
-        self._broker_configs: dict[str, dict[str, str]] = {}
+        self.broker_configs: dict[str, dict[str, str]] = {}
+        """The configurations that were set at run time, for a broker (its id) or for all ("")."""
         self.group_configs: dict[str, dict[str, str]] = {}
         """The configurations set for single groups, which need not exist."""
         self.client_metrics: dict[str, dict[str, str]] = {}
@@ -121,7 +122,7 @@ class MetadataImage:
     def configs_of_broker(self, name: str) -> Mapping[str, str]:
         """Return the configurations that were set at run time for a broker (its id), or for all of
         them ("")."""
-        return self._broker_configs.get(name, {})
+        return self.broker_configs.get(name, {})
 
     def _topic(self, record: Struct) -> None:
         topic = TopicImage(record.name, record.topic_id)
@@ -168,21 +169,25 @@ class MetadataImage:
                 topic.partitions[index] = replace(state, elr=(), last_known_elr=())
 
     def _config(self, record: Struct) -> None:
+        by_resource: dict[str, dict[str, str]]
+        name = record.resource_name
         if record.resource_type == TOPIC_RESOURCE:
-            topic = self.topics.get(record.resource_name)
-            configs = {} if topic is None else topic.configs
+            by_resource = {name: self.topics[name].configs} if name in self.topics else {}
         elif record.resource_type == BROKER_RESOURCE:
-            configs = self._broker_configs.setdefault(record.resource_name, {})
+            by_resource = self.broker_configs
         elif record.resource_type == GROUP_RESOURCE:
-            configs = self.group_configs.setdefault(record.resource_name, {})
+            by_resource = self.group_configs
         elif record.resource_type == CLIENT_METRICS_RESOURCE:
-            configs = self.client_metrics.setdefault(record.resource_name, {})
+            by_resource = self.client_metrics
         else:
             return
-        if record.value is None:
-            configs.pop(record.name, None)
-        else:
+        configs = by_resource.setdefault(name, {})
+        if record.value is not None:
             configs[record.name] = record.value
+            return
+        configs.pop(record.name, None)
+        if not configs:
+            del by_resource[name]
 
     def _remove_topic(self, record: Struct) -> None:
         topic = self.topics_by_id.pop(record.topic_id)

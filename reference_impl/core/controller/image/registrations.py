@@ -8,11 +8,11 @@ BrokerRegistration.java.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from reference_impl.core.security.listeners import Endpoint
-from reference_impl.wire import Malformed, Struct
+from reference_impl.wire import Definition, Malformed, Struct, definition
 
 NO_CHANGE = 0
 """BrokerRegistrationFencingChange.NONE, BrokerRegistrationInControlledShutdownChange.NONE."""
@@ -42,6 +42,8 @@ class BrokerImage:
     log_dirs: tuple[UUID, ...] = ()
     cordoned_log_dirs: tuple[UUID, ...] = ()
     """The directories that get no new partitions."""
+    protocols: Mapping[str, int] = field(default_factory=dict)
+    """The security protocol of each listener, by its number."""
 
     @property
     def is_active(self) -> bool:
@@ -53,6 +55,23 @@ class BrokerImage:
         """Whether no directory of the broker takes new partitions."""
         return bool(self.log_dirs) and set(self.log_dirs) <= set(self.cordoned_log_dirs)
 
+    def to_record(self) -> Struct:
+        """Return the record that registers the broker as it is now
+        (BrokerRegistration.toRecord)."""
+        of = definition("RegisterBrokerRecord")
+        return of.new(
+            broker_id=self.node_id,
+            incarnation_id=self.incarnation_id,
+            broker_epoch=self.broker_epoch,
+            end_points=endpoint_rows(of, "BrokerEndpoint", self),
+            features=feature_rows(of, "BrokerFeature", self),
+            rack=self.rack,
+            fenced=self.fenced,
+            in_controlled_shutdown=self.in_controlled_shutdown,
+            log_dirs=list(self.log_dirs),
+            cordoned_log_dirs=list(self.cordoned_log_dirs),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ControllerImage:
@@ -62,6 +81,17 @@ class ControllerImage:
     incarnation_id: UUID
     listeners: Mapping[str, Endpoint]
     features: Mapping[str, Features]
+    protocols: Mapping[str, int] = field(default_factory=dict)
+
+    def to_record(self) -> Struct:
+        """Return the record that registers the controller (ControllerRegistration.toRecord)."""
+        of = definition("RegisterControllerRecord")
+        return of.new(
+            controller_id=self.node_id,
+            incarnation_id=self.incarnation_id,
+            end_points=endpoint_rows(of, "ControllerEndpoint", self),
+            features=feature_rows(of, "ControllerFeature", self),
+        )
 
 
 class Registrations:
@@ -84,6 +114,7 @@ class Registrations:
             record.in_controlled_shutdown,
             tuple(record.log_dirs),
             tuple(record.cordoned_log_dirs or ()),
+            protocols_of(record.end_points),
         )
 
     def unregister_broker(self, record: Struct) -> None:
@@ -123,6 +154,7 @@ class Registrations:
             record.incarnation_id,
             endpoints_of(record.end_points),
             features_of(record.features),
+            protocols_of(record.end_points),
         )
 
     def _expected(self, record: Struct, node_id: int, broker_epoch: int) -> BrokerImage:
@@ -140,6 +172,31 @@ class Registrations:
 def endpoints_of(rows: list[Struct]) -> dict[str, Endpoint]:
     """Return the addresses that the rows of a record or request name, by listener."""
     return {row.name: Endpoint(row.host, row.port) for row in rows}
+
+
+def protocols_of(rows: list[Struct]) -> dict[str, int]:
+    """Return the security protocols that the rows of a record name, by listener."""
+    return {row.name: row.security_protocol for row in rows}
+
+
+def endpoint_rows(of: Definition, kind: str, node: BrokerImage | ControllerImage) -> list[Struct]:
+    """Return the rows of a record that name a node's listeners."""
+    return [
+        of.struct(
+            kind, name=name, host=at.host, port=at.port, security_protocol=node.protocols[name]
+        )
+        for name, at in node.listeners.items()
+    ]
+
+
+def feature_rows(of: Definition, kind: str, node: BrokerImage | ControllerImage) -> list[Struct]:
+    """Return the rows of a record that name the levels at which a node can work."""
+    return [
+        of.struct(
+            kind, name=name, min_supported_version=at.lowest, max_supported_version=at.highest
+        )
+        for name, at in node.features.items()
+    ]
 
 
 def features_of(rows: list[Struct]) -> dict[str, Features]:

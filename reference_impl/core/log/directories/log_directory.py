@@ -49,7 +49,7 @@ class LogDirectory:
         self.offline: dict[TopicPartition, StorageError] = {}
         """The partitions whose files cannot be used, each with the error. They stay offline until
         an operator has mended them and restarted the broker."""
-        self._storage = storage
+        self.storage = storage
         storage.make_directory(path)
         clean_file = f"{path}/{CLEAN_SHUTDOWN_FILE}"
         self.clean_shutdown = storage.exists(clean_file)
@@ -76,10 +76,10 @@ class LogDirectory:
         """Create the partition, or open it with the offsets that its checkpoints name. Return its
         log."""
         key = (topic, partition)
-        if not self._storage.exists(f"{self.path}/{topic}-{partition}"):
+        if not self.storage.exists(f"{self.path}/{topic}-{partition}"):
             self._forget_namesake(key)
         log = self.logs[key] = PartitionLog.open(
-            self._storage,
+            self.storage,
             self.path,
             topic,
             partition,
@@ -105,7 +105,7 @@ class LogDirectory:
             return
         path, delay_ms = log.move_away(), log.config.file_delete_delay_ms
         if delay_ms == 0:
-            self._storage.delete_tree(path)
+            self.storage.delete_tree(path)
         else:
             self._moved_away.append((path, delay_ms))
         self._deleted.add(key)
@@ -114,10 +114,10 @@ class LogDirectory:
         """Rename a damaged directory where the disk allows it. If it keeps its name, a new
         partition of that name is offline."""
         with suppress(StorageError):
-            topic_id = read_topic_id(self._storage, path)
+            topic_id = read_topic_id(self.storage, path)
             if topic_id is not None:
                 doomed = deleted_directory(path, topic_id)
-                self._storage.rename(path, doomed)
+                self.storage.rename(path, doomed)
                 self._moved_away.append((doomed, 0))
 
     def take_offline(self, topic: str, partition: int, error: StorageError) -> None:
@@ -138,7 +138,7 @@ class LogDirectory:
         self._moved_away.clear()
         while self._doomed and self._doomed[0][0] <= now_ms:
             _, path = heappop(self._doomed)
-            self._storage.delete_tree(path)
+            self.storage.delete_tree(path)
             yield None
         if self._doomed:
             yield self._doomed[0][0]
@@ -183,7 +183,7 @@ class LogDirectory:
     def _write(self, name: str) -> None:
         offsets = self._offsets[name]
         if self._written.get(name) != offsets:
-            write_offsets(self._storage, f"{self.path}/{name}", offsets)
+            write_offsets(self.storage, f"{self.path}/{name}", offsets)
             self._written[name] = dict(offsets)
 
     def close(self, *, broker_epoch: int = -1) -> None:
@@ -196,5 +196,5 @@ class LogDirectory:
             log.close(clean=True)
         self.checkpoint()
         if not self.offline and all(log.is_trusted for log in self.logs.values()):
-            write_clean_shutdown(self._storage, self.path, broker_epoch)
+            write_clean_shutdown(self.storage, self.path, broker_epoch)
         self.logs.clear()

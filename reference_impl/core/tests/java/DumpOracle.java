@@ -19,7 +19,7 @@ public class DumpOracle {
     }
 
     private static boolean isDumped(Path file) {
-        return file.toString().matches(".*\\.(log|index|timeindex|txnindex|snapshot)");
+        return file.toString().matches(".*\\.(log|index|timeindex|txnindex|snapshot|checkpoint)");
     }
 
     private static String decoder(Path file) {

@@ -1,0 +1,67 @@
+"""Write a snapshot of the committed metadata from time to time.
+
+Source: SnapshotGenerator.java, SnapshotEmitter.java; KIP-630. Every node writes its own, from what
+it has applied. The records are noted in one go, since the image goes on changing; they are encoded
+and written in slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.image.image_records import records_of
+from reference_impl.core.effects import Effect, Report
+from reference_impl.core.quorum.snapshots.snapshot_file import BATCH_RECORDS_MAX, UnfinishedSnapshot
+from reference_impl.core.storage import StorageError
+from reference_impl.core.waiting.waits import Later, Pause
+
+LOOK_MS = 1_000
+"""How often a node looks whether a snapshot is due."""
+
+
+def keep_snapshots(broker: Broker) -> Iterator[Effect]:
+    """Write a snapshot whenever one is due, as long as the process runs."""
+    last_ms = broker.monotonic_ms
+    while True:
+        yield Later(LOOK_MS)
+        if not is_due(broker, broker.monotonic_ms - last_ms):
+            continue
+        last_ms = broker.monotonic_ms
+        try:
+            snapshot = broker.quorum.log.begin_snapshot()
+            if snapshot is not None:
+                yield from write_whole(broker, snapshot)
+        except StorageError as error:
+            yield Report(f"the snapshot of the metadata is not written; the log stays: {error}")
+
+
+def is_due(broker: Broker, waited_ms: int) -> bool:
+    """Return whether enough was committed since the last snapshot, or that one is too old
+    (SnapshotGenerator.publishLogDelta)."""
+    size_bytes = broker.quorum.log.bytes_since_snapshot
+    interval_ms = broker.config.number("metadata.log.max.snapshot.interval.ms")
+    if size_bytes >= broker.config.number("metadata.log.max.record.bytes.between.snapshots"):
+        return True
+    return size_bytes > 0 and 0 < interval_ms <= waited_ms
+
+
+def write_whole(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect]:
+    """Write a snapshot, or leave nothing of it. Raise StorageError."""
+    try:
+        yield from write(broker, snapshot)
+    except StorageError:
+        snapshot.drop()
+        raise
+    broker.quorum.log.snapshots.finished(snapshot.id)
+
+
+def write(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect]:
+    """Write what the broker has applied. Raise StorageError."""
+    records = list(records_of(broker.image))
+    last = broker.quorum.log.last_committed
+    snapshot.begin(last.timestamp_ms, broker.now_ms)
+    for first in range(0, len(records), BATCH_RECORDS_MAX):
+        snapshot.add(records[first : first + BATCH_RECORDS_MAX], broker.now_ms)
+        yield Pause()
+    snapshot.end(broker.now_ms)

@@ -1,0 +1,167 @@
+"""A snapshot: a file with all that the metadata log says below an offset (KIP-630).
+
+Source: SnapshotPath.java, Snapshots.java (names), RecordsSnapshotWriter.java (content),
+FileRawSnapshotWriter.java (another name until it is whole). The name has the offset after the last
+record that counts, and that record's epoch. The file begins with a SnapshotHeader, goes on with
+batches of metadata records, and ends with a SnapshotFooter: without that it was cut short.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reference_impl.core.log.replaying import replaying
+from reference_impl.core.quorum.metadata_records import records_in
+from reference_impl.core.storage import Buffer, Storage, StorageError
+from reference_impl.wire import (
+    CONTROL_BIT,
+    ControlRecordType,
+    CorruptRecord,
+    Record,
+    RecordBatch,
+    Struct,
+    batches,
+    check_crc,
+    control_record,
+    control_type,
+    definition,
+    encode_metadata_record,
+)
+
+SUFFIX, UNFINISHED = ".checkpoint", ".part"
+BATCH_RECORDS_MAX = 1_024
+"""MetadataNode's snapshot writer appends as many at once (RaftSnapshotWriter's batchSize)."""
+HEADER, FOOTER = ControlRecordType.SNAPSHOT_HEADER, ControlRecordType.SNAPSHOT_FOOTER
+_HEADER_RECORD, _FOOTER_RECORD = (
+    definition(f"Snapshot{end}Record") for end in ("Header", "Footer")
+)
+_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class DamagedSnapshot(StorageError):
+    """A snapshot was cut short or altered."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class SnapshotId:
+    """The end of what a snapshot holds: the offset after its last record, and that one's epoch."""
+
+    offset: int
+    epoch: int
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file."""
+        return f"{self.offset:020d}-{self.epoch:010d}{SUFFIX}"
+
+    @classmethod
+    def of_file(cls, name: str) -> SnapshotId | None:
+        """Return the id of the snapshot in a file, or None if the name is none of a snapshot."""
+        found = _NAME.fullmatch(name)
+        return None if found is None else cls(int(found[1]), int(found[2]))
+
+
+BOOTSTRAP = SnapshotId(0, 0)
+"""The snapshot that `kafka-storage format` writes: the first records of a cluster, which its first
+controller writes to the log (Snapshots.BOOTSTRAP_SNAPSHOT_ID)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The content of a file."""
+
+    id: SnapshotId
+    last_timestamp_ms: int
+    """When the last batch that it stands for was written."""
+    records: Sequence[Struct]
+
+
+class UnfinishedSnapshot:
+    """A snapshot that is being written or fetched. No start takes it for whole."""
+
+    def __init__(self, storage: Storage, directory: str, id: SnapshotId) -> None:
+        self.id = id
+        self._storage, self._directory = storage, directory
+        self._whole = f"{directory}/{id.file_name}"
+        storage.delete(self._whole + UNFINISHED)
+        self._file = storage.open(self._whole + UNFINISHED, create=True)
+        self._records_count = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes so far."""
+        return self._file.size()
+
+    def append(self, data: Buffer) -> None:
+        """Add bytes that were fetched. Raise StorageError."""
+        self._file.append(data)
+
+    def begin(self, last_timestamp_ms: int, now_ms: int) -> None:
+        """Write the header. Raise StorageError."""
+        header = _HEADER_RECORD.new(last_contained_log_timestamp=last_timestamp_ms)
+        self._control(HEADER, _HEADER_RECORD.encode(header, 0), now_ms)
+
+    def add(self, records: Sequence[Struct], now_ms: int) -> None:
+        """Write one batch of records. Raise StorageError."""
+        self._batch([Record(encode_metadata_record(record)) for record in records], 0, now_ms)
+
+    def end(self, now_ms: int) -> None:
+        """Write the footer, and give the file its name. Raise StorageError."""
+        self._control(FOOTER, _FOOTER_RECORD.encode(_FOOTER_RECORD.new(), 0), now_ms)
+        self.freeze()
+
+    def freeze(self) -> None:
+        """Sync the file and give it its name: from now on it counts. Raise StorageError."""
+        self._file.sync()
+        self._file.close()
+        self._storage.rename(self._whole + UNFINISHED, self._whole)
+        self._storage.sync_directory(self._directory)
+
+    def drop(self) -> None:
+        """Remove what was written. Raise StorageError."""
+        self._file.close()
+        self._storage.delete(self._whole + UNFINISHED)
+
+    def _control(self, kind: ControlRecordType, value: bytes, now_ms: int) -> None:
+        self._batch([control_record(kind, value)], CONTROL_BIT, now_ms)
+
+    def _batch(self, records: list[Record], attributes: int, now_ms: int) -> None:
+        batch = RecordBatch(
+            records,
+            base_offset=self._records_count,
+            partition_leader_epoch=self.id.epoch,
+            attributes=attributes,
+            base_timestamp=now_ms,
+        )
+        self._file.append(batch.encode())
+        self._records_count += len(records)
+
+
+def read_snapshot(storage: Storage, directory: str, id: SnapshotId) -> Snapshot:
+    """Read a snapshot. Raise DamagedSnapshot, and CorruptLog for a record whose meaning this
+    version does not know."""
+    path = f"{directory}/{id.file_name}"
+    data = storage.read_file(path)
+    try:
+        found = _decode(data)
+    except CorruptRecord as error:
+        raise DamagedSnapshot(path, f"the snapshot is damaged: {error}") from error
+    kinds = [control_type(batch.records[0]) for batch in found if batch.is_control]
+    if kinds[:1] != [HEADER] or kinds[-1:] != [FOOTER] or not found[-1].is_control:
+        raise DamagedSnapshot(path, "the snapshot was cut short: it does not end with its footer")
+    records: list[Struct] = []
+    for batch in found:
+        with replaying(path, batch.base_offset):
+            records += records_in(batch, (HEADER, FOOTER))
+    header = _HEADER_RECORD.decode(found[0].records[0].value or b"", 0)
+    return Snapshot(id, header.last_contained_log_timestamp, records)
+
+
+def _decode(data: bytes) -> list[RecordBatch]:
+    found = []
+    for _, start, end in batches(data):
+        check_crc(data, start, end)
+        found.append(RecordBatch.decode(data[start:end])[0])
+    return found
