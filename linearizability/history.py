@@ -75,8 +75,8 @@ __all__ = [
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return a history from plain rows (for tests and small tools); what a row leaves out is null.
-    schema_version, record_index, process, type and the times have the obvious defaults."""
+    """Return a history from plain rows (for tests and small tools). Columns that a row leaves out
+    are null; schema_version, record_index, process, type and the times have obvious defaults."""
     filled = []
     for number, row in enumerate(rows):
         if unknown := set(row) - set(SCHEMA):
@@ -97,7 +97,8 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def write(path: Path, history: pl.DataFrame) -> None:
-    """Write a whole history in one go (the recorder streams; this is for tools and tests)."""
+    """Write a whole history at once. (The recorder writes it in parts; this function is for tools
+    and tests.)"""
     table = history.select(list(SCHEMA)).cast(SCHEMA).to_arrow().cast(plain_arrow())
     pq.write_table(table, path, row_group_size=ROW_GROUP_ROWS, **parquet.WRITING)
 
@@ -158,8 +159,8 @@ def _check_columns(file: Path, found: pa.Schema) -> None:
 
 
 def _kind(dtype: pa.DataType) -> str:
-    """Return the kind of a type: types of one kind are cast; a number that does not fit is refused
-    when the rows are read."""
+    """Return the kind of a column type. Types of one kind can be cast to each other; a number that
+    does not fit is refused when the rows are read."""
     if pa.types.is_dictionary(dtype):
         return _kind(dtype.value_type)
     if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or dtype == pa.string_view():

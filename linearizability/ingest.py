@@ -28,12 +28,13 @@ from linearizability.history import PARTITION, F, Type
 from linearizability.plans import collect
 
 PLAIN, COMMITTED, ABORTED, UNKNOWN = "plain", "committed", "aborted", "unknown"
-"""Values of `outcome`: not transactional; or how the record's transaction ended.
-
-Null on a poll: no send of this value to this partition, or several that ended differently."""
+"""The values of `outcome`: the record is not transactional, or its transaction ended in this way or
+has an unknown end. On a poll, null means that there is no send of this value to this partition, or
+several that ended differently."""
 
 NO_TOPIC_ID = ""
-"""Stands for an absent topic id, so that joins and groups need no special case for null."""
+"""The value that stands for an absent topic id, so that joins and groups need no special case for
+null."""
 
 IS_SEND = pl.col("f") == F.SEND.value
 IS_POLL = pl.col("f") == F.POLL.value
@@ -47,20 +48,21 @@ BY_RAW_CLIENT = (pl.col("client") == "raw").fill_null(False)
 IS_FINAL = pl.col("final").fill_null(False)
 IS_IDEMPOTENT = pl.col("idempotent").fill_null(False)
 WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
-"""Complete reads of a partition, by whomever."""
+"""The condition on a complete read of a partition, by any client."""
 LOG_START = pl.col("log_start").fill_null(0)
 IS_DELETION = (
     (pl.col("f") == F.COMMIT_OFFSETS.value)
     & pl.col("offset").is_null()
     & pl.col("topic").is_not_null()
 )
-"""True for a deletion of what a group had committed (OffsetDelete, DeleteGroups)."""
+"""The condition on a deletion of a group's committed offset (OffsetDelete, DeleteGroups)."""
 NO_POSITION = -1
-"""Takes the place of null, which joins nothing, for the position of a group that has none."""
+"""The number that stands for the position of a group that has none, since null does not match in
+joins."""
 
 DECIDED_BY = "unknown in the file, but operation {} was given a record of it"
-"""The `detail` of what a transaction sent, and of its end, if nobody was told that it committed,
-but a reader was given one of its records (`importers.decided`)."""
+"""The `detail` of a transaction's sends and end if its client did not learn that it committed, but
+a reader received one of its records (`importers.decided`)."""
 IS_DECIDED = (
     IS_SEND
     & IS_OK
@@ -74,12 +76,13 @@ grouping by two texts and a number. `places` gives the names back."""
 KEY = [PLACE]
 
 END_COLUMNS = ("txn", "f", "type", "op_id", "t_invoke_ns", "t_complete_ns")
-"""The columns of a transaction that was asked to end."""
+"""The columns of the requests to end transactions."""
 
 COMMIT_TIMES = ("commit_asked_ns", "commit_done_ns")
 TOLD_COMMIT, TOLD_ABORT, UNASKED = "commit", "abort", "unasked"
-"""Values of `told`, besides UNKNOWN: a commit was acknowledged, and no abort; an abort was, and no
-commit was ever asked for; neither was, and no commit was ever asked for."""
+"""Values of `told`, besides UNKNOWN: a commit was acknowledged, and no abort; an abort was
+acknowledged, and no commit was ever requested; neither was acknowledged, and no commit was ever
+requested."""
 OF_TRANSACTION = ("txn_outcome", *COMMIT_TIMES, "told", "end_ns", "end_op")
 """The columns added to each row of a transaction. end_ns, end_op: its first acknowledged end."""
 
@@ -87,8 +90,8 @@ CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 
 
 def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
-    """Return topic -> topic_id for the topics of which the history names exactly one id, to fill
-    the rows that name none."""
+    """Return topic -> topic_id for the topics with exactly one id in the history, to fill it into
+    the rows without an id."""
     return collect(
         history.filter(pl.col("topic").is_not_null() & pl.col("topic_id").is_not_null())
         .group_by("topic")
@@ -164,7 +167,7 @@ def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def markers_of_transactions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return txn, marker: each transaction with the markers that raw reads found behind its
+    """Return (txn, marker) for each transaction and each marker that raw reads show after its
     records."""
     sends = events.filter(IS_SEND & pl.col("txn").is_not_null()).select(*KEY, "value", "txn")
     return (
@@ -173,14 +176,14 @@ def markers_of_transactions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def ends_of_transactions(history: pl.LazyFrame) -> pl.LazyFrame:
-    """Return END_COLUMNS of every commit and abort that was asked for."""
+    """Return the columns END_COLUMNS of every request to commit or abort."""
     return history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])).select(END_COLUMNS)
 
 
 def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
     """Return txn, OF_TRANSACTION (commit_asked_ns, commit_done_ns: when a commit was first invoked,
-    and first acknowledged; null: never). A transaction that is not in the answer is unknown, and
-    its end was never asked for."""
+    and first acknowledged; null: never). A transaction that is missing here has an unknown outcome,
+    and its end was never requested."""
     asked = (
         ends.filter(pl.col("txn").is_not_null())
         .group_by("txn")

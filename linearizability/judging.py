@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "local", "spark")
 LARGE_ROWS = 5_000_000
-"""More rows than that take polars more memory than Spark, whose start they are worth."""
+"""The number of rows above which Spark is used: polars would take too much memory, and the start of
+Spark pays off."""
 ENGINES_AGREE = "engines agree"
-"""The name of the opinion that they do not."""
+"""The name of the opinion that reports a disagreement between the engines."""
 VERDICT_FILE = "verdict.json"
 ANOMALIES_FILE = "anomalies.parquet"
 ANOMALY_COLUMNS: Mapping[str, Any] = {
@@ -57,12 +58,12 @@ def check(
     grouped: bool = True,
 ) -> Verdict:
     """Return the verdict of all checkers on a run directory or a history file. engine: "local"
-    (polars), "spark", or "auto": local, unless a master is named or the history is large (see
-    `chosen_engine`): a small one starts no JVM. named_by_workload: checkers that must have judged
-    something. history_format: "touchstone", "jepsen", or "auto": by the suffix. bounds: what the
-    run promised beyond correctness. grouped: whether to put the anomalies in groups and tell each
-    (`stories`). Raise HistoryError if there is no sound history under `path`, or the engine cannot
-    be had."""
+    (polars), "spark", or "auto": spark if a master is named or the history is large, else local
+    (see `chosen_engine`). named_by_workload: checkers that must have judged something.
+    history_format: "touchstone", "jepsen", or "auto", which decides by the suffix. bounds: what the
+    run promised beyond correctness. grouped: whether to group the anomalies by cause and describe
+    each group (`stories`). Raise HistoryError if there is no valid history under `path`, or if the
+    engine is not available."""
     with imported(Path(path), history_format) as file:
         verdict = _check(file, engine, spark_master, named_by_workload, bounds)
         return in_groups(verdict, file) if grouped else verdict
@@ -131,7 +132,8 @@ def has_spark() -> bool:
 def disagreement(one: Verdict, other: Verdict) -> CheckerVerdict | None:
     """Return the opinion that two engines judged one history differently, or None if they agree.
 
-    They run the same kernels, so one of them is wrong, and nobody knows which: UNKNOWN.
+    They run the same kernels, so one of them is wrong, and it is not known which: the verdict is
+    UNKNOWN.
     """
     said = [
         f"{name}: {_said(one, name)} by {one.engine}, {_said(other, name)} by {other.engine}"
@@ -167,8 +169,8 @@ def write_verdict(directory: Path, verdict: Verdict) -> Path:
 
 
 def anomalies_of(verdict: Verdict) -> pl.DataFrame:
-    """Return the anomalies in the form in which they are written: ANOMALY_COLUMNS; `scope` is
-    JSON."""
+    """Return the anomalies as a table with the columns that are written, ANOMALY_COLUMNS; `scope`
+    is JSON."""
     rows = [{"checker": name, **anomaly.as_dict()} for name, anomaly in verdict.anomalies]
     for row in rows:
         row["scope"] = json.dumps(row["scope"])

@@ -1,9 +1,10 @@
-"""Execute plans by the engine of polars that suits the size of the history.
+"""Execute lazy frames ("plans") by the engine of polars that suits the size of the history.
 
 The judges make hundreds of small plans. Polars streams by default, which is right for millions of
-rows; but each plan is then cut into pipelines that its threads hand to each other, and of a short
-history that is most of the time (thousands of switches). The other engine, which works through a
-plan step by step, takes two thirds. From some 300,000 rows on it takes longer, and more memory.
+rows; but then threads hand pieces of each plan to each other, which takes most of the time for a
+short history (thousands of switches). The in-memory engine, which works through a plan step by
+step, takes two thirds of the time. For more than about 300,000 rows it takes longer, and more
+memory.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ Engine = Literal["auto", "in-memory"]
 Rows = TypeVar("Rows")
 
 _engine: ContextVar[Engine] = ContextVar("engine", default="auto")
-"""A setting of the context, not of the process: another thread may be judging a long history."""
+"""The chosen engine. It is a setting of the context and not of the process, since another thread
+may judge a long history."""
 
 
 @contextmanager
 def for_rows(rows: int) -> Iterator[None]:
-    """Choose the engine for a history of this many rows; it executes the plans inside this
-    context."""
+    """Choose the engine for a history of this many rows inside the `with` block."""
     before = _engine.set("in-memory" if rows <= SHORT_ROWS else "auto")
     try:
         yield
@@ -37,7 +38,7 @@ def for_rows(rows: int) -> Iterator[None]:
 
 
 def engine() -> Engine:
-    """Return the engine that is chosen here."""
+    """Return the engine that is chosen in this context."""
     return _engine.get()
 
 
@@ -53,7 +54,7 @@ def collect(plan: pl.LazyFrame) -> pl.DataFrame:
 
 
 def collect_all(plans: Iterable[pl.LazyFrame]) -> list[pl.DataFrame]:
-    """Return the rows of several plans; what they share is computed once."""
+    """Return the rows of several plans. Parts that plans have in common are computed once."""
     wanted = list(plans)
     return _carried_out(lambda by: pl.collect_all(wanted, engine=by))
 

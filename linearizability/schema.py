@@ -10,7 +10,8 @@ import polars as pl
 import pyarrow as pa
 
 SCHEMA_VERSION = 2
-"""2: records have checksums, readers say where they begin, producers and members what they are."""
+"""The version of the schema. Since version 2, records have checksums, readers record where they
+begin, and producers and members record their ids and partitions."""
 ROW_GROUP_ROWS = 512 * 1024
 
 
@@ -162,7 +163,8 @@ SCHEMA = pl.Schema({name: dtype for name, (dtype, _) in COLUMNS.items()})
 SINCE_2 = ("checksum", "timestamp_type", "asked", "asked_offset")
 REQUIRED = ("schema_version", "op_id", "record_index", "process", "f", "type", "t_invoke_ns")
 PARTITION = ("topic", "topic_id", "partition")
-"""A partition's identity: the topic id tells a topic from its re-created namesake."""
+"""The columns that identify a partition. The topic id distinguishes a topic from one that was
+re-created with the same name."""
 
 
 def arrow_schema() -> pa.Schema:

@@ -16,11 +16,12 @@ from typing import Any
 from linearizability.stories.model import Group
 
 VERSION = 1
-"""Of a verdict as JSON (docs/schemas)."""
+"""The version of the JSON form of a verdict (docs/schemas)."""
 
 
 class Validity(StrEnum):
-    """One opinion. NOT_APPLICABLE: the history holds nothing that the checker speaks about."""
+    """The possible opinions. NOT_APPLICABLE: the history contains nothing that the checker
+    judges."""
 
     VALID = "valid"
     INVALID = "invalid"
@@ -36,11 +37,11 @@ EXIT_STATUS = {Validity.VALID: 0, Validity.INVALID: 1, Validity.UNKNOWN: 3}
 class Anomaly:
     """One proof that a guarantee was broken.
 
-    kind: what was broken, a word with dashes ("lost-write").  operations: the `op_id`s that prove
-    it.  message: one sentence for people.  scope: the columns that say where, e.g.
-    {"topic": "appends", "partition": 3}.  blame: "broker" or "client" where the history can tell.
-    context: what the message leaves out of partition, offset, client, time and fault, once the
-    anomalies were put in groups (`stories.grouping`).
+    kind: what was broken, a word with dashes ("lost-write"). operations: the `op_id`s that prove
+    it. message: one sentence for people. scope: the columns that identify the place, e.g. {"topic":
+    "appends", "partition": 3}. blame: "broker" or "client" if the history shows which is at fault.
+    context: the partition, offset, client, time and fault as far as the message leaves them out;
+    set when the anomalies are grouped (`stories.grouping`).
     """
 
     kind: str
@@ -64,7 +65,8 @@ class Anomaly:
 @dataclass(frozen=True)
 class CheckerVerdict:
     """The opinion of one checker. checked: how many checks it made (its docstring says of what).
-    excused: how many it left out, since something in the history might explain what it would find.
+    excused: the number of checks that it left out, because something in the history might explain
+    an anomaly.
 
     anomalies may be cut to the first MAX_ANOMALIES of each kind; anomaly_count is always the full
     number.
@@ -114,7 +116,7 @@ class Verdict:
 
     @property
     def anomalies(self) -> list[tuple[str, Anomaly]]:
-        """All (checker, anomaly) in the order of the checkers."""
+        """All (checker, anomaly) pairs in the order of the checkers."""
         return [(name, a) for name, checker in self.checkers.items() for a in checker.anomalies]
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""All histories written by hand: checker -> title -> rows, and for invalid ones the anomalies to
-find."""
+"""All histories written by hand: checker -> title -> rows, and for invalid ones the anomalies that
+must be found."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""One-letter rows, so that a hand-written history is read at a glance.
+"""Functions with short names that make rows, so that a hand-written history can be read at a
+glance.
 
-[S(1, 0), S(2, 1), P(1, 0), P(2, 1)]     value 1 acknowledged at offset 0, …, polled at 0, …
+[S(1, 0), S(2, 1), P(1, 0), P(2, 1)] value 1 acknowledged at offset 0, …, polled at 0, …
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ from linearizability.verdict import CheckerVerdict
 
 Row = dict[str, Any]
 Valid = dict[str, list[Row]]
-"""Title -> a history in which the checker finds nothing."""
+"""Title -> a history in which the checker must find nothing."""
 Invalid = dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]
-"""Title -> a broken history, and the kinds and operations that the checker finds in it."""
+"""Title -> (a broken history, the kinds and operations of the anomalies that the checker must
+find)."""
 PLACE: Row = {"topic": "t", "partition": 0}
 
 
 def S(value: int | None, offset: int | None = None, **more: Any) -> Row:
-    """Return a send with acks=all, idempotent; without an offset its outcome is unknown."""
+    """Return a send with acks=all by an idempotent producer. Without an offset its outcome is
+    unknown."""
     outcome = "ok" if offset is not None else "info"
     own = {"f": F.SEND.value, "value": value, "offset": offset, "acks": -1, "idempotent": True}
     return PLACE | own | {"type": outcome} | more
 
 
 def P(value: int | None, offset: int | None, **more: Any) -> Row:
-    """Return a record given to process 1 under read_committed."""
+    """Return a record that process 1 received under read_committed."""
     own = {"f": F.POLL.value, "value": value, "offset": offset, "process": 1}
     return PLACE | own | {"isolation": "read_committed"} | more
 
@@ -66,18 +69,18 @@ def SAYS(high_watermark: int, **more: Any) -> Row:
 
 
 def COMMITS(offset: int | None, **more: Any) -> Row:
-    """Return a commit of group g, or (None) the deletion of its position."""
+    """Return a commit of group g; with None, the deletion of its committed offset."""
     return PLACE | {"f": F.COMMIT_OFFSETS.value, "group": "g", "offset": offset} | more
 
 
 def ASKS(offset: int | None, **more: Any) -> Row:
-    """Return the answer that group g gets when it fetches its position, in the final phase."""
+    """Return the answer of OffsetFetch for group g in the final phase."""
     own = {"f": F.FETCH_OFFSETS.value, "group": "g", "offset": offset, "final": True}
     return PLACE | own | more
 
 
 def SENDS_OFFSET(offset: int, **more: Any) -> Row:
-    """Return a send of group g's position in transaction 1."""
+    """Return a row that sends group g's offset in transaction 1."""
     own = {"f": F.SEND_OFFSETS.value, "group": "g", "txn": 1, "offset": offset}
     return PLACE | own | more
 
@@ -109,7 +112,7 @@ def LOOK_UP(offset: int, wanted_ms: int, **more: Any) -> Row:
 
 
 def DELETES(offset: int | None, **more: Any) -> Row:
-    """Return a DeleteRecords below this offset."""
+    """Return a DeleteRecords of all records below this offset."""
     return PLACE | {"f": F.DELETE_RECORDS.value, "offset": offset} | more
 
 
@@ -151,7 +154,7 @@ BY_BROKER: Row = {"timestamp_ms": 9, "timestamp_type": "append"}
 
 
 def at(second: int) -> Row:
-    """Return the times of an operation invoked and answered in this second."""
+    """Return the time columns of an operation that is invoked and answered in this second."""
     return {"t_invoke_ns": second * 1_000_000_000, "t_complete_ns": second * 1_000_000_000 + 1}
 
 

@@ -1,1 +1,1 @@
-"""Histories that others wrote, turned into ours."""
+"""Convert the histories of other tools to our format."""

@@ -1,7 +1,7 @@
-"""The findings of an import so far, kept as columns of numbers: an operation in Python takes a
+"""The data of an import so far, kept as columns of numbers, since Python objects would take a
 hundred times the memory.
 
-Operations and places are referred to by their numbers, in the order in which they came.
+Operations and places are numbered in the order of their appearance.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pyarrow as pa
 from linearizability.history import F
 
 NONE = -1
-"""Stands for null: no time, offset, place or transaction is below zero."""
+"""The number that stands for null, since no time, offset, place or transaction is below zero."""
 OK, FAIL, INFO = 0, 1, 2
-"""Numbers of `history.Type`, as operations have them."""
+"""The numbers that stand for `history.Type` in operations."""
 
 
 class Columns:
@@ -32,7 +32,7 @@ class Columns:
         return len(self._cells) // len(self.names)
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows. None may be added afterwards."""
+        """Return the rows. No row may be added afterwards."""
         cells, step = series(self._cells), len(self.names)
         return pl.DataFrame(
             {name: cells.gather_every(step, offset=n) for n, name in enumerate(self.names)}
@@ -48,14 +48,14 @@ def series(numbers: array[int]) -> pl.Series:
 class Collected:
     """The columns of one history.
 
-    operations: `member` says whether the process was subscribed then; `txn` is the transaction that
-        its polls are in.
-    transactions: as our judges see them; `records` is how many rows its operation has before the
-        row of its end. A plain send to several keys is a transaction for each record.
-    batches: `count` records that were polled of one key at one time, the first of them the
-        `first` of its operation; `pairs` holds offset and value of each.
+    operations: `member` says whether the process was subscribed at that time; `txn` is the
+        transaction that its polls are in.
+    transactions: in the form that our judges take; `records` is how many rows its operation has
+        before the row of its end. A plain send to several keys is a transaction for each record.
+    batches: `count` records of one key in one poll; `first` is the number of the first of them
+        within its operation; `pairs` has the offset and value of each.
     others: rows without a record; `f` is the position in FS.
-    `line` says where a row stands in the file.
+    `line` is the line of the file.
     """
 
     FS = (F.POLL.value, F.ASSIGN.value, F.READ_ALL.value, F.NEMESIS.value, F.POSITION.value)
@@ -78,4 +78,4 @@ class Collected:
         self.pairs: array[int] = array("q")
         self.others = Columns("operation", "record_index", "f", "place", "session")
         self.details: dict[int, str] = {}
-        """JSON of the operations that are faults."""
+        """Operation -> the fault as JSON, for operations of the nemesis."""

@@ -1,8 +1,9 @@
-"""Decide operations of unknown end by ok polls. An ok poll receives committed records only. So an
-unknown transaction of which one polled a record has committed (Jepsen's `must-have-committed?`),
-all of it. Its client did not learn that, so the rest need not have been delivered by the end: the
-markers of a transaction come to each partition at a time of its own. But the rest stood in the log
-before the commit was asked for; so a reader that received something behind it has passed it."""
+"""Decide operations of unknown end by ok polls. An ok poll receives committed records only. So if
+an ok poll received a record of a transaction of unknown end, the whole transaction has committed
+(Jepsen's `must-have-committed?`). Since its client did not learn that, its other records need not
+have been delivered by the end: the markers reach each partition at a different time. But its other
+records were in the log before the commit was requested, so a reader that received a later record
+must have received them."""
 
 from __future__ import annotations
 
@@ -19,17 +20,17 @@ RECORD = ["place", "value"]
 class Decided(NamedTuple):
     """commits: the transactions that committed without an answer: `transaction`, `asked_ns` and
     `done_ns` (the latest times at which the commit was asked for and done), and `shown_by`, the
-    poll that proves it. owed: `send` (its row) of each record of theirs that some reader must have
-    received: a reader received that record itself, or one behind it (at a higher offset, or sent
-    after this one's commit had been asked for)."""
+    poll that proves it. owed: `send` (its row) of each of their records that some reader must have
+    received, because a reader received that record itself or a later one (at a higher offset, or
+    sent after this one's commit had been requested)."""
 
     commits: pl.DataFrame
     owed: pl.DataFrame
 
 
 def decided(sends: pl.DataFrame, ok_polled: pl.DataFrame) -> Decided:
-    """Return the transactions of unknown outcome that the ok polls prove committed, and the records
-    of theirs that readers must have been given.
+    """Return the transactions of unknown outcome that the ok polls prove committed, and those of
+    their records that readers must have received.
 
     sends: with `send`, and of their operations `type`, `t_invoke_ns` and `t_complete_ns` (null: it
     was not answered). ok_polled: place, value, offset, `op_id` and `t_complete_ns` of what ok

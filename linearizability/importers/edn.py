@@ -40,7 +40,8 @@ _WORDS = {"nil": None, "true": True, "false": False}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _DISCARD = object()
 DEPTH_MAX, DIGITS_MAX = 100, 400
-"""No history comes near these; Python's own bounds lie not far beyond."""
+"""The limits of nesting and of digits in a number. No real history comes near them, and Python's
+own limits are not much higher."""
 
 
 class _Reader:
@@ -55,7 +56,7 @@ class _Reader:
         return HistoryError(f"{self.source}: line {line or self.line}: {why}")
 
     def next_line(self) -> bool:
-        """Go to the next line; return whether there is one."""
+        """Go to the next line. Return whether there is one."""
         following = next(self.lines, None)
         if following is None:
             return False
@@ -75,7 +76,7 @@ class _Reader:
         return None
 
     def string_of_lines(self) -> str:
-        """Return a string that ends on a later line."""
+        """Return a string that ends on a later line than it begins."""
         if self.text[self.at] != '"':
             raise self.refuse("a character is missing behind '\\'; the file is not complete EDN")
         began, parts = self.line, [self.text[self.at :]]
@@ -87,7 +88,7 @@ class _Reader:
         raise self.refuse("a string is not closed; the file is not complete EDN", began)
 
     def value(self, token: tuple[str, str]) -> Any:
-        """Return the value that begins with this token, _DISCARD where it is to be left out."""
+        """Return the value that begins with this token, or _DISCARD if it must be left out."""
         kind, text = token
         if kind == "atom":
             return self.atom(text)

@@ -1,9 +1,9 @@
 """Convert one line of EDN as Jepsen writes it to an event by way of JSON: its reader is ten times
 as fast as one in Python.
 
-Only a map on a line of its own is taken, without texts, characters, comments, lists and tags:
-there the two differ in keywords, nil, commas and maps alone. What the reader of JSON then refuses,
-or what would lose a key, is left to `edn.py`, which reads token by token.
+Only a line that is a single map is converted, without texts, characters, comments, lists and tags.
+Such EDN differs from JSON only in keywords, nil, commas and maps. Lines that the JSON reader
+refuses, or that would lose a key, are left to `edn.py`, which reads token by token.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ _KEYWORD = re.compile(r":([^\s,\[\]{}]+)")
 _NIL = re.compile(r"(?<![^\s,\[\]{}])nil(?![^\s,\[\]{}])")
 _BETWEEN = re.compile(r"[\s,]+")
 _MAP = "("
-"""The first member of a list that stands for a map. Nothing else reads so: see _FOREIGN."""
+"""The first member of a list that stands for a map. No other list of a line begins in this way: see
+_FOREIGN."""
 
 
 def _refuse(symbol: str) -> NoReturn:
-    """Raise ValueError: NaN and Infinity are symbols of EDN."""
+    """Raise ValueError, because NaN and Infinity are symbols in EDN and not numbers."""
     raise ValueError(symbol)
 
 
@@ -60,7 +61,7 @@ def _json(text: str) -> Any:
 
 def _mapped(found: Any, maps: int) -> dict[str, Any] | None:
     """Return the event made of these keys and values; its polls' answers become dicts. Return None
-    unless that makes `maps` dicts, the event included: the others are somewhere else in the
+    unless that makes `maps` dicts, including the event: otherwise there are maps elsewhere in the
     line."""
     event = _map(found)
     value = event.get("value")

@@ -2,11 +2,11 @@
 
 One event: index, time (ns), process, type (invoke, ok, fail, info), f, value; other keys are
 ignored. Each client's invocation is followed by its completion, or by none: then its outcome is
-unknown. Anything that would make a verdict meaningless is refused, with its line: above all an
-operation that would be left out because it is not understood.
+unknown. Errors that would make a verdict meaningless are refused with the number of their line,
+above all operations that would be left out because they are not understood.
 
-Events of one time are ordered by their index: each is moved behind the one before it by a
-nanosecond. Without indexes nothing tells their order, and they overlap.
+Events with the same time are ordered by their index: each is moved to a nanosecond after the one
+before. Without indexes their order is unknown, and they overlap.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HAVE_RECORDS = frozenset({*WITH_MICRO_OPERATIONS, *WITH_KEYS})
 NEMESIS = "nemesis"
 INT32_MAX = 2**31 - 1
 NUMBER_MAX = 2**62
-"""Indexes, times and offsets are at most that: judges add to them."""
+"""The largest index, time or offset that is accepted, since the judges add to them."""
 
 
 class Event(NamedTuple):
@@ -37,16 +37,16 @@ class Event(NamedTuple):
     source: str
     line: int
     number: int
-    """Its index."""
+    """The index of the event."""
     time_ns: int
     process: int | None
-    """None for the nemesis, which is not a client."""
+    """The process of a client; None for the nemesis."""
     type: str
     f: str
     value: Any
     raw: dict[str, Any]
     text: str | None = None
-    """See `jsonl.Form`."""
+    """The line as JSON, or None (see `jsonl.Form`)."""
 
     def refuse(self, why: str) -> HistoryError:
         named = f" (index {self.number})" if "index" in self.raw else ""
@@ -65,7 +65,7 @@ class Event(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """An invocation with its completion, if it has one."""
+    """An invocation with its completion, if there is one."""
 
     invoked: Event
     completed: Event | None
@@ -81,7 +81,7 @@ class Operation(NamedTuple):
 
 
 def read_events(forms: Iterable[Form], source: str) -> Iterator[Event]:
-    """Yield each form as an event, checked by itself and against the one before."""
+    """Yield each form as an event, after checking it by itself and against the previous one."""
     index, raw_time, time, line_before = -1, 0, -1, 0
     first: dict[str, Any] | None = None
     kinds = frozenset(TYPES)
@@ -193,7 +193,7 @@ def _check_client(raw: dict[str, Any], line: int, source: str) -> None:
 
 
 def names_records(value: Any) -> bool:
-    """Return whether a value holds micro-operations, or is one."""
+    """Return whether a value contains, or is, a micro-operation."""
     if not isinstance(value, list) or not value:
         return False
     some = [value, *(member for member in value if isinstance(member, list))]
@@ -212,13 +212,13 @@ def is_integer(value: object) -> bool:
 
 
 class Pairing:
-    """The clients' invocations that have not ended."""
+    """The clients' invocations that have no completion yet."""
 
     def __init__(self) -> None:
         self._pending: dict[int, Event] = {}
 
     def operation(self, event: Event) -> Operation | None:
-        """Return the operation that a client's event completes, None for an invocation."""
+        """Return the operation that a client's event completes. Return None for an invocation."""
         process = event.process
         if process is None:
             return None

@@ -1,4 +1,4 @@
-"""Detect the format of a history, and provide any of them as a file that the engines read."""
+"""Detect the format of a history, and convert any format to a file that the engines read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AUTO, OURS = "auto", "touchstone"
 
 
 class Importer(Protocol):
-    """A foreign format of histories."""
+    """A format of histories of another tool."""
 
     def recognises(self, path: Path) -> bool:
         """Return whether "auto" takes the file for a history in this format."""

@@ -1,22 +1,27 @@
-"""Jepsen's Kafka histories: history.edn or JSON lines -> the frame that our judges read.
+"""Jepsen's Kafka histories: history.edn or JSON lines -> the data frame that our judges read.
 
-Source: jepsen/src/jepsen/tests/kafka.clj, the comment at its head. What their words mean in ours:
+Source: jepsen/src/jepsen/tests/kafka.clj, the comment at its head. Their terms mean the following
+in our format:
 
-- A key is a partition (an integer of topic "jepsen", a name is a topic of its own); values are
-unique per key. An operation is numbered by the index of its completion. - `ok` of f=txn is a
-committed, `fail` an aborted transaction, anything else is unknown; a send operation alone likewise.
-A record's own send is acknowledged where its offset is known. - An operation of unknown end of
-which an ok operation polled a record has committed, so all of it; what else it sent must have been
-polled where somebody passed it (`decided.py`). - All polls are read_committed, whatever becomes of
-the polling operation. - Positions are kept from one ok operation of a process to its next; for one
-key they start again when assign or subscribe drops the key; for all when the process crashes or
-seeks to the beginning, or polls and it is not known what. A failed operation must be rewound: it
-leaves positions as they were. Between the operations of a subscriber the group may rebalance at any
-time; within one, a key of its rebalance-log did. - A process that was assigned keys and sought the
-beginning reads from offset 0 on. - All processes that ever subscribed form one
-group; `member_id` stands on what they read while they were subscribed. - What the nemesis did are
-faults (`nemesis.py`). - Events with `final` true are the final read. Where there is none the whole
-file counts as complete: each partition is said to have been read to its end after the last event.
+- A key is a partition: an integer is a partition of the topic "jepsen", a name is a topic of its
+  own. Values are unique per key. An operation is numbered by the index of its completion.
+- f=txn with `ok` is a committed transaction, with `fail` an aborted one; anything else is unknown.
+  The same holds for a single send operation. A record's send counts as acknowledged if its offset
+  is known.
+- If an ok operation polled a record of an operation of unknown end, the latter has committed as a
+  whole; readers that went past its other records must have polled them (`decided.py`).
+- All polls are read_committed, whatever the outcome of the polling operation.
+- A process keeps its position in a key from one ok operation to the next. The position is set again
+  when assign or subscribe drops the key. All positions are set again when the process crashes,
+  seeks to the beginning, or polls with an unknown result. A failed operation leaves positions
+  unchanged, since it must be rewound. Between the operations of a subscriber, the group may rebalance
+  at any time; during an operation, the keys of its rebalance-log were rebalanced.
+- A process that was assigned keys and sought the beginning reads from offset 0 on.
+- All processes that ever subscribed form one group; `member_id` is set on rows that they read while
+  they were subscribed.
+- The actions of the nemesis are faults (`nemesis.py`).
+- Events with `final` true are the final read. Without such events, the whole file counts as
+  complete: rows after the last event say that each partition was read to its end.
 """
 
 from __future__ import annotations
@@ -140,9 +145,9 @@ class Import:
         self.last: Event | None = None
         self.final_ns: int | None = None
         self.recorded: set[int] = set()
-        """The places that records were sent to or polled from."""
+        """The places to which records were sent, or from which they were polled."""
         self._split = 0
-        """How many records had a transaction of their own."""
+        """The number of records that count as transactions of their own."""
 
     def add(self, event: Event) -> None:
         """Convert the next event of the file and add its rows."""

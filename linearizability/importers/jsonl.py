@@ -1,4 +1,4 @@
-"""JSON lines: one event a line."""
+"""Read JSON lines, with one event per line."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 
 Form = tuple[int, Any, str | None]
-"""(line, value, text): one event as it stands in the file. text is None where the reader has
-checked the keys of its maps already; else it is JSON, and `checked_again` does so where a count of
-its colons does not tell."""
+"""(line number, value, text) of one event in the file. text is None if the reader has already
+checked that no map has a key twice; otherwise it is the JSON, for `checked_again`."""
 
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
-    """Yield each line that is not blank. Raise HistoryError with the line that is no JSON."""
+    """Yield each line that is not blank. Raise HistoryError, naming the line, if one is not
+    JSON."""
     for line, text in lines:
         try:
             value, end = _scan(text, 0)

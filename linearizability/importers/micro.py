@@ -16,10 +16,10 @@ Place = tuple[str, int]
 
 
 Send = tuple[int, int, int]
-"""One record sent: its place (see Places), value, and offset, NO_OFFSET where it is not known."""
+"""One record sent: (number of its place (see Places), value, offset, or NO_OFFSET if unknown)."""
 Poll = tuple[int, list[int]]
-"""What one poll gave of one key: its place; offset and value of each record, one after the other.
-(Millions come by: plain tuples take a tenth of the time of named ones.)"""
+"""The records of one key in one poll: (its place, offset and value of each record in turn). (There
+are millions: plain tuples take a tenth of the time of named ones.)"""
 
 
 def in_pairs(pairs: list[int]) -> list[list[int]]:
@@ -28,7 +28,7 @@ def in_pairs(pairs: list[int]) -> list[list[int]]:
 
 
 class Places:
-    """The partitions that keys stand for, numbered as they come."""
+    """The partitions that keys stand for, numbered in the order of their appearance."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -166,7 +166,7 @@ def polls(operation: Operation) -> bool:
 
 
 def _listed(event: Event) -> list[list[Any]] | None:
-    """Return the micro-operations of an event, None where it has no value."""
+    """Return the micro-operations of an event, or None if it has no value."""
     value = event.value
     if value is None:
         return None
@@ -204,7 +204,7 @@ def _send(micro: list[Any], event: Event, places: Places) -> Send:
 
 
 def _add_polls(found: list[Send | Poll], answer: Any, event: Event, places: Places) -> int:
-    """Add the records that one poll received; return how many keys its answer has."""
+    """Add the records that one poll received. Return how many keys its answer has."""
     if type(answer) is not dict:
         raise _no_answer(answer, event)
     for key, records in answer.items():

@@ -1,10 +1,10 @@
-"""Translate the actions of Jepsen's nemesis to faults and heals: readers are not held to time while
-a fault lasts.
+"""Translate the actions of Jepsen's nemesis to faults and heals, since time limits for readers do
+not apply during a fault.
 
-An action is two events of one `f`: asked for, and done; one after the other, for the nemesis is one
-process. Names are those of jepsen.nemesis.combined and of the older nemeses (start, stop). A fault
-that is known to last does so until an action ends it, and for ever if that failed; any other word
-is a fault while it is done, and no longer.
+An action consists of two consecutive events with one `f`: request and completion. (The nemesis is
+one process.) Names are those of jepsen.nemesis.combined and of the older nemeses (start, stop). A
+fault that is known to last does so until an action ends it, or for ever if that action failed. An
+unknown action is a fault only from its request to its completion.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def faults(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
 
 
 def is_lasting(f: str, ends: dict[str, tuple[str, ...]]) -> bool:
-    """Return whether some action is known to end this fault: until then it lasts."""
+    """Return whether an action is known that ends this fault, so that the fault lasts until
+    then."""
     return f == KILL or f.startswith(f"{START}-") or any(f in ended for ended in ends.values())
 
 

@@ -1,5 +1,5 @@
-"""Convert the findings of an import to rows of our history, piece by piece, in the order of
-operations."""
+"""Convert the collected columns of an import to rows of our history, piece by piece, in the order
+of operations."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Rows:
         self._decide(self._decided())
 
     def pieces(self, client: str) -> Iterator[pl.DataFrame]:
-        """Yield the rows, some PIECE_ROWS at a time."""
+        """Yield the rows, about PIECE_ROWS at a time."""
         self._put_in_order()
         counted = (self.sends, self.ends, self.others)
         rows = sum(part.height for part in counted) + len(self.pairs) // 2
@@ -124,8 +124,8 @@ class Rows:
 
     def _decide(self, found: Decided) -> None:
         """Mark the operations whose commit was never answered but took effect: `committed` and
-        `owed` of sends, `done_ns` of ends. An operation of unknown outcome that committed counts as
-        ended at its time-out, or at the end of the history."""
+        `owed` of sends, `done_ns` of ends. An operation of unknown outcome that has committed
+        counts as ended at its time-out, or at the end of the history."""
         self.sends = self.sends.with_columns(
             committed=pl.col("transaction").is_in(found.commits["transaction"].implode()),
             owed=pl.col("send").is_in(found.owed["send"].implode()),
@@ -149,7 +149,7 @@ class Rows:
 
     def _asked(self) -> pl.DataFrame:
         """Return `operation` and `asked_ns` of the transactions that polled a record sent after
-        they had begun: they can have asked for their commit only after that send."""
+        they had begun: they cannot have requested their commit before that send."""
         batches = self.batches.select("operation", "place", "start", "count")
         read = self._of_operations(batches, "txn", "t_invoke_ns").filter(
             pl.col("txn").is_not_null()
@@ -192,7 +192,7 @@ class Rows:
 
     def _ended(self, low: int, beyond: int) -> pl.DataFrame:
         """Return the rows of transactions' ends with their times. The commit was invoked after all
-        polls, and so after the sending of what they received; an unanswered one was complete when
+        polls, and so after the sends of the polled records. An unanswered commit was complete when
         its effect was seen."""
         asked_ns = pl.max_horizontal("t_invoke_ns", "asked_ns")
         asked_ns = pl.min_horizontal(asked_ns, "t_complete_ns")

@@ -1,4 +1,5 @@
-"""Find which records of a process follow each other without a gap."""
+"""Divide the reads of each process into sessions, in which records follow each other without a
+gap."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class Sessions:
 
 
 class Positions:
-    """The sessions, by partition, in which one operation reads."""
+    """The session of each partition in which one operation reads."""
 
     def __init__(self, sessions: Sessions, current: dict[int, int]) -> None:
         self._sessions, self._current = sessions, current

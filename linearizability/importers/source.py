@@ -18,8 +18,8 @@ BLOCK = 1 << 20
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, text) of each line, its line feed included. Raise HistoryError for a file that
-    is no UTF-8, before its first line."""
+    """Yield (number, text) of each line, its line feed included. Raise HistoryError before the
+    first line if the file is not UTF-8."""
     require_regular(path)
     try:
         with path.open("rb") as file:

@@ -1,10 +1,10 @@
-"""Measure how much of the time a run was served: gaps, errors, and the time to recover after each
-heal. This is no guarantee by itself: a broken cluster need not answer. It makes a run invalid only
-where the run states a bound (`bounds`), or where nothing ever succeeded after the last heal
-although clients asked for a minute. What counts as a success: a send that was acknowledged (acks=0
-tells nothing), a record delivered, an end of a transaction, an offset committed or told. Gaps and
-errors count before the final phase, in which only the final readers ask. All engines share this
-definition: it reads a few columns, which polars streams."""
+"""Measure the availability of a run: the time without success, errors, and the time to recover
+after each heal. This is no guarantee by itself: a broken cluster need not answer. It makes a run
+invalid only where the run states a bound (`bounds`), or where nothing succeeded after the last heal
+although clients sent requests for a minute. A success is an acknowledged send (not with acks=0), a
+delivered record, the end of a transaction, or an offset committed or fetched. Gaps and errors count
+before the final phase, in which only the final readers ask. All engines share this definition: it
+reads a few columns, which polars streams."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 NAME = "availability"
 GAP_NS = NANOSECONDS
-"""Shorter gaps are not reported."""
+"""The length of a gap in nanoseconds below which it is ignored."""
 PATIENCE_S = 60.0
-"""How long clients must have asked in vain after the last heal, if no bound is stated."""
+"""For how many seconds requests after the last heal must have had no success to make the run
+invalid, if it states no bound."""
 
 _F = pl.col("f")
 _IS_CONCLUDED = (pl.col("client") == JEPSEN) & (
     _F.is_in([F.ABORT.value, F.READ_ALL.value])
     | ((F.POLL.value == _F) & pl.col("offset").is_null())
 )
-"""Rows that an importer concluded from other operations, and that no client asked for."""
+"""The condition on rows that an importer concluded from other operations, and that no client
+requested."""
 IS_SERVICE = ~_IS_CONCLUDED.fill_null(False) & (
     _F.is_in([F.SEND.value, F.COMMIT.value, F.ABORT.value, F.READ_ALL.value])
     | _F.is_in([F.COMMIT_OFFSETS.value, F.FETCH_OFFSETS.value])
     | ((F.POLL.value == _F) & (pl.col("offset").is_not_null() | (pl.col("type") != Type.OK.value)))
 )
-"""The requests that count as service. A poll that finds nothing does not count."""
+"""The condition on requests that count as service. A poll that finds nothing does not count."""
 IS_SUCCESS = (
     IS_SERVICE
     & (pl.col("type") == Type.OK.value)
@@ -65,7 +67,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Recovery:
-    """A heal, and the seconds until an operation succeeded; None: none ever did."""
+    """A heal, and the seconds until the next success (None without one)."""
 
     healed_s: float
     seconds: float | None
@@ -74,9 +76,8 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Served:
-    """The service that one role got: producers, readers, or a group. seconds: from its first
-    request to its last; gap_s: how long of that nothing succeeded for it, gaps below GAP_NS left
-    out."""
+    """The service of one role: producers, readers, or a group. seconds: from its first request to
+    its last; gap_s: how many of those seconds are in gaps, without those below GAP_NS."""
 
     seconds: float
     gap_s: float
@@ -103,7 +104,7 @@ class Availability:
 
     @property
     def share(self) -> float:
-        """The share of the time in which something succeeded: gaps below GAP_NS are none."""
+        """The share of the time outside of gaps; gaps below GAP_NS are ignored."""
         gap_s = sum(gap.seconds for gap in self.gaps)
         return max(1 - gap_s / self.seconds, 0.0) if self.seconds else 1.0
 
@@ -126,7 +127,8 @@ class Availability:
         return rates | asdict(self) | {"roles": roles}
 
     def served(self) -> str:
-        """Return the share of the time that was served, of all and of the role served worst."""
+        """Return in words the share of the time that was served, over all and for the role with the
+        least."""
         shares = {name: role.share for name, role in self.roles.items()}
         worst = min(shares, key=lambda name: shares[name], default="")
         told = f"served {self.share:.1%} of the time"

@@ -5,10 +5,10 @@
     found.lag      # t_s, topic, partition, consumer, lag_s
 
 A record is *unseen* while it is known to be there (`pauses.known`) and no successful poll of a
-consumer has delivered it. The *real-time lag* of a consumer in a partition is for how long the
-first record behind its position was known to be there: how old what it reads is (Jepsen:
-realtime-lag). A consumer is a process that was assigned its partitions, or a group. Nothing is
-judged here; `stale_reads` and `unseen_writes` do that.
+consumer has delivered it. The *real-time lag* of a consumer in a partition is the time since the
+first record after its position was known to be there (Jepsen: realtime-lag). A consumer is a
+process that was assigned its partitions, or a group. Nothing is judged here; `stale_reads` and
+`unseen_writes` do that.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from linearizability.reads.waiting import bounds
 
 NANOSECONDS = 1_000_000_000
 SAMPLES_MAX = 300
-"""A longer run is looked at less often than once a second."""
+"""The most points in time to sample. Runs longer than this many seconds are sampled less often than
+once a second."""
 ROWS_MAX = 5_000_000
-"""A larger history is not looked at: it is held in memory."""
+"""The most rows of a history to examine, because the history is held in memory."""
 CONSUMER = [*KEY, "consumer"]
 NAMED = (
     pl.when(IS_MEMBER)
@@ -84,7 +85,8 @@ def _named(rows: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unseen(events: pl.LazyFrame, there: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
-    """Return place, t_s, records: how many committed records no reader had been given by then."""
+    """Return place, t_s, records: the number of committed records that no reader had received by
+    then."""
     given = (
         events.filter(IS_READ & IS_OK & pl.col("t_complete_ns").is_not_null())
         .group_by(*KEY, "offset")

@@ -4,8 +4,9 @@
     summary.series        # one row per second and f: ok fail info records p50_ms p99_ms
     summary.as_dict()     # {"seconds": …, "engine": …, "series": {"send": {"t_s": […], "ok": […]}}}
 
-Counted are operations: one is ok if all its records are, else info if any is, else fail. It belongs
-to the second in which it completed (never: was invoked). Latencies are of ok operations.
+Operations are counted. An operation is ok if all its records are, else info if any is, else fail.
+It belongs to the second in which it completed, or, if it never did, in which it was invoked.
+Latencies are of ok operations.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ class Summary:
     seconds: float
     series: pl.DataFrame
     errors: pl.DataFrame
-    """f, error, operations: how often each error ended an operation."""
+    """(f, error, operations): how many operations of each kind ended with each error."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain lists for JSON and for plots: per f a list per column."""
+        """Return plain lists for JSON and for plots: for each f, one list per column."""
         by_f = self.series.partition_by("f", as_dict=True, include_key=False)
         return {
             "engine": self.engine,

@@ -1,1 +1,1 @@
-"""Ask others: porcupine, Jepsen's rules, and a register's."""
+"""Second opinions: porcupine's, those by Jepsen's rules, and those on registers."""

@@ -13,7 +13,7 @@ from linearizability.verdict import CheckerVerdict, Validity
 
 NAME = "append_order (porcupine)"
 DRAWINGS = "porcupine"
-"""The folder of a run directory where the drawings lie."""
+"""The folder of a run directory for the drawings."""
 
 
 def confirm_with_porcupine(
@@ -21,9 +21,9 @@ def confirm_with_porcupine(
 ) -> CheckerVerdict | None:
     """Return porcupine's opinion on the partitions' logs, or None if its executable is not built.
 
-    INVALID: it finds no legal order either. UNKNOWN: it contradicts the fast checker, or did not
-    finish. Of a run directory, broken partitions are drawn into its folder `porcupine`; the reason
-    names the drawings. Counted: operations searched.
+    INVALID: porcupine finds no legal order either. UNKNOWN: it contradicts the fast checker, or did
+    not finish. For a run directory, broken partitions are drawn into its folder `porcupine`, and
+    the reason names the drawings. Counted: operations searched.
     """
     if find_executable() is None:
         return None

@@ -1,4 +1,4 @@
-"""The rules by which Jepsen calls an anomaly an error, or allows it."""
+"""The rules by which Jepsen decides whether an anomaly is an error or is allowed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Facts:
 
 
 Rule = Callable[[Collection[int], Facts], bool]
-"""Whether an anomaly, proven by these operations, is an error."""
+"""A function that returns whether an anomaly, proven by these operations, is an error by Jepsen's
+rules."""
 
 
 def always(_operations: Collection[int], _facts: Facts) -> bool:

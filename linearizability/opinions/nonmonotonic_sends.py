@@ -1,10 +1,10 @@
-"""Sends of one process that stand in the log in the wrong order: Jepsen's nonmonotonic-send.
+"""Find sends of one process that are in the wrong order in the log: Jepsen's nonmonotonic-send.
 
-Our own rules judge the order of any two sends (`append_order`), which Jepsen allows as
-G0-realtime; but it accuses a process whose send to a partition stands at or below the last record
-that an earlier operation of the same process sent there. An assignment that leaves the partition
-out, or a subscription, ends the comparison (kafka.clj, nonmonotonic-send). Only records count whose
-offset an acknowledgement or a poll tells.
+Our own rules judge the order of any two sends (`append_order`), which Jepsen allows as G0-realtime;
+but Jepsen reports a send of a process to a partition whose offset is at or below that of the last
+record which an earlier operation of the same process sent there. An assignment without the
+partition, or a subscription, ends the comparison (kafka.clj, nonmonotonic-send). Only records whose
+offset an acknowledgement or a poll shows are considered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OF_PROCESS = [*PLACE, "process"]
 
 
 def nonmonotonic_sends(history: pl.LazyFrame) -> CheckerVerdict:
-    """Return the opinion on a whole history. Counted: operations with one before them."""
+    """Return the opinion on a whole history. Counted: operations that follow an earlier one."""
     pairs = _without_resets(_pairs(history).collect(), history)
     if pairs.is_empty():
         why = "no process sent to a partition twice"

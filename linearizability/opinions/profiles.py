@@ -1,16 +1,15 @@
-"""Judge by another tool's rules: the anomalies that it calls errors, allows, or does not look for.
+"""Judge by another tool's rules, which call an anomaly an error, allow it, or do not look for it.
 
 `jepsen`: the rules of jepsen/src/jepsen/tests/kafka.clj (`allowed-error-types`, and the definitions
 of `analysis`). What Jepsen allows, or has no check for, is still reported, but makes nothing
 invalid. Where we know only the first anomalies of many and those are allowed, the checker is
 unknown, since the others were not looked at.
 
-A profile decides by kinds of anomalies. It does not make our judges blind: where they prove one of
-Jepsen's kinds by evidence that Jepsen leaves out (an offset that an aborted record had), it stays
-an error.
+A profile decides by kinds of anomalies, not by evidence: if our judges prove one of Jepsen's kinds
+by evidence that Jepsen ignores (such as the offset of an aborted record), it remains an error.
 
-What is compared with is Jepsen's Kafka workload without `ww-deps`, the setting in which its cycles
-of reads are errors. Its cycles of writes (G0), which it always allows, are reported as well
+The profile corresponds to Jepsen's Kafka workload without `ww-deps`, the setting in which its
+cycles of reads are errors. Its cycles of writes (G0), which it always allows, are reported as well
 (`cycles/writes.py`). As `append_order` it allows sends in the wrong order (G0-realtime), but not
 those of one process (`nonmonotonic_sends.py`).
 """
@@ -41,8 +40,8 @@ JEPSEN: Mapping[str, tuple[str, Rule]] = {
     **{name: about.jepsen for name, about in abouts().items() if about.jepsen},
     PORCUPINE: ("G0-realtime, allowed", never),
 }
-"""Our checker -> Jepsen's name for it, and when it is an error there. Jepsen does not look for what
-is not in the table."""
+"""Our checker -> Jepsen's name for the anomaly, and the rule for when it is an error there. Jepsen
+does not look for the anomalies of other checkers."""
 NOT_LOOKED_FOR = ("Jepsen does not look for it", never)
 NAMED_POLLS = ("poll_order", "poll_skips", "aborted_reads")
 
@@ -57,8 +56,8 @@ def known_profile(profile: str) -> str:
 def under_profile(
     verdict: Verdict, path: Path, profile: str, *, named_by_workload: Iterable[str] = ()
 ) -> Verdict:
-    """Return the verdict on the history `path` by the rules of a profile. Opinions that no checker
-    gave (that a recording is incomplete, say) stand as they are."""
+    """Return the verdict on the history `path` by the rules of a profile. Opinions that are not a
+    checker's (for example, that a recording is incomplete) are kept."""
     if known_profile(profile) == "touchstone":
         return verdict
     facts = _facts(path, verdict)

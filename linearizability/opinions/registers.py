@@ -1,12 +1,12 @@
 """Judge registers: a read must return what was written last.
 
 A workload that reads the last record of a partition (rows f = "read_latest") uses the partition as
-a register: each record writes it. Porcupine searches an order of writes and reads that respects
-real time (model `register`; its twin in Python where the executable is not built).
+a register: each record writes it. Porcupine searches for an order of writes and reads that respects
+real time (model `register`; if the executable is not built, its counterpart in Python searches).
 
-A write of unknown outcome may happen at any time after its call, or never; one that no read shows
-is left out, since it may be taken never to have happened. A partition that nobody has written
-reads as 0, which no value is.
+A write of unknown outcome may happen at any time after its call, or never; a write that no read
+shows is left out, since it may never have happened. A partition without a write reads as 0, which
+is never a value.
 """
 
 from __future__ import annotations

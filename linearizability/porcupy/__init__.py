@@ -1,4 +1,5 @@
-"""Python bindings to porcupine: is there an order of the operations that explains their results?
+"""Python bindings to porcupine, which searches for an order of operations that explains their
+results.
 
     builder = OperationsBuilder()
     builder.add(0, 10, RegisterKind.WRITE, client=0, a=1)
@@ -57,8 +58,9 @@ def check(
 ) -> Result:
     """Judge the operations of every key by `model`.
 
-    A search that runs out of time or memory, or crashes, is UNKNOWN, never a pass. `html`: where to
-    draw the first partition that is INVALID (the executable only; up to 2,000 operations).
+    A search that runs out of time or memory, or crashes, is UNKNOWN, never a pass. `html`: the file
+    for a drawing of the first INVALID partition (only with the executable, and up to 2,000
+    operations).
     """
     if timeout_s <= 0 or memory_mib <= 0:
         raise ValueError("check: timeout_s and memory_mib must be positive")

@@ -2,10 +2,12 @@
 the events of any number of partitions.
 
 The rule (guarantees.md): if the send of A was acknowledged (acks=all) before the send of B was
-invoked, then A's offset is lower than B's; no two acknowledgements name one offset. It follows for
-readers too: what a poll had delivered at an offset was in the log by then, and so was all below.
+invoked, then A's offset is lower than B's; no two acknowledgements name one offset. The same
+follows from reads: a record that a poll has delivered was in the log by then, and so were all below
+it.
 
-It is `fast_log.py` for many partitions at once, on what a Kafka history can know. No false alarm:
+It does the work of `fast_log.py` for many partitions at once, with the facts that a Kafka history
+contains. It gives no false alarm, for these reasons:
 
 - An acknowledged record was appended between invocation and acknowledgement, also if it was retried
   (a retry's answer names the first copy's offset, or the copy that this answer is about).
@@ -74,8 +76,9 @@ def partitions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records that a reader was given: key, offset, value, op_id, process, lo, hi. A raw
-    read of one replica counts only below its high watermark: above, records may be cut off."""
+    """Return the records that readers received: key, offset, value, op_id, process, lo, hi. A raw
+    read of one replica counts only below its high watermark, because records above may be
+    truncated."""
     settled = pl.col("replica").is_null() | (pl.col("offset") < pl.col("high_watermark"))
     return events.filter(
         pl.col("f") == F.POLL.value,
@@ -86,14 +89,14 @@ def reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def first_given(read: pl.LazyFrame) -> pl.LazyFrame:
-    """Return key, offset, value, hi: when the first of the polls that delivered the record had
-    ended."""
+    """Return key, offset, value, hi for each delivered record; hi: when the first poll that
+    delivered it had ended."""
     return read.group_by(*KEY, "offset", "value").agg(pl.min("hi"))
 
 
 def appends(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return appends whose place is known: key, offset, value, op_id, record_index, process, lo, hi
-    and acked. The record entered the log at an instant of [lo, hi]."""
+    """Return the appends with known offsets: key, offset, value, op_id, record_index, process, lo,
+    hi and acked. The record entered the log at some time in [lo, hi]."""
     sends = events.filter(pl.col("f") == F.SEND.value)
     durable = sends.filter(
         pl.col("acks") == -1, pl.col("type").is_in([Type.OK.value, Type.INFO.value])
@@ -121,10 +124,10 @@ def checked(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row per record whose offset is too low, and per offset acknowledged twice:
-    ANOMALY_COLUMNS. kinds: `append-order` (op_ids: the late record's send, the earliest
-    acknowledged one above it); `read-before-append` (a poll had already been given something at or
-    above its offset; op_ids: the send, the poll); `same-offset` (op_ids: all sends acknowledged
-    there)."""
+    ANOMALY_COLUMNS. kinds: `append-order` (op_ids: the late record's send, the send of the first
+    record that was acknowledged with a higher offset); `read-before-append` (a poll had already
+    received something at or above its offset; op_ids: the send, the poll); `same-offset` (op_ids:
+    all sends acknowledged there)."""
     return anomalies_with_offsets(events).select(ANOMALY_COLUMNS)
 
 
@@ -190,8 +193,8 @@ def _shown(column: str) -> pl.Expr:
 
 
 def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
-    """Return for each offset when the log was first proven longer: by an acknowledgement of a
-    higher offset (`ack_above`), by a poll of this or a higher one (`read_from`)."""
+    """Return, for each offset, when the log was first proven to be longer: by an acknowledgement of
+    a higher offset (`ack_above`), or by a poll of this offset or a higher one (`read_from`)."""
     never = pl.lit(None, dtype=pl.Int64)
     acked = placed.select(*KEY, "offset", ack=pl.when("acked").then("hi"), read=never.alias("read"))
     polled = first_given(read).select(*KEY, "offset", ack=never, read="hi")
@@ -208,8 +211,8 @@ def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
 def _with_witness(
     late: pl.LazyFrame, proofs: pl.LazyFrame, bound: str, *, strictly: bool
 ) -> pl.LazyFrame:
-    """Return the late records, each with the operation whose completion is the bound that it
-    broke."""
+    """Return the late records, each with the operation whose completion came before the record was
+    sent although it proves a higher offset."""
     witnesses = proofs.select(
         *KEY,
         pl.col("hi").alias(bound),

@@ -1,7 +1,7 @@
 """The promises of coordinators and controllers as models, which the executable has too.
 
-Each state is a number that only grows (an epoch, a generation) and what goes with it. An operation
-that gives an older number is refused; one of unknown outcome did what it could, or nothing.
+Each state is a number that only grows (an epoch or a generation), with further values. An operation
+with an older number is refused. An operation of unknown outcome may have had its effect, or none.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from linearizability.porcupy.python_models import PythonModel
 
 State = tuple[int, int]
 FENCED: Final = 0
-"""Result (column c): the epoch or generation given is not the current one."""
+"""A result (column c): the epoch or generation in the request is not the current one."""
 ACCEPTED: Final = 1
 BAD_STATE: Final = 2
-"""Result: the epoch is current, but the state does not allow it (INVALID_TXN_STATE)."""
+"""A result: the epoch is current, but the state does not allow the operation
+(INVALID_TXN_STATE)."""
 
 
 class TransactionKind:
@@ -26,9 +27,10 @@ class TransactionKind:
     """
 
     INIT: Final = 0
-    """c: the epoch returned; it ends what is ongoing."""
+    """InitProducerId. c: the epoch returned; the operation ends an ongoing transaction."""
     SEND: Final = 1
-    """a: epoch, c: a result; so for the next two."""
+    """A send in a transaction. a: the epoch, c: a result. The next two kinds have the same
+    columns."""
     COMMIT: Final = 2
     ABORT: Final = 3
 
@@ -37,22 +39,22 @@ class OffsetKind:
     """Kinds of `committed_offset`: a group's generation and one partition's offset, -1 at first."""
 
     GENERATION: Final = 0
-    """c: the generation that begins."""
+    """A new generation begins. c: its number."""
     COMMIT: Final = 1
-    """a: offset, b: generation, c: ACCEPTED or FENCED."""
+    """A commit of an offset. a: the offset, b: the generation, c: ACCEPTED or FENCED."""
     FETCH: Final = 2
-    """c: the offset answered."""
+    """A fetch of the committed offset. c: the offset returned."""
 
 
 class EpochKind:
     """Kinds of `leader_epoch`: a partition's epoch and leader, 0 and -1 at first."""
 
     ELECT: Final = 0
-    """a: the leader elected, c: its epoch."""
+    """The election of a leader. a: the leader, c: its epoch."""
     READ: Final = 1
-    """a: leader, c: epoch, as answered."""
+    """A read of the leader. a: the leader, c: the epoch, as returned."""
     CHECK: Final = 2
-    """a: the epoch given, c: ACCEPTED or FENCED."""
+    """A check of an epoch. a: the epoch in the request, c: ACCEPTED or FENCED."""
 
 
 EMPTY, ONGOING, COMMITTED, ABORTED = range(4)
@@ -66,7 +68,8 @@ AFTER: Final = {
     (TransactionKind.ABORT, ONGOING): ABORTED,
     (TransactionKind.ABORT, ABORTED): ABORTED,
 }
-"""(kind, state) -> the state after; an end may be asked for again, with the same result."""
+"""(kind, state) -> the state after the operation. A request to end may be repeated, with the same
+result."""
 
 
 def _begin(number: int, op: Op, value: int) -> State | None:

@@ -1,7 +1,7 @@
 """The search by the executable `porcupine-check`: one process per check, columns in, lines out.
 
-The frame is documented in README.md, "The wire". Whatever goes wrong with the process, a crash, its
-memory, its time, is UNKNOWN; partitions it had judged before keep their verdict.
+The frame is documented in README.md, "The wire". If the process crashes, or exceeds its memory or
+its time, the result is UNKNOWN; partitions that it had judged before keep their verdict.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ from linearizability.verdict import Validity
 MAGIC: Final = int.from_bytes(b"TSPORC01", "little")
 EXIT_MEMORY: Final = 3
 EXIT_BAD_REQUEST: Final = 64
-"""Not 2: that is how Go ends a program that crashed."""
+"""The exit status for a malformed request. (Status 2 would be that of a Go program that
+crashed.)"""
 GRACE_S: Final = 10.0
-"""How much longer than its own time limit the process may take (reading, explaining, drawing)."""
+"""How many seconds the process may take beyond its own time limit, for reading, explaining and
+drawing."""
 
 
 def find_executable() -> Path | None:
-    """Return $TOUCHSTONE_PORCUPINE if set, else where `make setup` puts the executable, or None."""
+    """Return the path in $TOUCHSTONE_PORCUPINE if that is set, else the path at which `make setup`
+    installs the executable, or None if it is not there."""
     named = os.environ.get("TOUCHSTONE_PORCUPINE")
     path = Path(named) if named else cache_directory() / "bin" / "porcupine-check"
     return path if path.is_file() and os.access(path, os.X_OK) else None
@@ -89,8 +92,8 @@ def check_by_executable(
 
 
 def _opened_at_error(page: str) -> str:
-    """Return the drawing scrolled to the anomaly: porcupine's opens at its left edge, where a long
-    window shows nothing wrong, and leaves it to a link to go to the first error."""
+    """Return the drawing scrolled to the anomaly. (Porcupine's own drawing opens at its left edge,
+    where a long window shows nothing wrong.)"""
     script = (
         '<script>document.querySelector("#jump-link").dispatchEvent(new Event("click"))</script>'
     )
@@ -139,7 +142,8 @@ def _problem(status: int, errors: bytes) -> str | None:
 
 
 def _lines(output: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """Return the complete lines, and whether the last one said that all is done."""
+    """Return the complete lines of the output, and whether the last one says that the search is
+    done."""
     lines: list[dict[str, Any]] = []
     for text in output.split(b"\n")[:-1]:
         line = json.loads(text)

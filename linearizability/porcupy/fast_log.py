@@ -1,11 +1,11 @@
-"""The partition log judged in O(n log n): offsets already give the order of the appends.
+"""Judge a partition log in O(n log n), using that offsets already give the order of the appends.
 
 A log is explained if every append can be given one instant inside its interval, instants growing
 with offsets, such that each read comes after the append of the last record it saw and, if it saw
-the end of the log (b = 1), before the next one. All of that are lower and upper bounds on the
-instants of single appends, so: raise each lower bound to the highest among the offsets below, lower
-each upper bound to the lowest among the offsets above, and compare. Same answer as porcupine's
-search, and the offset where it breaks.
+the end of the log (b = 1), before the next one. These conditions are lower and upper bounds on the
+instants of single appends. So: raise each lower bound to the highest among the offsets below, lower
+each upper bound to the lowest among the offsets above, and compare. The answer is the same as that
+of porcupine's search, with the offset at which the log contradicts itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from linearizability.verdict import Validity
 
 @dataclass(frozen=True)
 class LogVerdict:
-    """The verdict on one partition. `offset`, `operations`: where it breaks, if it is INVALID."""
+    """The verdict on one partition. offset, operations: the place of the contradiction, if it is
+    INVALID."""
 
     key: int
     verdict: Validity
@@ -63,7 +64,7 @@ class _Row:
 
 @dataclass
 class _Bound:
-    """A bound on the instant of an append, and the operation that it comes from."""
+    """A limit for the instant of an append, and the operation that sets the limit."""
 
     at: int
     by: int
@@ -140,8 +141,8 @@ def _compare(appends: list[_Row], lower: list[_Bound], upper: list[_Bound]) -> N
 
 
 def _appends(rows: list[_Row]) -> tuple[list[_Row], bool]:
-    """Return the appends with a known offset, in offset order and without gap from 0, and whether
-    there are others."""
+    """Return the appends with a known offset, in the order of offsets and without a gap from 0, and
+    whether there are other appends."""
     writers = _writers(rows)
     log = _Log(writers)
     for row in rows:
@@ -210,8 +211,8 @@ class _Log:
                 )
 
     def pin(self, row: _Row) -> _Row | None:
-        """Return the append of unknown outcome at the place where reads saw it, or None if they did
-        not."""
+        """Return an append of unknown outcome with the offset at which reads saw it, or None if no
+        read saw it."""
         for i, value in enumerate(row.op.vals):
             if value in self.offset_of:
                 op = row.op._replace(status=OK, c=self.offset_of[value] - i)

@@ -3,8 +3,8 @@
 The algorithm is Wing and Gong's with Lowe's memory of configurations ("Testing for
 linearizability", 2017), as porcupine has it. Events (calls and returns) are a linked list in order
 of time. Before the first return, any call may take effect next: take it, remove its call and return
-from the list, go on; where nothing fits, put the last one back and try another. A configuration
-(what was taken, state) seen before is not tried again.
+from the list, and continue. If nothing fits, put the last one back and try another. A configuration
+(the operations taken, and the state) that was seen before is not tried again.
 
 One addition: an operation that the model declares read-only and that fits now is taken at once and
 never reconsidered. That loses nothing: in any order that has it later, it can be moved to now.
@@ -26,9 +26,10 @@ from linearizability.porcupy.result import PartitionResult, Result, combine
 from linearizability.verdict import Validity
 
 _LOOK_EVERY: Final = 512
-"""Steps between two looks at the clock and the memory."""
+"""The number of steps between two checks of time and memory."""
 _BYTES_PER_CONFIGURATION: Final = 200
-"""A tuple of three, an int and a slot of a set, beside the mask and the state themselves."""
+"""An estimate of the bytes per remembered configuration, besides its mask and state: a tuple of
+three, an int and a slot of a set."""
 
 
 class _Limit(Exception):
@@ -50,7 +51,8 @@ class _Budget:
 
 
 class _Taken(NamedTuple):
-    """An operation already placed in the order, with the state to restore when it is taken back."""
+    """An operation that was placed in the order, with the state to restore when it is removed
+    again."""
 
     event: int
     state: Hashable
@@ -118,7 +120,8 @@ class _Search:
                 event = self._put_back()
 
     def _take_reads(self) -> None:
-        """Take every read-only operation that fits now. The state stays, so one pass is enough."""
+        """Take every read-only operation that fits now. They do not change the state, so one pass
+        is enough."""
         event = self.next[0]
         while not self.returns[event]:
             number = self.operation[event]
@@ -208,8 +211,8 @@ def _check_key(
 
 
 def _blocked(operations: Operations, placed: list[int]) -> Column:
-    """Return the operations that could not follow the longest order found; the first to return
-    comes first."""
+    """Return the operations that could not follow the longest order found, in the order of their
+    returns."""
     waiting = np.setdiff1d(np.arange(len(operations)), np.array(placed, dtype=np.int64))
     waiting = waiting[np.argsort(operations.ends[waiting], kind="stable")]
     still_open: Column = waiting[operations.call[waiting] <= operations.ends[waiting[0]]]

@@ -11,14 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 OK: Final = 0
-"""Status: it happened, with the result in its columns."""
+"""The status of an operation that happened, with the result in its columns."""
 UNKNOWN: Final = 1
 """The status of an unknown outcome: it may happen at any time after its call, or never."""
 NEVER: Final = 2**62
 """The return time of an operation that never returned."""
 
 COLUMNS: Final = ("call", "ret", "client", "key", "kind", "a", "b", "c", "status", "vlen")
-"""The columns in the order in which they travel. `vlen` counts the operation's share of `vals`."""
+"""The columns in the order of the wire format. `vlen` is the number of the operation's values in
+`vals`."""
 
 Column = npt.NDArray[np.int64]
 
@@ -80,7 +81,7 @@ class Operations:
         return np.where(self.status == UNKNOWN, NEVER, self.ret)
 
     def rows(self) -> Iterator[Op]:
-        """Yield the operations one by one, as models see them."""
+        """Yield the operations one by one, in the form that models use."""
         vals = self.vals.tolist()
         start = 0
         columns = (getattr(self, name).tolist() for name in ("kind", "a", "b", "c", "status"))

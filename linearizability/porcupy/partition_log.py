@@ -30,19 +30,20 @@ from linearizability.verdict import Anomaly, Validity
 __all__ = ["PartitionLogResult", "append_order_anomalies", "checked", "judge_partition_logs"]
 
 MOST_ANOMALIES = 100
-"""Anomalies kept per partition; `anomaly_count` is the full number."""
+"""The most anomalies to keep per partition; `anomaly_count` is the full number."""
 MOST_DRAWINGS = 10
 MOST_SEARCHED = 50_000
-"""Operations given to porcupine in windows of whole partitions (a few seconds)."""
+"""The most operations to give to porcupine in windows of whole partitions, which takes a few
+seconds."""
 
 
 @dataclass(frozen=True)
 class PartitionLogResult:
     """The verdict on one partition.
 
-    appends: how many the kernel judged.  porcupine: what the search says of `searched` operations;
-    NOT_APPLICABLE if it was not asked.  html: the drawing of the first contradiction.  reason: what
-    is odd about the verdict, e.g. why the search did not finish.
+    appends: the number of appends that the kernel judged. porcupine: the result of the search over
+    `searched` operations; NOT_APPLICABLE if there was no search. html: the drawing of the first
+    contradiction. reason: what is odd about the verdict, e.g. why the search did not finish.
     """
 
     topic: str

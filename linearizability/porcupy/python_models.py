@@ -1,8 +1,10 @@
-"""Models in Python, run by the pure-Python kernel: yours, and two that the executable has too.
+"""Models in Python for the pure-Python kernel: the user's own, and two that the executable has as
+well.
 
 A model is a start state, a pure `step(state, op) -> next state, or None if op cannot happen now`,
 and optionally `is_read_only(op)`. States must be hashable. An operation of status UNKNOWN may
-happen at any time after its call: `step` must accept it in any state and do there what it would.
+happen at any time after its call: `step` must accept it in any state, and return the state after
+its effect.
 """
 
 from __future__ import annotations
@@ -37,21 +39,23 @@ class LogKind:
     at its end."""
 
     APPEND: Final = 0
-    """vals: the values, together; c: the offset of the first (ignored if unknown)."""
+    """An append. vals: the values, appended together; c: the offset of the first (ignored if
+    unknown)."""
     READ: Final = 1
-    """vals: the values from offset a on; b = 1: the reader saw the end of the log, b = 0: there may
-    have been more (a Kafka fetch proves no more than that)."""
+    """A read. vals: the values from offset a on; b = 1: the reader saw the end of the log, b = 0:
+    there may have been more (a Kafka fetch proves no more than that)."""
 
 
 class RegisterKind:
     """Kinds of the register: one integer, 0 at first."""
 
     WRITE: Final = 0
-    """a: the value written."""
+    """A write. a: the value written."""
     READ: Final = 1
-    """c: the value read."""
+    """A read. c: the value read."""
     COMPARE_AND_SWAP: Final = 2
-    """a: expected, b: new, c: 1 swapped, 0 found another value."""
+    """A compare-and-swap. a: the expected value, b: the new value, c: 1 if swapped, 0 if another
+    value was found."""
 
 
 def _step_log(log: tuple[int, ...], op: Op) -> tuple[int, ...] | None:
@@ -82,6 +86,7 @@ def _register_reads(op: Op) -> bool:
 
 
 PARTITION_LOG = PythonModel((), _step_log, lambda op: op.kind == LogKind.READ, "partition_log")
-"""The whole log as its state: slower than the executable's, and its oracle."""
+"""The model whose state is the whole log. It is slower than the executable's, and serves to check
+it."""
 
 REGISTER = PythonModel(0, _step_register, _register_reads, "register")

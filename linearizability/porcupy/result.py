@@ -13,8 +13,9 @@ from linearizability.verdict import Validity
 class PartitionResult:
     """The verdict on the operations of one key.
 
-    linearization: the longest legal order found, as operation numbers.  blocked: what could not
-    follow it, the first to return first (that one is where the history breaks).
+    linearization: the longest legal order found, as operation numbers. blocked: the operations that
+    could not follow it, in the order of their returns (the first one is where the history
+    contradicts itself).
     """
 
     key: int
@@ -54,8 +55,8 @@ class Annotation:
 def combine(
     partitions: Iterable[PartitionResult], problem: str | None = None, html: Path | None = None
 ) -> Result:
-    """Merge many results into one; `problem` is why the search ended before its time, if it did.
-    Nothing judged is UNKNOWN: an empty history proves nothing."""
+    """Merge many results into one; `problem` is why the search ended before its time, if it did. If
+    nothing was judged, the result is UNKNOWN."""
     found = tuple(partitions)
     for verdict in (Validity.INVALID, Validity.UNKNOWN):
         first = next((p for p in found if p.verdict is verdict), None)

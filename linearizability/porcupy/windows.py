@@ -1,9 +1,9 @@
-"""From a Kafka history to operations of the model `partition_log`.
+"""Convert parts ("windows") of a Kafka history to operations of the model `partition_log`.
 
 Offsets become ranks among the appends whose place is known: control records, aborted transactions
 and compaction leave holes that mean nothing. Leaving appends out is sound, since a poll proves only
-that its records were there (b = 0): what orders the rest still holds. So a partition of any
-size can be searched window by window, and a failing one drawn small.
+that its records were there (b = 0): what orders the rest still holds. So a partition of any size
+can be searched window by window, and a failing one drawn small.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from linearizability.porcupy.python_models import LogKind
 from linearizability.porcupy.result import Annotation
 
 TILE_APPENDS = 500
-"""Appends in one window of a whole partition: a search takes O(n²) memory."""
+"""The number of appends in one window of a whole partition, since a search takes O(n²) memory."""
 DRAWN_APPENDS = 60
 DRAWN_POLLS = 40
 DRAWN_POLLS_AT_ONCE = 6
-"""To explain a contradiction, porcupine tries concurrent polls in every order."""
+"""The most concurrent polls to draw, since porcupine tries concurrent polls in every order to
+explain a contradiction."""
 
 
 @dataclass(frozen=True)
@@ -213,8 +214,8 @@ def _when(row: dict[str, int], start_ns: int) -> str:
 
 
 def _lanes(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
-    """Return a row of the drawing for each (process, lo, hi): one process side by side with itself,
-    where its operations overlap (a producer sends many at once)."""
+    """Return a row of the drawing for each (process, lo, hi): a process has several rows if its
+    operations overlap (a producer sends many at once)."""
     order = sorted(range(len(intervals)), key=lambda i: intervals[i])
     lanes, ends = [0] * len(intervals), dict[tuple[int, int], int]()
     for i in order:
@@ -230,7 +231,8 @@ def _lanes(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
 
 
 def faults(events: pl.LazyFrame) -> list[Annotation]:
-    """Return the faults as bands: each from its start to the end of the next heal."""
+    """Return the faults as bands for the drawing: each from its start to the end of the next
+    heal."""
     rows = (
         events.filter(pl.col("f") == F.NEMESIS.value)
         .select("t_invoke_ns", "t_complete_ns", "detail")

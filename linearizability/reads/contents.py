@@ -10,7 +10,7 @@ import polars as pl
 from linearizability.ingest import IS_POLL, IS_SEND
 
 FIELDS = ("checksum", "key", "tombstone", "timestamp_ms", "timestamp_type")
-"""The columns that tell of it."""
+"""The columns with these fields."""
 CREATED = "create"
 _SET_BY_CLIENT = IS_SEND | (pl.col("timestamp_type") == CREATED).fill_null(False)
 SENT_FIELDS: Mapping[str, pl.Expr] = {
@@ -30,5 +30,5 @@ STORED_FIELDS: Mapping[str, pl.Expr] = {
 
 
 def columns(fields: Mapping[str, pl.Expr], prefix: str) -> list[pl.Expr]:
-    """Return the fields under names of their own."""
+    """Return the fields as columns whose names begin with this prefix."""
     return [expression.alias(prefix + name) for name, expression in fields.items()]

@@ -2,10 +2,10 @@
 
 Kafka shows no log to a client; it is put together as Jepsen does (jepsen/tests/kafka.clj,
 `version-orders`): every offset that a poll delivered, whatever became of the polling operation, and
-every offset that a send was acknowledged with. What Jepsen has not, and we use where it is there:
-control records and producer ids from a raw read, and how each transaction ended (`ingest`).
+every offset that a send was acknowledged with. Beyond Jepsen, we use control records and producer
+ids from raw reads, and the end of each transaction (`ingest`), if the history has them.
 
-Only what proves something enters:
+Only rows that prove something are used:
 - an acknowledgement counts under acks=all alone, with an offset: acks 0 and 1 and offset -1
   prove nothing (design#replication: a record is committed when all in-sync replicas have it);
 - a poll row of a replica's own log counts below its high watermark: what lies above may be
@@ -32,9 +32,9 @@ from linearizability.ingest import (
 )
 
 ACKNOWLEDGED = IS_SEND & IS_OK & (pl.col("acks") == -1) & pl.col("offset").is_not_null()
-"""The send rows that prove a record at an offset."""
+"""The condition on send rows that prove a record at an offset."""
 DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
-"""The send rows whose records stay: plain, or of a committed transaction."""
+"""The condition on send rows whose records must be kept: plain, or of a committed transaction."""
 
 BELOW_HIGH_WATERMARK = (
     pl.col("replica").is_null()
@@ -42,7 +42,7 @@ BELOW_HIGH_WATERMARK = (
     | (pl.col("offset") < pl.col("high_watermark"))
 )
 PROVEN_POLL = HAS_RECORD & BELOW_HIGH_WATERMARK
-"""The poll rows that prove a record (data or control) at an offset."""
+"""The condition on poll rows that prove a record (data or control) at an offset."""
 
 
 def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -61,8 +61,8 @@ def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def log_starts(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return partition -> the highest log start that any answer named: below it, absence is no
-    loss."""
+    """Return partition -> the highest log start that any answer named. Below it, a missing record
+    is no loss."""
     return (
         events.filter(pl.col("log_start").is_not_null())
         .group_by(KEY)
@@ -82,5 +82,6 @@ def at_or_above_log_start(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFr
 VISIBLE_COMMITTED = pl.col("outcome").is_in([PLAIN, COMMITTED]) | (
     pl.col("seen_committed") & (pl.col("outcome") != ABORTED).fill_null(True)
 )
-"""Log entries that every read_committed reader who passes them must be given: plain, committed, or
-given to another such reader (the last stable offset had passed it, so its end was decided)."""
+"""The condition on log entries that every read_committed reader must receive when it reads past
+them: plain, committed, or delivered to another such reader (the last stable offset was then above
+it, so the transaction was decided)."""

@@ -1,7 +1,7 @@
 """Find look-ups by time (ListOffsets, KIP-79) that answered the wrong record.
 
-The answer is the first record of the log whose timestamp is not before the time asked for. All that
-lies before it in the log was there when the question was answered.
+The answer is the first record of the log whose timestamp is not before the time asked for. All
+records before it in the log were there when the look-up was answered.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Find when readers received nothing of a partition, and which record was waiting for them.
 
 A *reader* is a process that was assigned partitions, or a group whose members share them. Its
-*pause* in a partition begins when it is assigned the partition, or given a record of it, and ends
-when that happens again. What lies behind its last record, and is known to be there, it should have
-been given. Computed partition by partition; `waiting` decides what a pause proves.
+*pause* in a partition begins when it is assigned the partition or receives a record of it, and ends
+when that happens again. During a pause it should have received the records after its last one that
+are known to be there. Pauses are computed partition by partition; `waiting` decides what they
+prove.
 
-When is a record known to be there? For read_uncommitted: once it is acknowledged under acks=all,
-or given to anybody. For read_committed: once it was given to another such reader; or once it is
-acknowledged, its transaction's commit is, and so are the ends of all transactions that may lie
-before it (KIP-98: such a reader is given what is below the last stable offset). A record behind
-proves those before it, as a log is replicated in order.
+When is a record known to be there? For read_uncommitted: once it is acknowledged under acks=all, or
+delivered to any reader. For read_committed: once it was delivered to another such reader; or once
+it is acknowledged, its transaction's commit is, and so are the ends of all transactions that may
+lie before it (KIP-98: such a reader receives the records below the last stable offset). A record
+proves that those before it are there, since a log is replicated in order.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from linearizability.plans import collect
 from linearizability.reads.inferred_log import ACKNOWLEDGED
 
 READER = [*KEY, "process", "group"]
-"""Also one number, `reader`: to group by one costs a third of grouping by three."""
+"""The columns that identify a reader. One number, `reader`, stands for them, since grouping by one
+column costs a third of grouping by three."""
 PAUSE, SPAN = "pause", "span"
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
@@ -61,7 +63,8 @@ where it stands; null: nothing yet. until_ns: when the operation that ended it w
 IS_READ = IS_DATA & pl.col("replica").is_null() & (pl.col("client") != "raw").fill_null(True)
 IS_ASSIGNED = (pl.col("f") == F.ASSIGN.value) & IS_OK
 IS_LOST = IS_POLL & pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value)
-"""A poll of unknown result, after which the position is unknown until it is set again."""
+"""The condition on a poll of unknown result, after which the position is unknown until it is set
+again."""
 IS_MEMBER = pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
 WHO = {
     "process": pl.when(~IS_MEMBER).then(pl.col("process")),

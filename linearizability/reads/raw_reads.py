@@ -1,7 +1,7 @@
 """The log itself, as raw reads show it: every record with the header of its batch.
 
-One read operation is one look at one log; what two of them show is not put together, since a log
-may be cut between them.
+Each read operation is judged by itself. Two of them are not combined, since a log may be truncated
+between them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ READ = [*KEY, "op_id", "replica"]
 OF_PRODUCER = [*READ, "producer_id"]
 
 IS_RAW = PROVEN_POLL & pl.col("producer_id").is_not_null()
-"""Rows with the header of their batch, control records included."""
+"""The condition on rows with the header of their batch, including control records."""
 
 
 def raw_records(events: pl.LazyFrame) -> pl.LazyFrame:

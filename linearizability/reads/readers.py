@@ -9,8 +9,8 @@ from linearizability.history import F, Type
 from linearizability.ingest import HAS_RECORD, IS_OK, KEY
 
 READER = [*KEY, "process", "session", "replica", "isolation"]
-"""One reader with one run of positions. Seeks, rebalances, resets and the process's own failed
-operations begin a new session (history.COLUMNS, `session`)."""
+"""The columns that identify one reader with one run of positions. Seeks, rebalances, resets and the
+process's own failed operations begin a new session (history.COLUMNS, `session`)."""
 
 SESSION = [*KEY, "process", "session"]
 _ASKED_OFFSET = pl.when(pl.col("asked").is_in(["offset", "committed"])).then("asked_offset")
@@ -20,11 +20,11 @@ START = (
     .then("log_start")
     .otherwise(pl.coalesce("offset", _ASKED_OFFSET))
 )
-"""For rows `IS_START`: the first offset that the reader wants. A reader that asks for the earliest
-record and must begin above the log start was misled."""
+"""In rows that fulfil `IS_START`: the first offset that the reader wants. A reader that requests
+the earliest record but must begin above the log start was given a wrong offset."""
 IS_MISLED = (pl.col("f") == F.POSITION.value) & IS_OK & _FROM_LOG_START
-"""A reader that asked for the earliest record got an offset above a log start that was named
-later."""
+"""The condition on a reader that requested the earliest record and got an offset above a log start
+that was named later."""
 IS_START = (pl.col("f") == F.POSITION.value) & IS_OK & START.is_not_null()
 
 
@@ -34,8 +34,8 @@ def starts(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def first_steps(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first record of each session whose start is recorded, as `steps` has it: before
-    is the offset below the start, before_op the operation that set it."""
+    """Return the first record of each session whose start is recorded, in the form of `steps`.
+    before: the offset just below the start; before_op: the operation that set the start."""
     begun = (
         starts(events)
         .group_by(SESSION)

@@ -1,12 +1,12 @@
 """Find the pauses of readers that prove that they were kept waiting: the evidence of
 `Scope.READER`.
 
-A pause proves it where, `shortest_ns` after it began and the record that the reader lacks was known
-to be there, the reader still asked and was not given it; and nothing that would excuse it happened
-meanwhile: positions were not set again, no member of the group came or went, no poll ended without
-telling what it delivered, no fault was under way or healed. "Still asked" means: a poll gave
-nothing at all; or polls gave other records, then and before the first half of the time was over
-(one who comes back after an hour is given what had been fetched for him before, first).
+A pause proves that, if the reader still polled `shortest_ns` after both the beginning of the pause
+and the time when the missing record was known to be there, and did not receive it. Nothing may have
+happened in between that would excuse it: a change of positions, a member that joined or left the
+group, a poll of unknown result, a fault or a heal. "Still polled" means that a poll returned
+nothing at all; or that polls returned other records, both at that time and in the first half of the
+time (a reader that pauses for an hour first receives records that its client had fetched before).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ COLUMNS: Mapping[str, Any] = {
     "op_ids": pl.List(pl.Int64),
     "waited_ns": pl.Int64,
 }
-"""kind: STALE, or SPAN: a reader of a partition who was watched for longer than the bound."""
+"""The columns of the evidence. kind: STALE, or SPAN (a reader of a partition that was watched for
+longer than the bound)."""
 STALE = "stale"
 WHOSE = ["process", "group"]
 TURNS = (F.ASSIGN.value, F.SUBSCRIBE.value, F.LEAVE.value, F.CRASH.value)
@@ -42,8 +43,8 @@ IS_LOST_ANYWHERE = IS_LOST & pl.col("topic").is_null()
 IS_TURN = pl.col("f").is_in(TURNS) | IS_LOST_ANYWHERE
 IS_ANSWERED_POLL = IS_POLL & IS_OK & pl.col("t_complete_ns").is_not_null()
 Polls = Callable[[pl.DataFrame], pl.DataFrame]
-"""WHOSE of some readers -> WHOSE, op_id, t_invoke_ns, nothing (it gave no record) of their polls
-that were answered."""
+"""A function from the WHOSE columns of some readers to their answered polls: WHOSE, op_id,
+t_invoke_ns, nothing (whether the poll delivered no record)."""
 
 
 def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
@@ -62,7 +63,7 @@ def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
 
 
 def bounds(events: pl.LazyFrame) -> tuple[int, int]:
-    """Return when the run began and ended."""
+    """Return the times at which the run began and ended."""
     last = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
     began, ended = collect(events.select(pl.col("t_invoke_ns").min(), ended=last)).row(0)
     return began or 0, ended or 0
@@ -92,8 +93,8 @@ def kept_waiting(
     found: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, polls: Polls, shortest_ns: int
 ) -> pl.DataFrame:
     """Return a row (COLUMNS) for each reader that was watched for longer than the bound, and for
-    each that was kept waiting. found: the rows of `pauses`; turns, faults, polls: what happened
-    outside the partition and may excuse a wait."""
+    each that was kept waiting. found: the rows of `pauses`; turns, faults, polls: events outside
+    the partition that may excuse a wait."""
     judged = found.with_columns(
         began_ns="since_ns", since_ns=pl.max_horizontal("since_ns", "known_ns")
     )

@@ -1,1 +1,2 @@
-"""Do the judges judge rightly? Valid histories from a small exact model, and ways to break them."""
+"""Test whether the judges judge rightly, with valid histories from a small exact model, and
+functions that break them."""

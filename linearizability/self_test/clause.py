@@ -12,14 +12,15 @@ Mutator = Callable[[list[Row], Random], list[Row] | None]
 
 
 class Clause(NamedTuple):
-    """Mutators that break a clause, and the kinds of anomaly of which one must be found then."""
+    """Mutators that break a clause, and the kinds of anomaly, at least one of which must then be
+    found."""
 
     kinds: frozenset[str]
     mutators: tuple[Mutator, ...]
 
 
 Clauses = Mapping[str, Clause]
-"""When a history is invalid -> what plants that."""
+"""A clause (when a history is invalid) -> the mutators that break it."""
 
 
 def by(kinds: str, *mutators: Mutator) -> Clause:

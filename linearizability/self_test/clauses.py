@@ -1,8 +1,9 @@
 """The promises of each checker, clause by clause, and the mutators that break each clause.
 
-A clause says when a history is invalid, as docs/guarantees.md tells it to the reader (its table of
-clauses is made from here). Every checker has one at least, and no clause is without a mutator: a
-rule that was never seen broken may be blind. A mutator breaks the clause that lists it.
+A clause says when a history is invalid, in the words of docs/guarantees.md (its table of clauses is
+made from here). Every checker has at least one clause, and every clause at least one mutator,
+because a rule that was never seen to find an anomaly may be unable to. A mutator breaks the clause
+that lists it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from linearizability.self_test.clause import Clauses, Mutator
 from linearizability.self_test.model.world import Row
 
 CLAUSES: Mapping[str, Clauses] = {name: part(name, "mutators").CLAUSES for name in GUARANTEES}
-"""Checker -> when it calls a history invalid -> what plants that."""
+"""Checker -> clause (when it calls a history invalid) -> the mutators that break it."""
 
 MUTATORS: Mapping[str, Mapping[Mutator, frozenset[str]]] = {
     name: {mutate: clause.kinds for clause in clauses.values() for mutate in clause.mutators}
     for name, clauses in CLAUSES.items()
 }
-"""Checker -> what it must catch, and as which kinds."""
+"""Checker -> mutator -> the kinds of anomaly, one of which the checker must report."""
 
 
 def broken(name: str, rows: list[Row], rng: Random) -> list[Row] | None:

@@ -13,11 +13,11 @@ from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import ends_told
 
 NOT_OURS = 999_999
-"""An operation number, process and value that no model history reaches (each of its own kind)."""
+"""A number that no operation, process or value of a model history reaches."""
 
 
 def data_rows(rows: list[Row]) -> list[Row]:
-    """Return the records that consumers received and that leaders hold."""
+    """Return the records that consumers received, and those that leaders showed in raw reads."""
     return [row for row in rows if _is_data(row) and row.get("replica") is None]
 
 
@@ -62,13 +62,14 @@ def places_seen(rows: list[Row]) -> Mapping[tuple[int, int | None], set[int]]:
 
 
 def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
-    """Return the history without any read of the record, from leaders or followers."""
+    """Return the rows without any read of the record, from leaders or followers."""
     gone = (send["partition"], send["value"])
     return [row for row in rows if not _is_data(row) or (row["partition"], row["value"]) != gone]
 
 
 def if_still_durable(rows: list[Row], send: Row) -> list[Row] | None:
-    """Return the rows, or None if they no longer prove that the send's transaction committed."""
+    """Return the rows, or None if they no longer prove that the send's transaction has
+    committed."""
     is_told = send["txn"] is None or send["txn"] in ends_told(rows)
     return rows if is_told else None
 
@@ -173,12 +174,13 @@ SECOND_NS = 1_000_000_000
 
 
 PAST_ITS_TIME_NS = 80 * SECOND_NS
-"""Later than the model's transaction.timeout.ms (a minute), the sweep and some patience."""
+"""A time in nanoseconds that is later than the model's transaction.timeout.ms (a minute), the
+coordinator's interval and some patience."""
 
 
 def only_committed(rows: list[Row]) -> dict[int, int]:
-    """Return transaction -> the time at which its commit was first asked for, for transactions
-    whose commit was acknowledged and whose abort nobody asked for."""
+    """Return transaction -> the time at which its commit was first requested, for transactions
+    whose commit was acknowledged and whose abort was never requested."""
     commits = [row for row in rows if row["f"] == F.COMMIT.value]
     aborted = {row["txn"] for row in rows if row["f"] == F.ABORT.value}
     told = {row["txn"] for row in commits if row["type"] == "ok"} - aborted
@@ -217,11 +219,11 @@ def neighbours_of_producers(rows: list[Row]) -> list[tuple[Row, Row]]:
 
 
 TEN_MINUTES_MS = 600_000
-"""Longer than any history of the model."""
+"""A time in milliseconds that is longer than any history of the model."""
 
 
 def is_whole(row: Row) -> bool:
-    """Return whether the row ends a raw reading of a leader's whole log."""
+    """Return whether the row ends a raw read of a leader's whole log."""
     return (
         row["f"] == F.READ_ALL.value
         and row["type"] == "ok"

@@ -5,8 +5,8 @@
     print(result.table())
 
 False alarms are anomalies that any checker reports of a valid history. A planted anomaly is caught
-if the checker that it was planted for reports it as one of the kinds that it is (`clauses`); what
-others report of it is not counted.
+if its checker reports it as one of the expected kinds (`clauses`); reports of other checkers about
+it are not counted.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from linearizability.self_test.truth import stripped
 from linearizability.verdict import Validity
 
 LONG_NS = 10**15
-"""Longer than any history of the model."""
+"""A time in nanoseconds that is longer than any history of the model."""
 SEEDS_AT_ONCE = 100
-"""Histories that are judged in one call: so many fit into little memory."""
+"""The number of histories to judge in one call, so that they fit into little memory."""
 BATCHES_OF_A_PROCESS = 10
-"""Then a new one takes its place: allocators do not give back all that a large batch took."""
+"""The number of batches after which a new process replaces one of the pool, because allocators do
+not give back all memory of a large batch."""
 COLUMNS = ("checker", "judged", "false alarms", "planted", "caught", "mutators")
 
 
@@ -71,7 +72,8 @@ class SelfTest:
 
     @property
     def validity(self) -> Validity:
-        """Return UNKNOWN if nothing is wrong but no history had room for some mutator."""
+        """The verdict on the judges: INVALID if a problem was found; UNKNOWN if none was but no
+        history had room for some mutator; else VALID."""
         if self.problems:
             return Validity.INVALID
         idle = [n for n in MUTATORS if not self.planted[n]]
@@ -186,7 +188,8 @@ def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
 
 
 def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Mutator, list[Row]]]:
-    """Yield the broken histories that the mutators of one rule make of these valid ones."""
+    """Yield (number, mutator, rows) of the broken histories that the mutators of one rule make from
+    these valid ones."""
     for seed, rows in known.items():
         for mutate in MUTATORS[name]:
             broken = mutate(rows, Random(f"{seed}:{mutate.__name__}"))

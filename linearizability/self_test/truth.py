@@ -1,14 +1,14 @@
 """Record what really happened in a history of the model, besides the facts that its rows show.
 
-The model writes it on its own rows, under keys that no history has: they begin with "_", and
-`stripped` takes them away before anything is judged. Mutators take from here, and from the rows
-alone, what a history promises. Nothing in this folder but the runner may ask a judge: a judge that
-is blind would blind its own test (`ci/checks/imports.py` holds the folder to it).
+The model writes it into its own rows, under keys that no history has: they begin with "_", and
+`stripped` removes them before anything is judged. Mutators use only these keys and the rows
+themselves. No file of this folder except the runner may use a judge, since a wrong judge would then
+make its own test wrong (`ci/checks/imports.py` enforces that).
 
 - `_txn`: on polls of a record or marker, the transaction that wrote it; on answers to a group, the
   one whose offset is in force.
-- `_end`: on every row of a transaction, and of a record that one wrote: `commit` or `abort`, as
-  its coordinator decided; None, it stays open.
+- `_end`: on every row of a transaction, and of a record that one wrote: `commit` or `abort`, as its
+  coordinator decided; None, it stays open.
 - `_given`: on polls that tell no record, the (partition, offset) of those that they were given.
 """
 

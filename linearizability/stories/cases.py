@@ -1,8 +1,8 @@
 """Each anomaly with its facts from the history: its records, its time, and the fault at that time.
 
-A lost record was there when it was acknowledged, and when somebody was last given it, so what
-struck after that is to blame. Anything else happened between the sending of its records and their
-acknowledgement, or while its operations lasted.
+A lost record was there when it was acknowledged, and when a reader last received it, so a fault
+after that is the cause. Any other anomaly happened between the sending of its records and their
+acknowledgement, or during its operations.
 """
 
 from __future__ import annotations
@@ -99,8 +99,7 @@ def _ended(row: Row, scene: Scene) -> int:
 
 
 def _episode(family: Family, since_ns: int, until_ns: int, scene: Scene) -> int | None:
-    """Return the number of the first group of faults that was under way during the anomaly, or
-    None."""
+    """Return the number of the first group of faults in progress during the anomaly, or None."""
     since, until = scene.seconds(since_ns), scene.seconds(until_ns)
     for number, faults in enumerate(scene.episodes):
         if faults[0].start_s <= until and max(fault.end_s for fault in faults) >= since:

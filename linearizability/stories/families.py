@@ -18,13 +18,13 @@ MEANINGS: Mapping[str, tuple[Family, str]] = {
         key=lambda known: (known[0].rank, known[1]),
     )
 }
-"""Checker -> family and meaning, in each family the one first that says best what happened. A
-second opinion belongs to the checker that its name begins with."""
+"""Checker -> family and meaning. In each family, the checker that describes an incident best comes
+first. A second opinion belongs to the checker with which its name begins."""
 
 KINDS: Mapping[str, tuple[Family, str]] = {
     kind: meaning for about in abouts().values() for kind, meaning in about.kinds.items()
 }
-"""Kinds that mean something else than the rest of their checker."""
+"""Kind of anomaly -> family and meaning, for kinds that differ from the rest of their checker."""
 
 UNKNOWN_MEANING = (Family.ORDER, "a guarantee was broken")
 

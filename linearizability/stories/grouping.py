@@ -1,9 +1,9 @@
 """Group anomalies by their cause, and rank the groups.
 
-Two anomalies belong together if they speak of the same record, of the same offset of a partition or
-of the same transaction; if they happened in the same partition while the same faults were under
-way; or if they are of one family and happened while the same faults were under way. Where no fault
-explains them, those of one family in one partition belong together.
+Two anomalies belong together if they name the same record, the same offset of a partition or of the
+same transaction; if they happened in the same partition while the same faults were under way; or if
+they are of one family and happened while the same faults were under way. Where no fault explains
+them, those of one family in one partition belong together.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from linearizability.verdict import CheckerVerdict, Validity, Verdict
 
 def with_groups(verdict: Verdict, history: pl.LazyFrame) -> Verdict:
     """Return the verdict with its anomalies in groups, each told as a story, and each anomaly with
-    its context. history: the one that was judged. What was excused is in no group: it proves
-    nothing."""
+    its context. history: the one that was judged. Excused anomalies are in no group."""
     anomalies = [anomaly for _, anomaly in verdict.anomalies]
     if not anomalies:
         return replace(verdict, groups=())

@@ -1,10 +1,9 @@
 """Find the records that an anomaly speaks of.
 
-An anomaly names operations, which may hold thousands of records, and a sentence, which names
-values and offsets. A record of the history is meant if the sentence names both its value and its
-offset; else a record of these operations that was sent with such a value, that stands at such an
-offset, that was read with such a value, or simply was sent. The first of these that finds any is
-taken.
+An anomaly names operations, which may hold thousands of records, and a sentence, which names values
+and offsets. It means the records of the history of which the sentence names both value and offset.
+If there are none, it means records of these operations that were sent with such a value; else those
+at such an offset; else those read with such a value; else all that were sent.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from linearizability.history import F, Type
 from linearizability.verdict import Anomaly
 
 OPERATIONS_MAX = 64
-"""How many operations of one anomaly are looked at."""
+"""The most operations of one anomaly to look at."""
 NUMBERS_MAX = 12
 RECORDS_MAX = 8
-"""How many records of one anomaly are taken."""
+"""The most records of one anomaly to take."""
 OFFSETS = re.compile(r"(?:offsets? |@)((?:\d+(?:, | and | to )?)+)")
 NUMBER = re.compile(r"-?\d+")
 INT64 = range(-(2**63), 2**63)
@@ -46,7 +45,8 @@ def numbers_in(message: str) -> tuple[list[int], list[int]]:
 
 
 class Mentions:
-    """The operations, values and offsets that anomalies name, as tables. `i`: its position."""
+    """The operations, values and offsets that anomalies name, as tables. `i`: the position of the
+    anomaly."""
 
     def __init__(self, anomalies: Sequence[Anomaly]) -> None:
         places: list[tuple[object, ...]] = []

@@ -1,6 +1,7 @@
 """Look up the records, the operations and the faults behind anomalies in the history.
 
-It is read twice: for what the anomalies name, then for all that became of those records.
+The history is read twice: for the rows that the anomalies name, then for all later rows about those
+records.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Record:
-    """A record that an anomaly speaks of, and what became of it.
+    """A record that an anomaly names, and its later history.
 
-    send: the row of its send. seen: the last time that somebody was given it before the final
-    phase. stands_at: the offsets at which the final reads, or else all reads, found it. instead:
-    the last row that shows something else at its offset. instead_send: the send of that.
+    send: the row of its send. seen: the last time that a reader received it before the final phase.
+    stands_at: the offsets at which the final reads, or else all reads, found it. instead: the last
+    row that shows something else at its offset. instead_send: the send of that other record.
     """
 
     topic: str
@@ -70,8 +71,8 @@ class Record:
 class Scene:
     """The facts around the anomalies. Times of rows are nanoseconds of the history's clock.
 
-    episodes: the faults, those together that overlap. operations: op_id -> its first row.
-    ends: partition -> the last reading of its whole log. roles: process -> "writer" or "reader".
+    episodes: groups of faults that overlap. operations: op_id -> its first row. ends: partition ->
+    the last reading of its whole log. roles: process -> "writer" or "reader".
     """
 
     start_ns: int
@@ -136,7 +137,7 @@ def scene_of(history: pl.LazyFrame, anomalies: Sequence[Anomaly]) -> Scene:
 
 
 def _whole_reads(history: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the last complete read of each partition of which the end is told."""
+    """Return the last complete read of each partition, if it has an end."""
     is_whole = (pl.col("f") == F.READ_ALL.value) & (pl.col("type") == Type.OK.value)
     told = is_whole & pl.col("high_watermark").is_not_null() & pl.col("topic").is_not_null()
     return (

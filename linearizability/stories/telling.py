@@ -16,7 +16,8 @@ from linearizability.verdict import Anomaly, CheckerVerdict, Verdict
 
 NAMES_MAX = 4
 TIMED_NS = 1_000_000
-"""A history that is shorter than a millisecond has no times of a clock: it is not timed."""
+"""The length of a history in nanoseconds below which it counts as untimed, because no real clock
+was used."""
 
 
 def headline(cases: Sequence[Case], records: int, *, is_cut: bool = False) -> str:
@@ -122,7 +123,7 @@ def _verb(row: Row) -> str:
 
 
 def _most_telling(records: Sequence[Record]) -> Record:
-    """Return the record about which the history tells most; a record whose send is known comes
+    """Return the record about which the history has most facts. A record whose send is known comes
     first."""
     return max(records, key=lambda record: (record.send is not None, record.offset is not None))
 
@@ -265,7 +266,7 @@ def _capital(words: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return "a, b and c"; of many the first few."""
+    """Return "a, b and c". If there are many names, return only the first few."""
     if len(names) > NAMES_MAX:
         return f"{', '.join(names[:NAMES_MAX])} and {len(names) - NAMES_MAX} more"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -1,7 +1,7 @@
 """Conclude facts from rows in plain loops: the base of the twins.
 
-`resolve` does for them what `ingest` does for the kernels. The other functions state a fact that
-follows from a row or about an offset.
+`resolve` adds the facts to the rows that `ingest` adds for the kernels. Each other function returns
+a fact about a row or an offset.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def resolve(rows: list[Row]) -> list[Row]:
 
 
 def _markers(rows: list[Row]) -> dict[tuple[Any, int, int], str]:
-    """Return (place, offset, value) -> the marker behind it, where all raw reads agree."""
+    """Return (place, offset, value) -> the marker after the record, if all raw reads agree."""
     words = {"commit": "committed", "abort": "aborted"}
     agreed = {key: {marker for marker, _ in shown} for key, shown in _all_markers(rows).items()}
     return {key: words[m.pop()] for key, m in agreed.items() if len(m) == 1}
@@ -60,8 +60,8 @@ def markers_behind(rows: list[Row], record: tuple[Any, int, int]) -> list[tuple[
 
 
 def _all_markers(rows: list[Row]) -> dict[tuple[Any, int, int], list[tuple[str, int]]]:
-    """Return (place, offset, value) -> (the marker behind it, the reading operation), of each raw
-    read."""
+    """Return (place, offset, value) -> (the marker after the record, the reading operation) for
+    each raw read."""
     found: dict[tuple[Any, int, int], list[tuple[str, int]]] = {}
     raw = [
         r

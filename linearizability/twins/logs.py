@@ -1,4 +1,4 @@
-"""Conclude from raw reads and settings, in plain loops, for several twins."""
+"""Conclude facts from raw reads and settings, in plain loops, for several twins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conclude from readers' rows, in plain loops, for several twins."""
+"""Conclude facts from readers' rows, in plain loops, for several twins."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def polls_lost(rows: list[Row]) -> list[tuple[Row, int]]:
 
 
 def standing(rows: list[Row], row: Row, lost: Row, ended_ns: int) -> str | None:
-    """Return whether the row ended before a lost poll or began after it, or None if neither."""
+    """Return whether the row ended before a lost poll or began after it, as a word, or None if
+    neither."""
     began = min(
         r["t_invoke_ns"]
         for r in rows

@@ -1,4 +1,4 @@
-"""Conclude from the records of transactions, in plain loops, for several twins."""
+"""Conclude facts from the records of transactions, in plain loops, for several twins."""
 
 from __future__ import annotations
 

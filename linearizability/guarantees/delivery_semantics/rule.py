@@ -41,11 +41,14 @@ class DeliverySemantics(Checker):
     settings of its producer promise (docs, design#semantics; ProducerConfig: acks, retries,
     enable.idempotence), sent once by the workload:
 
-    - at least once: acknowledged under acks=all, plain or in a transaction that committed, before
-    the reading began, at an offset within it, and neither deleted nor compacted away; - at most
-    once: by an idempotent producer, whatever became of it; or with acks=0, which takes retries out
-    of force; - exactly once: both. acks=all alone promises no upper bound. Under acks=1, an
-    acknowledgement only binds the first leader of a partition that never had another one.
+    - at least once: the record was acknowledged under acks=all, plain or in a transaction that
+      committed, before the read began, at an offset within it, and was neither deleted nor compacted;
+    - at most once: it was sent by an idempotent producer, whatever the outcome; or with acks=0, which
+      turns retries off;
+    - exactly once: both.
+
+    acks=all alone promises no upper bound. Under acks=1, an acknowledgement only binds the first
+    leader of a partition that never had another one.
 
     This is an end-to-end check of single reads: `unseen_writes` looks at all readers together,
     `duplicates` at everything known about the log. Raw reads of followers do not count. Counted:

@@ -1,11 +1,12 @@
 """Only records that retention or DeleteRecords may remove are removed.
 
-The log start moves only over what may go: what a DeleteRecords named that was asked for before, or
-what is older than retention.ms by its own time, or whatever retention.bytes allows, of which so
-much stays at least. Where the settings tell when segments close and when brokers look, nothing
-stays longer than these allow and five seconds. A fault meanwhile excuses that until a minute
-longer than a broker needs after the heal. Where a fault had moved the brokers' clocks so far, a
-deletion that is too early by ours is no proof: the rule is unknown.
+The log start may rise only past records that may be deleted: those below the offset of an earlier
+DeleteRecords, those older than retention.ms by their own timestamps, or those that retention.bytes
+allows, as long as that many bytes are kept. If the settings say when segments close and when
+brokers look for old ones, no record may be kept more than five seconds longer than they allow. A
+fault excuses a late deletion, until a minute after the time that a broker needs after the heal. If
+a fault had moved the brokers' clocks far enough, a deletion that seems too early proves nothing,
+and the verdict is unknown.
 """
 
 from linearizability.guarantees.about import HOUR_MS, About, Family

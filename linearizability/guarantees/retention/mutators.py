@@ -20,7 +20,8 @@ from linearizability.self_test.truth import outcome_of
 
 
 def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a log starts after an acknowledged record, though nobody asked for that."""
+    """Plant an anomaly: a log starts after an acknowledged record, although no DeleteRecords was
+    requested."""
     known = [row for row in rows if row["f"] == F.TOPIC.value]
     if not known or any(word in known[0]["settings"] for word in ('"5"', "bytes")):
         return None
@@ -51,7 +52,7 @@ def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 LONG_KEPT_NS = 120 * SECOND_NS
-"""Longer than any patience with a broker that should have looked for old segments."""
+"""A time in nanoseconds after which every broker must have looked for old segments."""
 
 
 def keep_too_long(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -116,8 +117,8 @@ def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: the leader reports a lower log start than it answered DeleteRecords with,
-    in the same epoch."""
+    """Plant an anomaly: in the same epoch, the leader reports a lower log start than it returned
+    for DeleteRecords."""
     victims = [
         row
         for row in rows

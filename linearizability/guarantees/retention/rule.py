@@ -18,48 +18,52 @@ HOURS_TOO_EARLY = "deleted-hours-too-early"
 GOES_BACK = "log-start-goes-back"
 TOO_LONG, TOO_FEW_BYTES = "kept-too-long", "deleted-below-size"
 RETENTION_MS = 7 * 24 * 60 * 60 * 1000
-"""The default of retention.ms (log.retention.hours is 168)."""
+"""The default of retention.ms, in milliseconds (log.retention.hours is 168)."""
 FOR_EVER = -1
 HOUR_MS = 60 * 60 * 1000
 CLOCKS_APART_MS = 1_000
-"""The wall clock is corrected now and then; ours is not."""
+"""By how many milliseconds a broker's wall clock may differ from ours, since it is corrected now
+and then and ours is not."""
 SLACK_PART = 20
-"""That is no excuse for more than a twentieth of retention.ms."""
+"""The difference of clocks excuses no more than this part of retention.ms: a twentieth."""
 INITIAL_DELAY_MS = 30_000
-"""The default of log.initial.task.delay.ms: a broker that has started looks so much later."""
+"""The default of log.initial.task.delay.ms: how many milliseconds a broker waits after its start
+before it looks for old segments."""
 LONGEST_MS = 1 << 50
-"""What is said to last longer is taken for that: sums of it stay numbers of 64 bits."""
+"""The longest time in milliseconds to calculate with, so that sums stay 64-bit numbers. Longer
+settings are treated as this."""
 PATIENCE_MS = 5_000
-"""Beyond what the settings allow: machines are slow."""
+"""The milliseconds allowed beyond what the settings allow, since machines are slow."""
 STALLED_MS_MAX = 30_000
-"""So long at most a leader that answered nobody for a while is excused for that."""
+"""The most milliseconds by which a pause in a leader's answers excuses a late deletion."""
 FIRST_EPOCH = 0
-"""Of a topic that was made in this run: a later leader may have cut what was not in sync."""
+"""The first leader epoch of a topic that was created in this run. Under a later leader, records
+that were not in sync may have been truncated."""
 IS_DELETION = pl.col("f") == F.DELETE_RECORDS.value
 
 
 class Retention(Checker):
-    """An answer names a log start above an acknowledged record that nothing allowed to delete: no
-    DeleteRecords asked for before that, and its own time, the least that its segment can have, is
-    not retention.ms ago (`deleted-too-early`; `deleted-hours-too-early`, for few clocks are that
-    wrong), or the topic is not retained by time (`deleted-though-kept`). Or, in one leader epoch, a
-    log start below the one which DeleteRecords was answered with before.
+    """An answer names a log start above an acknowledged record that could not be deleted: no
+    earlier DeleteRecords named it, and its own timestamp, the least that its segment can have, is
+    not retention.ms ago (`deleted-too-early`; `deleted-hours-too-early`, since few clocks are that
+    wrong), or the topic does not delete by time (`deleted-though-kept`). Or an answer names a log
+    start below the one that an earlier DeleteRecords returned in the same leader epoch.
 
     Or a leader still has a record when its segment, which was closed segment.ms after it at the
-    latest, has been older than retention.ms for log.retention.check.interval.ms and 5 s (and as
-    long as the leader has been without an answer at most, up to 30 s more), and the
-    broker has been there for longer than log.initial.task.delay.ms (`kept-too-long`; where all of
-    these are told). Faults in that time excuse it (`overdue.py`).
+    latest, has been older than retention.ms for log.retention.check.interval.ms and 5 s (plus the
+    longest pause in the leader's answers, up to 30 s), and the broker has run for longer than
+    log.initial.task.delay.ms (`kept-too-long`; only if the history has all these settings). Faults
+    in that time excuse it (`overdue.py`).
 
     Or the log of a first leader is shorter than retention.bytes, although it does not begin at
-    offset 0, no time limits it, and nobody deleted records (`deleted-below-size`): of the log so
-    much stays at least.
+    offset 0, retention.ms does not limit it, and no records were deleted on request
+    (`deleted-below-size`): retention by size must keep at least that many bytes.
 
-    Topics which are not retained by time delete nothing (cleanup.policy without delete, or
-    retention.ms -1). Where retention.bytes is set any other record may go. Of settings that were
-    changed the shortest holds. Records at or above the log start that are absent are `lost_writes`,
-    and holes `offset_gaps`. Brokers are judged by our clock; where faults moved theirs, an
-    early deletion is no proof (`clocks.py`). Source: UnifiedLog.deleteOldSegments; KIP-107
+    Topics with cleanup.policy without delete, or with retention.ms -1, delete nothing by time. If
+    retention.bytes is set, any other record may be deleted. If settings were changed, the shortest
+    counts. Missing records at or above the log start are reported by `lost_writes`, and holes by
+    `offset_gaps`. Brokers are judged by the judge's clock; if faults moved theirs, an early
+    deletion proves nothing (`clocks.py`). Source: UnifiedLog.deleteOldSegments; KIP-107
     (DeleteRecords). Counted: records acknowledged in partitions whose settings and log start are
     known.
     """
@@ -128,9 +132,10 @@ class Retention(Checker):
 
 def limits(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the retention limits of each partition: retention_ms; by_size and retention_bytes;
-    clock_ms, the wall-clock time at which the history's clock was 0; and, null unless told,
-    late_ms, the latest time after a record by which its segment must be gone, and first_ms, the
-    first time that a broker looks."""
+    clock_ms, the wall-clock time at which the history's clock was 0; late_ms, the time after a
+    record by which its segment must be deleted at the latest; and first_ms, the first time at which
+    a broker looks for old segments. The last two are null if the history does not have the
+    settings."""
     deletes = setting("cleanup.policy").fill_null("delete").str.contains("delete")
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
@@ -153,8 +158,9 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _delay_and_late_ms() -> tuple[pl.Expr, pl.Expr]:
-    """Return, of topic rows, how long a broker that has started waits before it looks, and how long
-    after a record its segment goes at the latest, null unless told."""
+    """Return, for topic rows, how long a broker waits after its start before it looks for old
+    segments, and how long after a record its segment must be deleted at the latest; null if the row
+    does not have the settings."""
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     parts_ms = (by_time, _number("segment.ms"), _number("log.retention.check.interval.ms"))
     alone = setting("cleanup.policy") == "delete"  # compacted ones are looked at by the cleaner
@@ -165,8 +171,8 @@ def _delay_and_late_ms() -> tuple[pl.Expr, pl.Expr]:
 
 
 def longest_ns(history: pl.LazyFrame) -> int | None:
-    """Return the longest time after its start, in nanoseconds, that a broker may take to delete
-    what is already due, or None unless the history tells it."""
+    """Return the longest time in nanoseconds that a broker may take after its start to delete
+    segments that are already due, or None if the history does not have the settings."""
     delay_ms, late_ms = _delay_and_late_ms()
     both_ms = delay_ms.clip(0, LONGEST_MS) + late_ms
     found = collect(history.filter(IS_TOPIC).select(both_ms.max())).item()
@@ -229,7 +235,7 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return, for each partition, the leader's answer that shows the most overdue acknowledged
-    record. due_ms: when the record should have been gone. told_ms: when the leader was asked."""
+    record. due_ms: when the record should have been deleted. told_ms: when the leader was asked."""
     is_timed = pl.col("timestamp_ms").is_not_null()
     ahead_ms = pl.col("timestamp_ms") - pl.col("clock_ms") - pl.col("t_invoke_ns") // 1_000_000
     allowed = (
@@ -280,7 +286,8 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the longest time in which no leader answered, before the final phase."""
+    """Return the longest time in which no leader of a partition answered, before the final
+    phase."""
     since_ns = pl.col("t_complete_ns") - pl.col("t_invoke_ns").shift(1).over(KEY)
     return (
         answers.filter(~IS_FINAL & pl.col("t_complete_ns").is_not_null())
@@ -309,7 +316,7 @@ def shortened(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the DeleteRecords that were performed, or may have been. upto: the offset below which
-    they deleted; for a deletion of everything the answer says how far it went."""
+    they deleted; for a deletion of everything, this offset is in the answer."""
     everything = pl.lit(2**62, dtype=pl.Int64)
     answered = pl.when(IS_OK).then("log_start")
     asked = events.filter(IS_DELETION & (pl.col("type") != Type.FAIL.value))

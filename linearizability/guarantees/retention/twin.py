@@ -149,7 +149,8 @@ def _kept_too_long(rows: list[Row]) -> Found:
 
 
 def _stalled_ms(rows: list[Row], place: Any) -> int:
-    """Return the longest time in which no leader answered, before the final phase."""
+    """Return the longest time in milliseconds in which no leader answered, before the final
+    phase."""
     answers = sorted(
         (
             r
@@ -167,8 +168,8 @@ def _stalled_ms(rows: list[Row], place: Any) -> int:
 
 
 def _late_ms(settings: dict[str, str]) -> int | None:
-    """Return the latest time after a record by which its segment must be gone, or None unless the
-    settings promise one."""
+    """Return the time in milliseconds after a record by which its segment must be deleted at the
+    latest, or None if the settings do not determine it."""
     needed = ("segment.ms", "log.retention.check.interval.ms")
     limit = int(settings.get("retention.ms", 604_800_000))
     if settings.get("cleanup.policy") != "delete" or limit < 0:
@@ -179,8 +180,8 @@ def _late_ms(settings: dict[str, str]) -> int | None:
 
 
 def _ahead_ms(rows: list[Row], place: Any, told: list[tuple[dict[str, str], Row]]) -> int:
-    """Return the longest time by which a sender set a timestamp ahead of the wall clock, 0 if none
-    did."""
+    """Return the longest time in milliseconds by which a sender set a timestamp ahead of the wall
+    clock, 0 if none did."""
     ahead = [
         r["timestamp_ms"] - min(_clocks_ms(told)) - r["t_invoke_ns"] // 1_000_000
         for r in rows

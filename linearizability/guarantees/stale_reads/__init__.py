@@ -1,8 +1,8 @@
 """A polling reader receives every readable record within a bounded time.
 
-A reader that keeps asking is given what is there, within a bound (60 s; `touchstone check
---stale-after`). Faults, rebalances and new positions stop the clock. A slow reader who gets old
-records is slow, not stale.
+A reader that keeps polling must receive each readable record within a time limit (60 s; `touchstone
+check --stale-after`). Time during faults, rebalances and changes of position does not count. A
+reader that still receives older records is slow, and not stale.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -17,10 +17,10 @@ from linearizability.self_test.model.world import Row
 
 @where_nothing_is_compacted
 def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader is given nothing more of a partition, though another is given the
-    next record. The clock must not stand still while it is assigned, and while it asks for the last
-    time: what happens at the instant of a change may have happened before it. And the record must
-    not have been given to a poll of the reader that nobody knows of."""
+    """Plant an anomaly: a reader receives nothing more of a partition, though another receives the
+    next record. Choose a reader for which time passes during its assignment and its last poll,
+    since events at the same instant have no order, and none that may have received the record in a
+    poll of unknown result."""
     starts = log_starts(rows)
     at_once = {
         (row["process"], row["session"])

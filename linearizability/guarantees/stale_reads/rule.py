@@ -21,7 +21,7 @@ class StaleReads(Checker):
     what excuses a broker or a reader (faults, new positions, rebalances). A reader that receives
     old records is slow, not stale. A reader whose start is not recorded began at the beginning.
     Jepsen: worst-realtime-lag, reported only. Source: FetchRequest.json, MaxWaitMs; docs,
-    design#replication (what is committed is given to consumers). Counted: readers' partitions that
+    design#replication (committed records are given to consumers). Counted: readers' partitions that
     were watched for longer than the bound.
     """
 

@@ -66,8 +66,8 @@ def _turns(rows: list[Row], who: tuple[str, Any]) -> list[int]:
 
 
 def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, began_ns: int) -> bool:
-    """Return whether a poll of unknown outcome may have given the reader something after its last
-    record and before a pause."""
+    """Return whether a poll of unknown outcome may have delivered something to the reader between
+    its last record and a pause."""
     return any(
         _is_lost(row)
         and row["topic"] is None
@@ -98,7 +98,7 @@ def _proofs(
 
 
 def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int]]:
-    """Return offset -> (the time at which its record was known to be there, the operation that
+    """Return offset -> (the time since which its record was known to be there, the operation that
     showed it)."""
     here = [row for row in rows if row["place"] == place]
     shown: list[tuple[int, int, int]] = []

@@ -2,7 +2,7 @@
 
 With `message.timestamp.type=LogAppendTime` the broker sets the time when it appends, and says so;
 with `CreateTime` it keeps the sender's. Retention, look-ups by time and stream processors rely on
-it. What was appended before the setting changed stays.
+it. Records that were appended before a change of the setting keep their timestamps.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -1,4 +1,4 @@
-"""A record's timestamp is of the type that its topic asks for."""
+"""A record's timestamp is of the type that its topic's setting names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linearizability.reads.inferred_log import PROVEN_POLL
 SETTING = "message.timestamp.type"
 APPENDED = "append"
 TYPES = {"CreateTime": CREATED, "LogAppendTime": APPENDED}
-"""The values of the setting -> those of the column `timestamp_type`."""
+"""The value of message.timestamp.type -> the value of the column `timestamp_type`."""
 
 
 class TimestampTypes(Checker):
@@ -59,7 +59,8 @@ class TimestampTypes(Checker):
 
 
 def judged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records read with the type of their timestamps, and the one that is wanted."""
+    """Return the records read with the type of their timestamps, and the type that the topic's
+    setting demands."""
     told = (
         events.filter(IS_TOPIC)
         .with_columns(told=setting(SETTING))

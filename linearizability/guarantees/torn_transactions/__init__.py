@@ -1,8 +1,8 @@
 """A transaction is committed everywhere or nowhere.
 
-A transaction has one outcome, in every partition it wrote to, also where its client never learned
-which. A record delivered here and passed over there, or a COMMIT here and an ABORT there, is a
-torn one.
+A transaction has one outcome in every partition that it wrote to, even if its client never learned
+it. If one of its records was delivered and another skipped, or one partition has a COMMIT marker
+and another an ABORT marker, the transaction is torn.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -17,18 +17,19 @@ from linearizability.hand_written.rows import (
 from linearizability.ingest import DECIDED_BY
 
 BOTH = [S(1, 0, **TXN), S(9, 0, **THERE), S(2, 1, **TXN, **THERE), S(8, 3, **THERE)]
-"""One transaction: value 1 here, value 2 between 9 and 8 in the other partition."""
+"""One transaction with value 1 in one partition, and value 2 in the other, between 9 and 8."""
 
 
 SHOWN = {"type": "ok", "detail": DECIDED_BY.format(3), **TXN}
 
 
 DECIDED = [S(1, None, **SHOWN), S(2, None, **SHOWN, **THERE), END("commit", 1)]
-"""Two sends whose end was unknown in the file, but one of which was given to a reader."""
+"""Two sends whose transaction has an unknown end in the imported file, although one of them was
+delivered to a reader."""
 
 
 OVER = [P(9, 0, **THERE), P(8, 3, **THERE)]
-"""A reader that is given 9 and 8."""
+"""A reader that receives 9 and 8."""
 
 
 TWO_READS = [

@@ -20,8 +20,8 @@ from linearizability.self_test.truth import outcome_of
 
 @where_nothing_is_compacted
 def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: one record of a transaction was delivered, but a reader goes past another
-    one, and no read_committed reader receives that."""
+    """Plant an anomaly: one record of a transaction was delivered, but a reader skips another one,
+    and no read_committed reader receives that."""
     starts = log_starts(rows)
     records = _records_of_transactions(rows)
     delivered = {row["value"] for row in data_rows(rows) if row["isolation"] == COMMITTED}
@@ -66,7 +66,7 @@ def abort_half(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
-    """Return txn -> its sends whose place is known, where it was not aborted."""
+    """Return txn -> its sends with known offsets, for transactions that were not aborted."""
     starts = log_starts(rows)
     once = sent_once(rows)
     found: dict[int, list[Row]] = defaultdict(list)
@@ -83,7 +83,7 @@ def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
 
 
 def _commit_markers(rows: list[Row]) -> dict[int, Row]:
-    """Return value -> the COMMIT marker that a raw read found for it."""
+    """Return value -> the COMMIT marker that a raw read shows for it."""
     found: dict[int, Row] = {}
     waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     raw = [

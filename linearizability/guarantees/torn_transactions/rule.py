@@ -14,16 +14,16 @@ RECORD = ("topic", "topic_id", "partition", "offset", "value")
 
 
 class TornTransactions(Checker):
-    """One record of a transaction has a COMMIT marker behind it or was given to a read_committed
-    reader; another one has an ABORT marker behind it, or a read_committed reader went over it, and
-    none was given it (else `poll_skips` accuses that reader), or readers read to the end and none
-    was given it although what came later was given.
+    """One record of a transaction has a COMMIT marker after it or was delivered to a read_committed
+    reader. Another record of it has an ABORT marker after it; or a read_committed reader skipped it
+    and none received it (otherwise `poll_skips` reports that reader); or readers read to the end
+    and none received it, although later records were delivered.
 
     This also holds for transactions of unknown outcome (Jepsen misses these): all their records
-    have the same one. A delivered record of a transaction that certainly aborted is left to
-    `aborted_reads`. Records that were not acknowledged, or lie below a log start, count on neither
-    side. Source: KIP-98, "Transactional Guarantees" (atomic writes to several partitions). Counted:
-    transactions of which a record was delivered, passed over, or read with its marker.
+    must have the same outcome. A delivered record of a transaction that certainly aborted is
+    reported by `aborted_reads`. Records that were not acknowledged, or lie below a log start, are
+    ignored. Source: KIP-98, "Transactional Guarantees" (atomic writes to several partitions).
+    Counted: transactions with a record that was delivered, skipped, or read with its marker.
     """
 
     name: ClassVar[str] = "torn_transactions"

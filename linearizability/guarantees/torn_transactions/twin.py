@@ -6,7 +6,8 @@ from linearizability.twins.facts import Found, Row, is_data, is_decided
 from linearizability.twins.transactions import counts, evidence, is_unseen
 
 Evidence = tuple[tuple[Any, ...], str, list[int]]
-"""The record (topic, topic_id, partition, offset, value), the kind, operations."""
+"""(the record as (topic, topic_id, partition, offset, value), the kind of evidence, the
+operations)."""
 
 
 def torn_transactions(rows: list[Row]) -> Found:
@@ -41,7 +42,7 @@ def torn_transactions(rows: list[Row]) -> Found:
 
 
 def _order(found: Evidence) -> list[tuple[bool, Any]]:
-    """Return a sort key by which evidence with nulls comes first."""
+    """Return a sort key that puts evidence with nulls first."""
     return [(value is not None, value) for value in found[0]]
 
 

@@ -1,8 +1,8 @@
 """An acknowledged record is delivered by the end of the final read.
 
-Being there is not enough: by the end of the final read somebody must have been given the record.
-Where a raw read shows it after all it is late; where that does not, it is lost, and `lost_writes`
-says so too.
+It is not enough that a record is in the log: by the end of the final read some reader must have
+received it. If only a raw read shows it, it is late. If no read shows it, it is lost, and
+`lost_writes` reports it too.
 """
 
 from linearizability.guarantees.about import About, Family

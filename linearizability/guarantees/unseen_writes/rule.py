@@ -15,10 +15,11 @@ VOUCHED = ACKS_ALL & (
     (pl.col("outcome") == COMMITTED)
     | ((pl.col("outcome") == PLAIN) & pl.col("offset").is_not_null())
 )
-"""The commit of a transaction vouches for all its records, also where no offset is known."""
+"""The condition on sends that must be delivered: plain ones with an offset, and those of a
+transaction whose commit proves them, even without a known offset."""
 TOLD = VOUCHED & ~IS_DECIDED
-"""Records whose commit was acknowledged. Where only another record shows that a transaction was
-committed, it is torn (`torn_transactions`)."""
+"""The condition on such sends whose commit was acknowledged. (If only another record shows that the
+transaction was committed, `torn_transactions` reports it.)"""
 
 
 class UnseenWrites(Checker):
@@ -28,10 +29,11 @@ class UnseenWrites(Checker):
     `torn_transactions`.)
 
     A complete read covers [log start, high watermark), under read_committed up to the last stable
-    offset (`final_reads.whole_reads`). A read without a high watermark covers everything (so a
-    history of Jepsen is marked as complete). If a consumer did the read, deliveries to raw readers
-    do not count: a record that only they saw is late, any other is lost.
-    Source: docs, design#replication. Jepsen: unseen. Counted: records so acknowledged and covered.
+    offset (`final_reads.whole_reads`). A read without a high watermark covers everything (imported
+    Jepsen histories mark their complete reads in this way). If a consumer did the read, deliveries
+    to raw readers do not count: a record that only they saw is late, any other is lost. Source:
+    docs, design#replication. Jepsen: unseen. Counted: records acknowledged before a complete read
+    that covers them.
     """
 
     name: ClassVar[str] = "unseen_writes"

@@ -1,9 +1,9 @@
 """Transactions that read each other can be put into one order of commits.
 
-A transaction that read another one's record was committed after it. If such waits close to a
-circle (reads alone, or reads and real time), no order of commits explains them. Writes between
-each other's records break nothing: Kafka does not isolate writes. (`touchstone check --profile
-jepsen` tells such circles, too, as Jepsen's allowed G0.)
+A transaction that read another one's record was committed after it. If such dependencies form a
+cycle (by reads alone, or by reads and real time), no order of commits explains them. Interleaved
+writes of two transactions break nothing, since Kafka does not isolate writes. (`touchstone check
+--profile jepsen` also reports cycles of writes, as G0, which Jepsen allows.)
 """
 
 from linearizability.guarantees.about import About, Family

@@ -14,7 +14,7 @@ from linearizability.hand_written.rows import (
 )
 
 CIRCLE = [S(1, 0, **TXN), S(2, 0, txn=2, **THERE), S(3, 0, txn=3, partition=2)]
-"""Three transactions, each of which sends one record to a partition of its own."""
+"""Three transactions, each of which sends one record to a different partition."""
 
 VALID: Valid = {
     "one after the other": [S(1, 0, **TXN), COMMIT, P(1, 0, txn=2), S(2, 2, txn=2)],

@@ -16,8 +16,8 @@ from linearizability.self_test.model.world import Row
 
 
 def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a transaction is given a record of another one that asks for its commit
-    when the reader's own was acknowledged."""
+    """Plant an anomaly: a transaction receives a record of another one, which requests its commit
+    only after the reader's own commit was acknowledged."""
     once = sent_once(rows)
     sends = [row for row in once.values() if is_acked(row) and row["txn"] is not None]
     asked = {row["txn"]: row["t_invoke_ns"] for row in rows if row["f"] == F.COMMIT.value}
@@ -55,7 +55,7 @@ def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: two transactions are given each other's records before either asks for its
+    """Plant an anomaly: two transactions receive each other's records before either requests its
     commit."""
     once = sent_once(rows)
     sends = [row for row in once.values() if is_acked(row) and row["txn"] is not None]

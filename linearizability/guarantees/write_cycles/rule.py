@@ -28,14 +28,14 @@ FOUND: dict[str, Any] = {
 
 class WriteCycles(Checker):
     """The order in which transactions committed has a cycle, by reads, or by reads and real time. A
-    transaction that received a record of another one, under read_committed and before it asked for
-    its own commit, was committed later than that one; so was a transaction whose commit was asked
-    for after the other's commit was acknowledged. In a cycle each would be later than itself.
-    `read-cycle` is one by reads alone, `read-cycle-realtime` needs real time; of each set of
-    transactions that reach each other the shortest cycle is reported. What is written in one
-    transaction between two records of another makes no edge: a correct Kafka does not isolate
-    writes. Source: KIP-98, "Transactional Guarantees"; Adya's G1c. Jepsen: G1c, G1c-realtime.
-    Counted: records of another transaction that a transaction was given."""
+    transaction that received a record of another one, under read_committed and before it requested
+    its own commit, was committed later than that one. So was a transaction whose commit was
+    requested after the other's commit was acknowledged. In a cycle, each transaction would be
+    committed later than itself. `read-cycle` is one by reads alone, `read-cycle-realtime` needs
+    real time; the shortest cycle of each strongly connected set of transactions is reported.
+    Records written between two records of another transaction make no dependency: a correct Kafka
+    does not isolate writes. Source: KIP-98, "Transactional Guarantees"; Adya's G1c. Jepsen: G1c,
+    G1c-realtime. Counted: records that a transaction received from another one."""
 
     name: ClassVar[str] = "write_cycles"
     title: ClassVar[str] = "transactions that read each other can be put into one order of commits"

@@ -7,8 +7,8 @@ from linearizability.twins.facts import Found, Row, is_data
 
 
 def write_cycles(rows: list[Row]) -> Found:
-    """Return the cycles, found by trying every order of every set of transactions, which are few
-    here."""
+    """Return the cycles, found by trying every order of every set of transactions. The sets are
+    small here."""
     reads = _reads_between(rows)
     behind = _commits_behind(rows)
     txns = sorted({txn for pair in reads for txn in pair})
@@ -67,8 +67,8 @@ def _commits(rows: list[Row], txn: int) -> list[Row]:
 
 
 def _commits_behind(rows: list[Row]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return (earlier, later) -> the acknowledged commit of the one and the commit that the other
-    asked for after that."""
+    """Return (earlier, later) -> the acknowledged commit of the first transaction, and the later
+    commit request of the second."""
     found = {}
     txns = {r["txn"] for r in rows if r["f"] == "commit"}
     for earlier, later in permutations(txns, 2):

@@ -1,1 +1,2 @@
-"""The small exact model of Kafka: its partitions, the actors on its stage, and what they write."""
+"""The small exact model of Kafka: its partitions, its actors (clients and coordinators), and the
+rows that they write."""

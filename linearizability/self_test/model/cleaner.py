@@ -1,7 +1,8 @@
 """The removal of records in the model: the settings of its topic, compaction, and the deletion of a
 log's beginning.
 
-Every partition of a world is of one topic. Half of the worlds say how it was made; some compact it.
+All partitions of a world belong to one topic. Half of the worlds record its settings; some compact
+it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Cleaner:
 
     @property
     def deletes(self) -> bool:
-        """Whether records may be deleted without a request."""
+        """Whether records may be deleted without a DeleteRecords request."""
         return self.settings in DELETED_BY_TIME_OR_SIZE
 
     @property
@@ -46,7 +47,7 @@ class Cleaner:
         return json.dumps(self.settings | {"message.timestamp.type": "CreateTime"})
 
     def dress(self, value: int | None) -> Dress:
-        """Return a record's key, headers and timestamp, the same whenever it is seen."""
+        """Return a record's key, headers and timestamp, which are the same in every read of it."""
         if not self.compacts:
             return Dress()
         if value not in self._dresses:

@@ -1,7 +1,7 @@
-"""Members of the model that commit positions of a group, and ask for them.
+"""Members of the model that commit and fetch positions of a group.
 
-They share a group; requests and answers get lost, and two may commit at a time. Now and then the
-group has a new generation, and what members of the last one still commit is refused.
+They share a group. Requests and answers get lost, and two members may commit at the same time. Now
+and then the group has a new generation, and later commits of the previous one are refused.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ GROUP = "committers"
 
 @dataclass
 class Coordinator:
-    """The coordinator's knowledge of the group: the offset of each partition, and the
-    generation."""
+    """The coordinator's state of the group: the offset of each partition, and the generation."""
 
     offsets: dict[int, int] = field(default_factory=dict)
     generation: int = 1
 
 
 def committer(world: World, coordinator: Coordinator) -> Actor:
-    """Commit a position or ask for it, again and again."""
+    """Commit or fetch a position, again and again."""
     process = next(world.processes)
     while True:
         for _ in range(world.rng.randint(1, 30)):
@@ -38,7 +37,7 @@ def committer(world: World, coordinator: Coordinator) -> Actor:
 
 
 def ask_finally(world: World, coordinator: Coordinator) -> None:
-    """Ask for every position after everything else is over."""
+    """Fetch every position after all other operations are over."""
     process = next(world.processes)
     for partition in world.partitions:
         for _ in _ask(world, process, partition, coordinator):

@@ -27,14 +27,15 @@ class Consumer:
         self.isolation = world.rng.choice([COMMITTED, COMMITTED, UNCOMMITTED])
         self.session = 0
         self.txn: int | None = None
-        """The transaction in which it reads."""
+        """The transaction in which the consumer reads, or None."""
         self.positions: dict[int, int] = {}
         self.committed: dict[int, int] = {}
         self.owns_all = False
-        """It is the only member of its group, and tells what it owns."""
+        """Whether the consumer is the only member of its group, and reports the partitions that it
+        owns."""
 
     def assign(self, rng: Random) -> None:
-        """Set the positions: to the beginning, or to what the group has committed."""
+        """Set the positions: to the beginning, or to the group's committed offsets."""
         self.session += 1
         number = (
             len(self.world.partitions)
@@ -113,9 +114,9 @@ def join(world: World, reader: Consumer) -> None:
 
 
 def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
-    """Poll once; return whether the reader can go on. What a failed poll delivered counts as
-    delivered; the reader then goes on from where it was before. After a poll of unknown outcome the
-    position, and perhaps what was delivered, is unknown."""
+    """Poll once; Return whether the reader can continue. Records of a failed poll count as
+    delivered, and the reader then continues from its position before the poll. After a poll of
+    unknown outcome, the position is unknown, and perhaps the delivered records as well."""
     rng = world.rng
     operation = reader.operation()
     before = dict(reader.positions)
@@ -140,8 +141,8 @@ def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
 
 
 def read_everything(world: World, *, raw: bool, isolation: str) -> None:
-    """Do the final phase: read each partition from log start to its end, and sometimes not that
-    far. raw: batch headers and control records too, also those of aborted transactions."""
+    """Do the final phase: read each partition from log start to its end, or sometimes not quite to
+    the end. raw: also read batch headers, control records and records of aborted transactions."""
     rng = world.rng
     reader = next(world.processes)
     for partition in world.partitions:
@@ -197,7 +198,7 @@ def _whole(partition: Partition, complete: bool) -> Row:
 
 
 def watcher(world: World) -> Actor:
-    """Ask leaders now and then for their high watermarks, without taking records."""
+    """Ask leaders now and then for their high watermarks, without reading records."""
     rng = world.rng
     process = next(world.processes)
     while True:

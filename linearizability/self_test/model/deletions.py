@@ -1,4 +1,4 @@
-"""Write what a recorder records of the model's topic, and of deletions in it."""
+"""Write the rows about the model's topic and about deletions in it, as a recorder does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from linearizability.self_test.model.partition import Partition
 from linearizability.self_test.model.world import TOPIC, Row, World
 
 EXPIRED_NS = 10 * 1_000_000
-"""Longer than `retention.ms` of any topic of the model whose records expire."""
+"""A time in nanoseconds that is longer than `retention.ms` of any topic of the model whose records
+expire."""
 
 
 def tell_settings(world: World) -> None:
@@ -20,7 +21,7 @@ def tell_settings(world: World) -> None:
 
 
 def delete_beginnings(world: World) -> None:
-    """Delete the first records of logs, by time or size or on request."""
+    """Delete the first records of logs: by age, by size or on request."""
     process = next(world.processes)
     if world.cleaner.deletes:
         world.now_ns += EXPIRED_NS

@@ -1,8 +1,8 @@
-"""Valid histories: what clients of a correct Kafka may see, one history per seed.
+"""Make valid histories, which clients of a correct Kafka might record, one per seed.
 
 A few producers (plain and transactional), consumers and a watcher take turns at random over one to
 three replicated partitions whose leaders change; then a final phase reads everything, or some of
-it, or nothing. Whatever comes out must be judged valid: the model breaks no guarantee.
+it, or nothing. Every such history must be judged valid, since the model breaks no guarantee.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from linearizability.self_test.truth import stripped, with_outcomes, with_truth
 
 TURNS = 1500
 NUMBERS_APART = 1_000_000
-"""How far the operations (values, transactions, processes) of joined histories lie apart."""
+"""The distance between the numbers (operations, values, transactions, processes) of two joined
+histories."""
 
 
 def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:

@@ -1,9 +1,9 @@
 """A replicated partition, exactly: a log, a high watermark, open transactions, truncation.
 
-What the model keeps: records at or above the high watermark may vanish when the leader changes;
-an acknowledgement under acks=all is given below it only; a read_committed reader is given what is
-below the last stable offset, without the records of aborted transactions; a marker counts once it
-is replicated itself (ProducerStateManager, unreplicated transactions).
+The model obeys these rules: records at or above the high watermark may vanish when the leader
+changes; under acks=all, only records below it are acknowledged; a read_committed reader receives
+the records below the last stable offset, without the records of aborted transactions; a marker
+takes effect once it is replicated itself (ProducerStateManager, unreplicated transactions).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Dress(NamedTuple):
 
 @dataclass
 class Entry:
-    """One record of the log. `aborted` is decided when its marker is replicated."""
+    """One record of the log. `aborted` is set when its marker is replicated."""
 
     value: int | None
     control: str | None = None
@@ -35,9 +35,9 @@ class Entry:
     aborted: bool = False
     begins_batch: bool = False
     removed: bool = False
-    """By the cleaner: its offset stays empty."""
+    """Whether the cleaner has removed the record, so that its offset is empty."""
     txn: int | None = None
-    """For markers: the transaction that it ends."""
+    """For a marker: the transaction that it ends."""
 
 
 @dataclass
@@ -69,8 +69,8 @@ class Partition:
         return offset < len(self.log) and self.log[offset] is entry
 
     def find(self, producer_id: int, epoch: int, sequence: int) -> int | None:
-        """Return the offset at which an idempotent record is in the log already, or None (KIP-98: a
-        retry is answered, not appended)."""
+        """Return the offset of an idempotent record that is already in the log, or None (KIP-98: a
+        retry is answered, not appended again)."""
         wanted = (producer_id, epoch, sequence)
         for offset in range(len(self.log) - 1, -1, -1):
             entry = self.log[offset]
@@ -79,7 +79,7 @@ class Partition:
         return None
 
     def knows(self, producer_id: int) -> bool:
-        """Return whether its log has anything of this producer."""
+        """Return whether the log has any record of this producer."""
         return any(entry.producer_id == producer_id for entry in self.log)
 
     def accepts(self, entry: Entry) -> bool:
@@ -109,8 +109,8 @@ class Partition:
                     break
 
     def _ends_of_batches(self) -> list[int]:
-        """Return the offsets at which a follower's log may end, from the high watermark on: batches
-        are never cut."""
+        """Return the offsets at which a follower's log may end, from the high watermark on: only
+        between batches."""
         tail = range(self.high_watermark, len(self.log))
         return [o for o in tail if self.log[o].begins_batch] + [len(self.log)]
 
@@ -122,7 +122,7 @@ class Partition:
         self.open = {p: first for p, first in self.open.items() if first < len(self.log)}
 
     def end_transaction(self, producer_id: int, marker: str) -> None:
-        """End a producer's transaction; a marker 'abort' makes its records aborted."""
+        """End a producer's transaction. The marker "abort" makes its records aborted."""
         first = self.open.pop(producer_id, None)
         if first is not None and marker == "abort":
             for entry in self.log[first:]:
@@ -137,8 +137,8 @@ class Partition:
         return [(o, e) for o, e in entries if not e.removed and not (committed_only and e.aborted)]
 
     def compact(self, dress: Callable[[int | None], Dress], tombstones_go: bool) -> None:
-        """Clean the log: of decided records only the last of each key stays. Aborted records go,
-        and tombstones whose time is over."""
+        """Clean the log: of the decided records, keep only the last of each key. Remove aborted
+        records and, with tombstones_go, expired tombstones."""
         last: dict[str | None, Entry] = {}
         decided = [e for e in self.log[: self.last_stable_offset] if e.control is None]
         for entry in decided:

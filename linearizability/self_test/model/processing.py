@@ -1,7 +1,7 @@
-"""Transactions that read what they process: by a reader of their own, or as members of a group.
+"""Transactions that read their inputs: by a reader of their own, or as members of a group.
 
-A member's transaction commits the positions of what it read together with what it wrote (KIP-447).
-Who takes a partition over is told its position when that transaction has ended (require_stable).
+A member's transaction commits the positions of its inputs together with its output (KIP-447). The
+next owner of a partition gets its position only when that transaction has ended (require_stable).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Inputs:
     pending: dict[int, int] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
     writers: dict[int, int | None] = field(default_factory=dict)
-    """The transaction whose offset is in force."""
+    """Partition -> the transaction whose offset is in force."""
 
     def end(self, reader: Consumer | None, end: str) -> None:
         """Note the end of this reader's transaction: commit or abort."""
@@ -63,7 +63,7 @@ def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer 
 def send_offsets(
     world: World, inputs: Inputs, reader: Consumer, producer_id: int, epoch: int
 ) -> Steps:
-    """Send the positions to the transaction; return whether that was acknowledged."""
+    """Send the positions to the transaction. Return whether that was acknowledged."""
     rng = world.rng
     operation = reader.operation()
     shared: Row = {"producer_id": producer_id, "producer_epoch": epoch}
@@ -86,7 +86,7 @@ def send_offsets(
 
 
 def asker(world: World, inputs: Inputs) -> Actor:
-    """Ask now and then for the group's position; while offsets are pending there is no answer."""
+    """Fetch the group's position now and then. While offsets are pending, there is no answer."""
     process = next(world.processes)
     while True:
         for _ in range(world.rng.randint(1, 40)):
@@ -105,7 +105,7 @@ def ask(world: World, inputs: Inputs, process: int, number: int) -> Steps:
 
 
 def ask_finally(world: World, inputs: Inputs) -> None:
-    """Ask for every position after everything else is over."""
+    """Fetch every position after all other operations are over."""
     process = next(world.processes)
     for partition in world.partitions:
         for _ in ask(world, inputs, process, partition.number):

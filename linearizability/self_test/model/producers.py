@@ -1,8 +1,9 @@
 """Producers of the model: idempotent or not, with any acks, with or without transactions.
 
-Requests and answers get lost, retries are deduplicated by sequence (or not, without idempotence),
-a request may arrive after its client gave up, a client may die in the middle of a transaction. Of
-the first batches to a leader that does not know their producer one may overtake another.
+Requests and answers get lost, retries are deduplicated by sequence (or not, without idempotence), a
+request may arrive after its client has given up, and a client may die in the middle of a
+transaction. At a leader that does not know the producer, one of its first batches may overtake
+another.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from linearizability.self_test.model.world import Actor, Row, Steps, World
 
 TIMEOUT = '{"transaction.timeout.ms": "60000"}'
 PATIENCE = 60
-"""How many turns a client waits for replicas."""
+"""The number of turns that a client waits for replicas."""
 
 
 @dataclass
 class Producer:
-    """The state of one producer, at its client and at the broker."""
+    """The state of one producer, at the client and at the broker."""
 
     process: int
     acks: int
@@ -73,7 +74,7 @@ def send(
     partition: Partition | None = None,
     values: list[int] | None = None,
 ) -> Steps:
-    """Do one send operation; return its outcome, values and partition."""
+    """Perform one send operation. Return its outcome, values and partition."""
     rng = world.rng
     partition = partition or rng.choice(world.partitions)
     values = values or [next(world.values) for _ in range(rng.randint(1, 3))]
@@ -103,7 +104,7 @@ def send(
 
 
 def _produce(world: World, producer: Producer, partition: Partition, values: list[int]) -> Steps:
-    """Send a batch in up to three attempts; return (outcome, base offset)."""
+    """Send a batch in up to three attempts. Return (outcome, base offset)."""
     rng = world.rng
     entries = producer.entries(partition, values)
     reached = False
@@ -160,8 +161,8 @@ def _overtake(producer: Producer, partition: Partition, values: list[int]) -> St
 
 
 def _append(producer: Producer, partition: Partition, entries: list[Entry]) -> int | None:
-    """Append at the broker; return the offset, or None if refused. Without idempotence every
-    attempt is a new copy."""
+    """Append at the broker. Return the offset, or None if the batch is refused. Without
+    idempotence, every attempt appends a new copy."""
     if producer.idempotent:
         first = entries[0]
         known = partition.find(first.producer_id, first.producer_epoch, first.sequence)

@@ -1,6 +1,6 @@
-"""Add a long quiet time to a history of the model: readers stay, the clock goes on, little happens.
-All earlier actors stop where they are; pending markers arrive. Then a producer sends now and then,
-and each reader takes all that is there, every ten seconds."""
+"""Add a long quiet time to a history of the model: readers keep polling, time passes, and few
+records are sent. All earlier actors stop, and pending markers are written. Then a producer sends
+now and then, and each reader takes all available records every ten seconds."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def watch(world: World, players: Sequence[Actor]) -> None:
 
 
 def take_all(world: World, reader: Consumer) -> None:
-    """Poll until nothing more comes. A poll fails at most once, since the reader may then start at
-    the beginning, and would never reach the end of a long log."""
+    """Poll until there are no more records. A poll fails at most once, since the reader may then
+    start at the beginning, and would never reach the end of a long log."""
     failures = FAILURES
     while True:
         given = len(world.rows)

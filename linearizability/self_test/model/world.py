@@ -1,6 +1,7 @@
-"""The stage of the model: a clock, partitions, actors taking turns at random, and the rows written.
+"""The world of the model: a clock, partitions, actors that take turns at random, and the rows that
+they write.
 
-An actor is a generator; each `yield` is a moment at which anybody else may act.
+An actor is a generator; at each `yield` another actor may act.
 """
 
 from __future__ import annotations
@@ -40,22 +41,24 @@ class World:
         self._operations = count()
         self.cleaner = Cleaner(self.rng)
         self.ends: dict[int, str] = {}
-        """How the coordinator decided each transaction: commit or abort."""
+        """Transaction -> the coordinator's decision: commit or abort."""
         self.under_way: dict[int, tuple[Row, list[Row]]] = {}
-        """Invoked and not completed: the recorder writes it as unknown at the end."""
+        """Operations that were invoked and have not completed. The recorder writes them as unknown
+        at the end."""
         # A recorder may know the topic's id always, never, or for reads alone.
         self.topic_id_of_sends = self.rng.choice([None, "id"])
         self.topic_id_of_reads = self.rng.choice([self.topic_id_of_sends, "id"])
 
         self.tells_contents = Random(f"{seed}:contents").random() < 0.5
-        """The recorder writes checksums and timestamps of records, as it does since version 2."""
+        """Whether the recorder writes checksums and timestamps of records, as it does since version
+        2."""
 
     def dress(self, value: int | None) -> Dress:
         return self.cleaner.dress(value)
 
     def contents(self, value: int | None) -> Row:
-        """Return the fields that tell a record from another of the same value, the same at every
-        sight of it."""
+        """Return the fields of a record besides its value, which are the same in every read of
+        it."""
         if value is None or not self.tells_contents:
             return {}
         return {"checksum": value * 2_654_435_761 % 2**32}
@@ -63,7 +66,8 @@ class World:
     # --- time and turns -------------------------------------------------------------------------
 
     def tick(self) -> int:
-        """Advance the clock and return it; a coarse clock may say the same twice."""
+        """Advance the clock and return the new time, which may be the same as before if the clock
+        is coarse."""
         if self.rng.random() < 0.9:
             self.now_ns += self.rng.randint(1, 1000)
         return self.now_ns
@@ -79,7 +83,8 @@ class World:
                 self.actors.remove(actor)
 
     def replication(self) -> Actor:
-        """Raise high watermarks; now and then change a leader, whose tail may vanish."""
+        """Raise high watermarks; now and then change a leader, which may truncate the end of its
+        log."""
         while True:
             partition = self.rng.choice(self.partitions)
             if self.rng.random() < 0.04:
@@ -102,7 +107,7 @@ class World:
     # --- rows -----------------------------------------------------------------------------------
 
     def invoke(self, process: int) -> Row:
-        """Start an operation: return the fields that all its rows share."""
+        """Begin an operation. Return the fields that all its rows share."""
         return {
             "op_id": next(self._operations),
             "process": process,
