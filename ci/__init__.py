@@ -1,1 +1,2 @@
-"""The pipelines: command line, demo, reports, checks. The composition root: nobody imports it."""
+"""The pipelines: command line, demo, reports, checks. This package imports all others, and no other
+imports it."""

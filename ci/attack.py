@@ -47,11 +47,11 @@ from linearizability.stories.telling import counted, facts_of, placed
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 SIMULATED = "sim"
-"""The target in virtual time."""
+"""The name of the target in virtual time."""
 GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
-"""The order of the checkers on a terminal."""
+"""The order in which verdicts of checkers are printed: the worst last."""
 STORIES_MAX, GROUPS_MAX = 3, 12
-"""How many causes a terminal shows as stories, and how many it names."""
+"""How many causes of anomalies are printed as stories, and how many further ones are named."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def attack(
     """Run one scenario, judge it and draw its report. stale_after_s: the bound of stale reads, in
     seconds.
 
-    polars alone judges an interrupted run, since a user is waiting for the prompt, and a simulated
-    one, which takes less time than Spark needs to start.
+    Judge an interrupted run by polars alone, since the user is waiting for the prompt, and also a
+    simulated run, which takes less time than Spark needs to start.
     """
     from chaos.run.runner import run
     from ci.report.building import report_run

@@ -59,7 +59,7 @@ COMMANDS = (
     sim,
     bugs,
 )
-"""In the order of `touchstone --help`."""
+"""The commands in the order of `touchstone --help`."""
 
 app = typer.Typer(
     cls=Group,

@@ -24,13 +24,14 @@ CASES = Path(cases.__file__).parent
 PYTEST_USAGE_ERROR = 4
 PYTEST_NOTHING_SELECTED = 5
 UNWANTED = ("cacheprovider", "xdist", "xdist.looponfail", "hypothesispytest", "touchstone")
-"""Plugins that may be installed beside pytest, and take longer to load than the cases."""
+"""Plugins of pytest that may be installed, are not needed, and take longer to load than the
+cases."""
 WITHOUT_THE_REST = (
     *(word for name in UNWANTED for word in ("-p", f"no:{name}")),
     *("--assert=plain", "--confcutdir", str(CASES.parent)),
 )
-"""Options that spare the start of pytest what cases have no use for: they compare with `expect`,
-and need no hook of `assert`."""
+"""Options of pytest that switch off features which the cases do not use, to shorten the start:
+cases compare with `expect`, and need no rewritten `assert`."""
 
 
 def check_writable(option: str, path: Path | None) -> None:

@@ -25,8 +25,8 @@ from linearizability.verdict import Validity, Verdict
 
 APACHE = "apache:4.3.1"
 LEFT_OUT = "not groups and not offsets and not security and not admin and not guarantees"
-"""Areas (as `pytest -k` has it) whose cases wait for timers, want instances of their own, or run
-workloads, as the demo does anyway: the demo examines the others, `touchstone conform` all."""
+"""The areas that the demo leaves out, as a `pytest -k` expression: their cases wait for timers,
+need brokers of their own, or run workloads. `touchstone conform` examines all areas."""
 CANARIES = ("acknowledge-before-append", "forget-producer-state-on-restart")
 CANARY_SECONDS = 15.0
 
@@ -53,7 +53,7 @@ class Demo:
     canaries: list[tuple[str, Judged]] = field(default_factory=list)
 
     def step(self, title: str, action: Callable[[], None]) -> None:
-        """Run one step. If it cannot run, note that in the summary and go on."""
+        """Run one step. If it cannot run, note that in the summary and continue."""
         print(f"\n== {title}", flush=True)
         started = time.monotonic()
         try:

@@ -29,7 +29,7 @@ EXTRAS = {
     "scipy": "check",
     "toxiproxy": "chaos",
 }
-"""Package -> the extra of the wheel that brings it (pyproject.toml)."""
+"""Package -> the extra of the wheel that installs it (pyproject.toml)."""
 
 
 def explain(error: BaseException) -> int:

@@ -17,7 +17,7 @@ from chaos.values.protocols import TargetError
 
 LOOK_EVERY_S = 0.5
 END_TIMEOUT_S = 180.0
-"""For attacks to end in good order and the judges' last word, after Ctrl-C."""
+"""How many seconds after Ctrl-C attacks may take to end in good order and be judged."""
 
 
 class Lanes:
@@ -32,7 +32,7 @@ class Lanes:
         self._jobs, self._work, self._close = jobs, work, close
         self._failure: BaseException | None = None
         self.interrupted = threading.Event()
-        """Ctrl-C came: what is under way is to end."""
+        """Set after Ctrl-C: attacks in progress must end."""
 
     def perform(self) -> None:
         """Work until all lanes are done. Raise the exception that ended a lane, or

@@ -6,7 +6,7 @@ from linearizability.caches import cache_directory
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = cache_directory()
-"""TOUCHSTONE_CACHE lets several working copies share what is costly to bring."""
+"""The folder of generated files. With TOUCHSTONE_CACHE, several working copies can share it."""
 PROGRAMS = CACHE / "bin"
 KAFKA_JARS = CACHE / "kafka"
 CONNECTOR_JARS = CACHE / "spark-kafka"
@@ -18,7 +18,7 @@ VENV = ROOT / ".venv"
 
 KAFKA_POMS = ROOT / "ci" / "tools" / "kafka"
 KAFKA_VERSION = "4.3.1"
-"""What `apache` means without a version."""
+"""The version that `apache` without a version means."""
 
 
 def kafka_versions() -> list[str]:

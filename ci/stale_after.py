@@ -1,5 +1,5 @@
-"""Refuse a `--stale-after` bound that would accuse a correct cluster, given the settings of a
-group."""
+"""Refuse a `--stale-after` bound with which a correct cluster would be judged invalid, given the
+settings of a group."""
 
 from __future__ import annotations
 

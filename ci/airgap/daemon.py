@@ -23,13 +23,14 @@ from ci.errors import UsageError
 
 PROGRAM = "dockerd"
 PACKAGES = "docker.io debootstrap iptables docker-compose"
-"""What `up` needs of the distribution, by Debian's names."""
+"""The packages that `up` needs, by their Debian names."""
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
 POLL_S = 0.1
 DATA = places.CACHE / "airgap" / "docker"
 STORAGE_DRIVERS = ("overlay2", "vfs")
-"""vfs copies every layer, but works on any file system: where the kernel refuses the first."""
+"""The storage drivers to try, in this order. vfs copies every layer, but works on file systems for
+which the kernel refuses overlay2."""
 
 
 def run_directory() -> Path:

@@ -66,7 +66,7 @@ class StandIn:
     instructions: tuple[str, ...] = ()
     base: str = BASE
     links: tuple[tuple[str, str], ...] = ()
-    """(path, where it leads)."""
+    """(path, target) of each symbolic link."""
 
     def key(self) -> str:
         """Return a digest that changes when the image must be rebuilt."""

@@ -15,7 +15,8 @@ from ci import places
 PYTHON = sys.executable
 TARGET = "docker:apache:4.3.1"
 SCENARIOS = (("appends", "kill-leader"), ("transactions", "pause"), ("appends", "partition-leader"))
-"""As on the process backend, and with the same verdict: valid."""
+"""(workload, nemesis) of each scenario. They also run on the process backend, and must be VALID on
+both."""
 SECONDS = "20"
 
 

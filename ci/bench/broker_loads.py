@@ -17,7 +17,7 @@ from reference_impl.wire import encode_request
 
 PRODUCE_VERSION, FETCH_VERSION = 9, 12
 DEPTH = 5
-"""Requests in flight, as an idempotent producer has them at most."""
+"""The number of requests in flight, the most that an idempotent producer has."""
 
 RECORDS_READ = 500
 FETCH_BYTES = 4 << 20
@@ -35,7 +35,7 @@ class Measured:
 
 
 Load = Callable[[Wire, float], Measured]
-"""Runs for this many seconds against a target."""
+"""A function that runs a load against a target for this many seconds."""
 
 
 def warm_up(wire: Wire) -> None:

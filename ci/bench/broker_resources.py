@@ -32,7 +32,8 @@ SMALL_LOG = (
     *("--config", "log.initial.task.delay.ms=1000"),
     *("--config", "log.segment.delete.delay.ms=0"),
 )
-"""The disk holds a part of what passes through; segments are rolled and deleted meanwhile."""
+"""Settings for a log that is smaller than the data written to it, so that segments are rolled and
+deleted during the measurement."""
 
 
 def add_rows(table: Table, scratch: Path) -> None:

@@ -25,7 +25,8 @@ from ci.places import KAFKA_VERSION
 ROUNDS = 3
 ATTACK_S = 60.0
 COST_MAX = 2.0
-"""A minute's attack is over and judged after two."""
+"""The largest ratio of the command's time to the attack's: one minute of attack must be over and
+judged after two minutes."""
 HARNESS_MIB_MAX = 1024.0
 SCENARIO = ("--nodes", "3", "--workload", "appends", "--nemesis", "kill-leader", "--seed", "1")
 

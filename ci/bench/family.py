@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PARENT, USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM = 1, 11, 12, 13, 14
-"""Fields of /proc/PID/stat, counted from the one after the command."""
+"""The positions of fields of /proc/PID/stat, counted from the one after the command."""
 
 IDLE, IO_WAIT, GUEST = 3, 4, 8
-"""Fields of the first line of /proc/stat; those from GUEST on are counted in others."""
+"""The positions of fields of the first line of /proc/stat. Fields from GUEST on are already counted
+in others."""
 
 
 def cpu_s() -> float:

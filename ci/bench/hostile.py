@@ -30,7 +30,7 @@ from reference_impl.robustness.process import Address, BrokerProcess, RawClient
 CONFIG = {"authorizer.class.name": STANDARD_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 TOPIC = "hostile"
 LOOKED_AT_S = 3.0
-"""How long after an attack its sockets may still be there, and its memory."""
+"""The seconds after an attack at which its remaining sockets and memory are measured."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Attack:
     notice."""
 
     run: Callable[[Address], float | None]
-    """Returns how long the slowest answer took, where that is bounded."""
+    """A function that performs the attack. It returns the seconds of the slowest answer if that has
+    a bound, else None."""
     longest_s: float = 1.0
     p99_s: float = 0.25
     mib: float = 128.0

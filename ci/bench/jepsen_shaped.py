@@ -16,7 +16,8 @@ from typing import Any
 
 THREADS, PARTITIONS = 10, 8
 SEND_SHARE = 0.3
-"""Of the micro-operations. Each record is polled by every thread: 5.4 an operation."""
+"""The share of sends among micro-operations. Since every thread polls each record, that makes 5.4
+polled records per operation."""
 
 LATENCY_NS = (100_000, 2_000_000)
 Log = list[tuple[int, int]]

@@ -38,7 +38,8 @@ SPARK_ROWS = (1_000_000, 10_000_000)
 LARGER = "TOUCHSTONE_BENCH_ROWS"
 SPARK_MASTER = "local[2]"
 BLOCK_ROWS = 50_000
-"""How many rows of the model's history are written over and over, as other partitions."""
+"""The rows of the model's history in one block, which is written repeatedly, each time with other
+partitions."""
 TURNS = 6_000
 BLOCK_APART = 10_000_000_000
 PORCUPINE_KEYS, PORCUPINE_OPERATIONS, PORCUPINE_AT_ONCE = 10, 100_000, 10

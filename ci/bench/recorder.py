@@ -19,7 +19,7 @@ from conformance.wire import Wire
 RECORDS_PER_SEND = 20
 BOUND = 0.10
 SLICES = 20
-"""Pairs of slices: on a shared machine few of them say little."""
+"""The number of pairs of time slices. On a shared machine a few slices would say little."""
 
 
 def run() -> Table:

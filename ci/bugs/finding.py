@@ -21,7 +21,8 @@ class Ending(StrEnum):
     ACCUSED = "accused"
     """The clean broker was found INVALID in the run that caught the bug."""
     NOT_JUDGED = "not judged"
-    """It could not be run, or the clean broker's run ended UNKNOWN: never green."""
+    """The bug's run could not be made, or the clean broker's run ended UNKNOWN, which never counts
+    as success."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Attempt:
 
     seed: int
     validity: Validity | None
-    """None if there was no run; `reason` says why."""
+    """The verdict; None if there was no run, for the reason in `reason`."""
     accusers: tuple[str, ...]
     reason: str
     run: str
@@ -57,7 +58,7 @@ class Finding:
     expected_of: tuple[str, ...]
     """The checkers that the bug names."""
     command: str
-    """Of the first run; of the one that caught the bug, once there is one."""
+    """The command of the run that caught the bug, or else of the first run."""
     attempts: list[Attempt] = field(default_factory=list)
     clean: Attempt | None = None
     left_out: str = ""

@@ -60,10 +60,10 @@ class Hunt:
         self._waiting: Iterator[str] = iter(longest_first)
         self._lock, self._judging = threading.Lock(), threading.Lock()
         self._interrupted = threading.Event()
-        """Nothing more is begun or waited for: after Ctrl-C, or where a lane failed."""
+        """Set after Ctrl-C, or if a lane has failed: no further run is started or awaited."""
         self._lanes = Lanes(self.jobs, self._lane, self._interrupted.set)
         self._clean: dict[str, Future[Attempt]] = {}
-        """By its command: bugs that show in the same run share the clean one."""
+        """Command -> the run of the clean broker. Bugs that need the same run share it."""
 
     def perform(self) -> None:
         """Try every bug. After Ctrl-C, raise KeyboardInterrupt; `findings` holds what was done

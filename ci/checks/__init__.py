@@ -50,4 +50,5 @@ TOOLS: dict[str, list[str]] = {
     "format": ["ruff", "format", "--quiet", "--check", "conftest.py", *PACKAGES],
     "mypy": ["mypy", "--no-error-summary", "conftest.py", *PACKAGES],
 }
-"""Modules to run with `python -m`; their settings stand in pyproject.toml."""
+"""Name of a check -> the module and arguments to run with `python -m`. The tools' settings are in
+pyproject.toml."""

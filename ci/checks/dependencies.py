@@ -15,7 +15,7 @@ from ci.checks.sources import PACKAGES, python_files
 
 OWN = {*PACKAGES, "conftest"}
 NEWER_STANDARD = {"compression"}
-"""Standard modules of Python 3.14, imported where they exist."""
+"""Standard modules of Python 3.14, which are imported only if they exist."""
 NOT_IMPORTED = {
     "mypy": "ci.checks runs it",
     "pandas-stubs": "types for mypy",

@@ -44,7 +44,7 @@ DIAGRAMS = {
         "reference_impl.client.group.consumer.states:CONSUMER_MEMBER",
     ),
 }
-"""name -> (the README with its marks, module:TABLE)."""
+"""Name of a diagram -> (the README that contains its marks, module:TABLE)."""
 
 MARKS = "<!-- diagram: {} (python -m ci.checks --draw) -->", "<!-- end of diagram -->"
 

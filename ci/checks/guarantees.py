@@ -66,7 +66,8 @@ CLAIMS = {
     "SEM-2": "At least once: with acks=all and retries a record may be duplicated, never lost.",
     "SEM-3": "Exactly once: idempotence, transactions, read_committed.",
 }
-"""What the documents of Kafka claim; in brackets what Apache Kafka 4.3.1 does instead."""
+"""Id -> a claim of Kafka's documents; in brackets, the different behaviour of Apache Kafka 4.3.1 if
+there is one."""
 
 
 def section(name: str) -> tuple[str, str]:

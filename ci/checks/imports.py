@@ -40,7 +40,8 @@ IN_VIRTUAL_TIME = (
     "chaos.run.variety",
     "chaos.run.workers",
 )
-"""The modules that also run in a simulator: they wait by the World which they are given."""
+"""The modules that also run in the simulator, so they may wait only by the World that they are
+given."""
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reference_impl": (),
@@ -161,7 +162,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 
 DIVIDED = ("reference_impl", "chaos")
-"""Packages whose own row is their __init__ alone: each module in them needs a row."""
+"""Packages whose own row covers only their `__init__`, so that each of their modules needs a
+row."""
 
 WITHOUT_WORLD = ("reference_impl.core", "reference_impl.client")
 WORLD = {
@@ -169,9 +171,10 @@ WORLD = {
     *("selectors", "shutil", "signal", "socket", "ssl", "subprocess", "tempfile", "threading"),
     "time",
 }
-"""What pure state machines must not touch: time and chance reach them inside events."""
+"""The modules that pure state machines may not import, since time and randomness reach them inside
+events."""
 CHANCE = {"random"}
-"""What modules in virtual time may import: seeded streams."""
+"""Modules that code in virtual time may import nevertheless, for seeded random streams."""
 
 
 def part_of(module: str) -> str | None:

@@ -7,9 +7,9 @@ from ci.checks.sources import PACKAGES, python_files
 
 LOOSE_FILES_MAX = 10
 DIVIDED = "reference_impl"
-"""The package of which every room is counted."""
+"""The package in which every subpackage is counted."""
 REGISTRIES = frozenset({"reference_impl/bugs", "reference_impl/core/handlers"})
-"""Tables with a file for each row."""
+"""Folders of registries, which have a file for each row of their table and are not limited."""
 NO_MODULES = frozenset({"__init__.py", "__main__.py", "conftest.py"})
 
 

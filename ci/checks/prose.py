@@ -15,10 +15,10 @@ from ci.checks.sources import parsed, python_files
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 HEADLESS = re.compile(r"(?:Who|What|Whose|Whom|Whoever|Whatever|Of (?:which|whom|what))\b")
-"""No docstring begins so."""
+"""The beginnings that no docstring may have."""
 CLAUSE = re.compile(r"(?:How|Why|Which|Where|When|Whether)\b")
-"""No docstring of a function begins so: a property or a class may name itself by it, and a case or
-a test may state its condition first."""
+"""The beginnings that the docstring of a function may not have. A property or a class may name
+itself in this way, and a case or a test may state its condition first."""
 RETURNED = re.compile(
     r"; (?:(?:raises|returns|yields)\b|(?:None|True|False) (?:if|for|unless|when|where|while)\b)"
 )

@@ -18,7 +18,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
     "reference_impl/bugs": frozenset({"bug", "recompression"}),
     "reference_impl/core/handlers": frozenset({"altering_configs", "forwarding"}),
 }
-"""Folder -> the files in it that serve the others and register nothing."""
+"""Folder -> its files that are not registered, since they only serve the others."""
 
 
 def registered_modules(init: Path) -> set[str]:

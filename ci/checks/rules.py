@@ -16,7 +16,7 @@ RULES, BUGS = "reference_impl/core/rules", "reference_impl/bugs"
 BASE, EXCUSED = "Rules", "WITHOUT_BUG"
 
 Methods = dict[str, tuple[str, ast.FunctionDef]]
-"""Name -> where it is, and its node."""
+"""Method name -> (file, syntax tree)."""
 
 
 def rule_violations(root: Path) -> list[str]:

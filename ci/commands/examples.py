@@ -51,7 +51,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "chaos probe": ("touchstone chaos probe --fault DiskStall",),
 }
-"""Command -> lines to type."""
+"""Command -> the lines that its help shows as examples."""
 
 
 def epilog(command: str) -> str | None:

@@ -16,7 +16,7 @@ from ci.commands.options import JsonOption, SparkMasterOption, check_directory, 
 from ci.errors import UsageError
 
 LINE_EVERY_S = 60
-"""So often at least a self-test says how far it is."""
+"""The longest time in seconds between two progress lines of a self-test."""
 
 
 def check(

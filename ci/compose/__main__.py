@@ -33,7 +33,7 @@ IMAGES = {
     "TOUCHSTONE_TOXIPROXY_DIGEST": "ghcr.io/shopify/toxiproxy:2.12.0",
     "TOUCHSTONE_PYTHON_DIGEST": "python:3.11-slim",
 }
-"""The variable of docker-compose.yml that takes the place of its digest -> image."""
+"""The variable of docker-compose.yml that replaces an image's digest -> the image."""
 PROJECT = "touchstone-compose"
 UP_TIMEOUT_S = 900
 HEALTHY_TIMEOUT_S = 240.0

@@ -23,7 +23,7 @@ from ci.cli import app
 from ci.docs.site import DOCS
 
 GUIDES = ("start", "extend")
-"""Folders of docs in which each block of commands is marked."""
+"""The folders of docs in which each block of commands must be marked."""
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>(?:not )?run[^>]*?) -->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```",
     re.MULTILINE | re.DOTALL,
@@ -31,7 +31,7 @@ BLOCK = re.compile(
 INLINE = re.compile(r"(?<!`)`(touchstone [^`\n]+)`(?!`)")
 STATUS = re.compile(r"exit status (\d)")
 COMMENT = re.compile(r"\s{3,}\S.*$|\s+#.*$")
-"""Behind a command: what it is for."""
+"""The pattern of a comment after a command."""
 PROGRAM = "touchstone"
 
 

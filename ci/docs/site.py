@@ -25,7 +25,7 @@ INSIDE = {
         for folder in ("reference_impl", "conformance", "chaos", "linearizability")
     },
 }
-"""File of the project -> its page in the site."""
+"""A file of the project -> its page in the site."""
 LEFT_OUT = ("plugin-template",)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.*?) *#*$", re.MULTILINE)

@@ -14,8 +14,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Claim:
-    """A published claim. lost: what it means if acknowledged records are lost; kept: what it means
-    if none is."""
+    """A published claim. lost, kept: the meaning of a run in which acknowledged records are lost,
+    and of one in which none is."""
 
     id: str
     title: str
@@ -24,10 +24,10 @@ class Claim:
     kept: str
     nemesis: str
     config: Mapping[str, str] = field(default_factory=dict)
-    """The settings with which the claim is made: a run has these and no others."""
+    """The settings to which the claim applies: a run must have exactly these."""
     workload: str = "appends"
     broken_by: str = ""
-    """What a run notes where the claim does not hold, if that is not that records are gone."""
+    """A note of a run that contradicts the claim, if the contradiction is not a loss of records."""
 
     def is_of(self, facts: Mapping[str, Any]) -> bool:
         """Return whether a run (its run.json) concerns this claim."""

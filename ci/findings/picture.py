@@ -39,7 +39,8 @@ def draw(run: Path, out: Path) -> Path:
 
 
 def per_second(recorded: Recorded) -> pl.DataFrame:
-    """Return second, kept, lost: counts of the records acknowledged in each second."""
+    """Return the columns second, kept, lost: of the records acknowledged in each second, how many
+    were kept and how many lost."""
     assert recorded.rows is not None
     sent = acknowledged(recorded.rows).drop_nulls("t_complete_ns")
     there = last_logs(recorded.rows).select(*PARTITION, "value", there=pl.lit(True)).unique()

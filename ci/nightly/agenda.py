@@ -16,9 +16,9 @@ from chaos.run.fitting import family_of
 from chaos.scenarios.expectation import Expectation
 
 CHEAP = frozenset({"reference", "kfake"})
-"""Families whose node starts within two seconds and takes a part of one core."""
+"""Families of targets whose node starts within two seconds and uses a part of one core."""
 LOOK_AHEAD = 1_000
-"""Scenarios that may wait for a place of their kind while others overtake them."""
+"""How many scenarios at most may wait for a place of their kind while others overtake them."""
 
 
 class Agenda:

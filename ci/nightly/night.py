@@ -34,7 +34,8 @@ from linearizability.history import HistoryError
 from linearizability.verdict import Validity, Verdict
 
 LONGEST_S = 90.0
-"""Of an attack that is made again, longer, because it has not shown what it is for."""
+"""The longest attack, in seconds, of a scenario that is run again, longer, because it has not shown
+what it is meant to show."""
 Say = Callable[[str], None]
 
 

@@ -19,7 +19,8 @@ class Ending(StrEnum):
     FLAKY = "flaky"
     """The same scenario with the same seed ended in different verdicts."""
     NOT_JUDGED = "not judged"
-    """Unknown, or it could not be run: never green, and no accusation either."""
+    """The verdict was UNKNOWN, or the scenario could not be run: this is neither a success nor a
+    failure."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,11 @@ class Outcome:
     run: str
     attack_seconds: float
     seconds: float
-    """All of it, from the start of the cluster to the drawn report; of the last time it was run."""
+    """The seconds of the last run, from the start of the cluster to the drawn report."""
     earlier_runs: tuple[str, ...] = ()
-    """The directories of the times before."""
+    """The run directories of the earlier attempts."""
     unrelated: bool = False
-    """It was found INVALID, but by none of the checkers which must find this."""
+    """Whether the run was INVALID, but by none of the checkers that must find the bug."""
 
     @classmethod
     def of(
@@ -84,7 +85,7 @@ class Outcome:
 
     @property
     def said(self) -> str:
-        """The verdict, or why there is none."""
+        """The verdict, or the reason why there is none."""
         verdict = ", then ".join(self.verdicts) or "not run"
         return f"{verdict} ({self.reason})" if self.reason else verdict
 

@@ -22,10 +22,12 @@ from reference_impl.bugs import BUGS
 
 FIXED_COST_S = {"apache": 20.0}
 FIXED_COST_ELSEWHERE_S = 14.0
-"""Beside the attack itself: start, recovery, final reads, judges, report; the medians of nights."""
+"""The seconds that a run takes in addition to the attack: start, recovery, final reads, judging,
+report. They are medians of past nights."""
 PLANNED_MAX = 10_000
 CANARY_SECONDS, CANARY_SEED = 30.0, 1
-"""Each bug shows within one run of that length; the same one whenever it is its turn."""
+"""The length in seconds and the seed of every canary's run. Each bug shows within one run of that
+length."""
 CANARIES_A_NIGHT = 7
 
 

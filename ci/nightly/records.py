@@ -25,7 +25,7 @@ from linearizability.history import history_file
 
 FILE = "nightly.json"
 UNCOMMITTED = " and uncommitted changes"
-"""Stands behind the commit of a night in which there were some."""
+"""The words that follow the commit of a night with uncommitted changes."""
 GIB = 1 << 30
 
 

@@ -11,11 +11,12 @@ from reference_impl.robustness.fuzz.run import fuzz
 from reference_impl.robustness.kills.run import run_kills
 
 SHARE = 1 / 8
-"""Of the whole time; it is taken from no scenario's."""
+"""The share of the night's time for these tests, which is added to the time of the scenarios."""
 FUZZ_SHARE = 2 / 3
 SECONDS_A_KILL = 1.5
 FILES_A_MINUTE = 100
-"""Files of the histories' fuzz for each minute of the night: some 5 CPU s."""
+"""The number of files for the fuzz of history readers per minute of the night: about 5 seconds of
+CPU time."""
 
 
 def robustness(minutes: float, seed: int) -> dict[str, bool]:

@@ -61,7 +61,7 @@ class Column:
     tone: Tone
     word: str
     counts: str
-    """How many scenarios ended how."""
+    """The number of scenarios with each ending, in words."""
 
 
 def write_trend(store: Store) -> Path:

@@ -1,8 +1,8 @@
 """The stable names for plugins and tests of other projects: in the wheel, `from touchstone.kit
 import …`.
 
-These names stay when the modules behind them move. Each is imported on first use, since the base
-installation lacks the dependencies of the checkers and of chaos.
+These names do not change when the modules behind them move. Each is imported on first use, since
+the base installation lacks the dependencies of the checkers and of chaos.
 """
 
 from importlib import import_module
@@ -34,7 +34,7 @@ PLACES = {
     "history": "linearizability",
     "Validity": "linearizability.verdict",
 }
-"""Name -> the module that has it."""
+"""Name -> the module that defines it."""
 
 
 def __getattr__(name: str) -> Any:

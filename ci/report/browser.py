@@ -23,7 +23,8 @@ QUIET = (
     "--hide-scrollbars",
     "--enable-logging=stderr",
 )
-"""No sandbox: it cannot be had as root or in most containers, and the page is our own."""
+"""Options of Chromium. The sandbox is off, since it does not work as root or in most containers,
+and the page is our own."""
 
 
 def find_browser() -> str:

@@ -20,7 +20,7 @@ from linearizability.history import F
 from linearizability.verdict import Anomaly
 
 FAULTS_MAX = 4
-"""Named as the cause of one anomaly."""
+"""The most faults to name as the cause of one anomaly."""
 AROUND = 2
 """How many offsets are shown before and after each one that the anomaly names."""
 OFFSETS_MAX = 3
@@ -34,7 +34,8 @@ STAMP = re.compile(r"\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})\]? ?")
 GRAVE = re.compile(r"\b(?:WARN|ERROR|FATAL)\b")
 QUARTER_S = 900.0
 NEAR_S = 300.0
-"""A node whose clock shows another zone: its last line was written about when the run ended."""
+"""The tolerance in seconds for recognising that a node's clock shows another time zone: its last
+line must then have been written when the run ended."""
 NOTHING = "–"
 
 

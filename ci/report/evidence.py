@@ -14,12 +14,13 @@ from linearizability.history import F
 from linearizability.verdict import Anomaly
 
 ROWS_MAX = 8
-"""Of one operation; a final read has thousands of records, of which a few matter."""
+"""The most rows of one operation to show. A final read has thousands of records, of which only a
+few matter."""
 OPERATIONS_MAX = 12
 TONES = {"ok": Tone.GOOD, "fail": Tone.BAD, "info": Tone.UNKNOWN}
 OUTCOMES = {"ok": "ok", "fail": "failed", "info": "unknown"}
 NUMBER = re.compile(r"(?<![\w-])\d+")
-"""A number by itself: "t-0" names a partition, not record 0."""
+"""The pattern of a number that stands by itself: "t-0" names a partition, and not the number 0."""
 
 
 def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[str, Any]]]:

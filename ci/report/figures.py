@@ -35,7 +35,8 @@ LAG = (
     "of each second. 0: the consumer has received every record."
 )
 STYLES = ("send", "read", "txn", "send dashed", "read dashed", "txn dashed")
-"""As many lines stand in one figure: those with the highest peaks."""
+"""The styles of lines. A figure shows as many lines as there are styles: those with the highest
+peaks."""
 LATENCIES = {"send": "send", "commit": "txn"}
 
 

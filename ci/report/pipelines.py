@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FAILED_MAX = 50
-"""How many failed cases a summary shows."""
+"""The most failed cases that a summary shows."""
 
 
 def check_places(sarif: Path | None, summary: Path | None) -> None:

@@ -100,7 +100,7 @@ class Recorded:
 
     @cached_property
     def backlog(self) -> Backlog | None:
-        """The lag of readers behind the log's end, or None if the history is too large or cannot be
+        """The backlog of readers over time, or None if the history is too large or cannot be
         read."""
         return None if self.rows is None else backlog(self.directory)
 

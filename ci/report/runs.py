@@ -42,11 +42,12 @@ from linearizability.stories.telling import counted, facts_of, placed
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
 
 GROUPS_MAX = 12
-"""Causes told; all of them are in verdict.json."""
+"""The most causes that the page describes; all of them are in verdict.json."""
 ANOMALIES_MAX = 8
-"""Told in full, per checker; all of them are in verdict.json and framed on the timeline."""
+"""The most anomalies of one checker that the page describes in full; all of them are in
+verdict.json and framed on the timeline."""
 GRAVEST_FIRST = (Validity.INVALID, Validity.UNKNOWN, Validity.VALID, Validity.NOT_APPLICABLE)
-"""The order of the checkers: what a reader must see stands first."""
+"""The order in which checkers are shown: the worst verdicts first."""
 DRAWINGS_MAX = 3
 DRAWING_BYTES_MAX = 300_000
 

@@ -33,9 +33,9 @@ from linearizability.explain.plots import (
 BARS_MAX = 1800
 PROOFS_MAX = 1000
 OPERATIONS_MAX = 40_000
-"""The most operations that a reader can zoom to; so many take half a megabyte of the page."""
+"""The most operations that a reader can zoom in to; this many take half a megabyte of the page."""
 STEPS = 10_000
-"""Times are rounded to this fraction of a second."""
+"""The number of time steps per second to which times are rounded."""
 LANES_HEIGHT_MAX = 560.0
 WORDS = {
     "send": "sends",

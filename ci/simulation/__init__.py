@@ -18,7 +18,7 @@ TELL_EVERY_S = 5.0
 def run_simulations(search: Search, *, in_json: bool) -> int:
     """Perform the schedules and print the findings, also after Ctrl-C. Return the exit status.
 
-    A schedule that is not valid is told at once, on standard error if the result is JSON.
+    A schedule that is not valid is reported at once, on standard error if the result is JSON.
     """
     output = sys.stderr if in_json else sys.stdout
     told_at = time.monotonic()

@@ -1,8 +1,8 @@
-"""Draw the plan of a schedule from its seed: workload, nemesis, and settings that make rare things
-frequent.
+"""Choose the plan of a schedule from its seed: workload, nemesis, and settings that make rare
+events frequent.
 
-Each seed leaves most settings as they are and most faults out (swarm testing): what is always on
-hides what needs quiet. The same seed is the same plan whatever was drawn before it.
+Each seed leaves most settings as they are and most faults out (swarm testing): a fault that always
+occurs would hide errors that show only without it. The same seed always gives the same plan.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from chaos.workloads import WORKLOADS
 
 SECONDS, LONGEST_S, RATE = 20.0, 160.0, 60.0
 FLUSH_EACH = {"log.flush.interval.messages": "1"}
-"""A lone node whose power goes keeps what it acknowledged only if it syncs first."""
+"""The setting that makes a single node sync before it acknowledges; otherwise it loses acknowledged
+records with its power."""
 SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "offsets.topic.num.partitions": (0.3, ("1", "2")),
     "transaction.state.log.num.partitions": (0.3, ("1", "2")),
@@ -33,7 +34,7 @@ SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": (0.3, ("500", "2000")),
     "num.partitions": (0.2, ("3",)),
 }
-"""Broker settings: the share of schedules that have each, and its values."""
+"""Broker setting -> the share of schedules that have it, and its possible values."""
 
 
 def workloads() -> tuple[Workload, ...]:
@@ -56,8 +57,7 @@ def nemeses(workload: Workload) -> tuple[Nemesis, ...]:
 
 
 def has_a_victim(workload: Workload, nemesis: Nemesis) -> bool:
-    """Return whether the workload uses the thing that the nemesis strikes, such as a group
-    coordinator."""
+    """Return whether the workload uses what the nemesis attacks, such as a group coordinator."""
     try:
         check_somebody_to_strike(workload, nemesis)
     except TargetError:

@@ -31,15 +31,16 @@ from linearizability.history import F
 from linearizability.verdict import Validity
 
 CPU_LIMIT_S = 120.0
-"""Many times what a schedule takes; of the processor, since a busy machine is no defect."""
+"""The limit of CPU time for a schedule in seconds, many times what it needs. It is CPU time because
+a busy machine is no defect."""
 
 
 class StandsStill(Exception):
-    """A schedule does not come to its end."""
+    """A schedule does not end, because virtual time does not advance."""
 
 
 class Watch:
-    """A context that interrupts a schedule which goes round in circles."""
+    """A context that interrupts a schedule that does not end."""
 
     def __init__(self) -> None:
         self.has_struck = False
@@ -70,31 +71,33 @@ class Outcome:
     nemesis: str
     validity: Validity
     reason: str
-    """Why it is not valid, in one line."""
+    """The reason why the verdict is not VALID, in one line."""
     accusers: tuple[str, ...]
     command: str
-    """Repeats this schedule."""
+    """The command that repeats this schedule."""
     seconds: float
-    """The real time that it took, with judging."""
+    """The real seconds that it took, including judging."""
     kept: str = ""
-    """The run directory, if it was kept."""
+    """The run directory if it was kept, else ""."""
     struck: Mapping[str, int] = field(default_factory=dict)
-    """Fault -> how often it struck."""
+    """Fault -> how often it affected a node."""
     shown: Mapping[str, int] = field(default_factory=dict)
-    """What happened in the history (chaos.record.shown), and how often."""
+    """Sight (chaos.record.shown) -> how often it was seen in the history."""
     settings: tuple[str, ...] = ()
     """The names of the settings that were drawn."""
     acknowledged: int = 0
     decided: int = 0
-    """Transactions that were committed or aborted."""
+    """The number of transactions that were committed or aborted."""
     blamed: str = ""
     """The side that is at fault if it is INVALID: client or broker."""
     claims: tuple[str, ...] = ()
-    """The first things that a client told, or did, and no broker said."""
+    """The first false claims: statements or actions of a client that no broker's answer
+    supports."""
     lacks: bool = False
-    """It is UNKNOWN since it did not show what it is for, and might if it lasted longer."""
+    """Whether it is UNKNOWN because it did not show what it is meant to show, and might if it
+    lasted longer."""
     memory_mib: float = 0.0
-    """The most memory that this process has ever used."""
+    """The peak memory of this process so far, in MiB."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"validity": self.validity.value}
@@ -105,7 +108,7 @@ def perform(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
     scratch: where it is until then.
 
     Whatever ends a run early, such as an exception in a step of a node, is a finding: INVALID. A
-    schedule that does not show what its workload is for is made again, longer.
+    schedule that does not show what its workload is meant to show is repeated with a longer time.
     """
     began = time.monotonic()
     outcome = _attempt(scenario, runs, scratch)
@@ -168,14 +171,15 @@ def _judged(scenario: Scenario, directory: Path) -> Outcome:
 
 
 def _blamed(outcome: Outcome, target: Sim, directory: Path) -> Outcome:
-    """Return the outcome with the side that is at fault, by the bytes between the two."""
+    """Return the outcome with the side that is at fault, determined from the messages between
+    client and broker."""
     found = accusations(pl.read_parquet(directory / HISTORY), target.heard())
     (directory / "blame.txt").write_text("\n".join(found) or "no client said what no broker said")
     return replace(outcome, blamed="client" if found else "broker", claims=tuple(found[:3]))
 
 
 def _struck(rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of times that each fault was performed."""
+    """Return how often each fault was performed."""
     performed = rows.filter((pl.col("f") == F.NEMESIS.value) & (pl.col("type") == "ok"))
     names = [json.loads(detail)["fault"] for detail in performed["detail"].to_list()]
     return dict(Counter(names))

@@ -23,7 +23,7 @@ from ci.simulation.schedule import Outcome, perform
 from linearizability.verdict import Validity
 
 AHEAD = 3
-"""Schedules handed to the pool for each process: enough that none is ever idle."""
+"""The number of schedules handed to the pool per process, enough that no process is ever idle."""
 GARBAGE_THRESHOLD = 50_000
 END_TIMEOUT_S = 3.0
 
@@ -37,7 +37,7 @@ class Search:
     runs: Path
     jobs: int = 1
     limit_s: float | None = None
-    """The time after which no schedule begins."""
+    """The seconds after which no further schedule is started."""
     bug: str | None = None
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     took_s: float = 0.0
@@ -46,7 +46,7 @@ class Search:
         """Try the seeds until all are tried or the time is up. tell: called with each outcome as it
         comes, in any order.
 
-        After KeyboardInterrupt, what is under way is dropped and the outcomes so far stay.
+        After KeyboardInterrupt, drop the schedules in progress and keep the outcomes so far.
         """
         began = time.monotonic()
         seeds = self._seeds(began)
@@ -73,7 +73,7 @@ class Search:
     def _outcomes(
         self, pool: ProcessPoolExecutor, seeds: Iterator[int], scratch: Path
     ) -> Iterator[Outcome]:
-        """Yield outcomes as they come; keep enough seeds handed over that no process is idle."""
+        """Yield outcomes as they arrive, and hand over enough seeds that no process is idle."""
         under_way = set[Future[Outcome]]()
         while True:
             for seed in islice(seeds, AHEAD * self.jobs - len(under_way)):
@@ -95,8 +95,8 @@ class Search:
 
 
 def prepare() -> None:
-    """Prepare a process of the pool: Ctrl-C reaches the parent alone, whose death is ours; and the
-    garbage of a schedule is looked for seldom, never among the modules."""
+    """Prepare a process of the pool: ignore Ctrl-C, which the parent handles; end when the parent
+    dies; and run the garbage collector rarely, and never over imported modules."""
     os.setsid()
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)
@@ -106,7 +106,7 @@ def prepare() -> None:
 
 
 def end_processes() -> None:
-    """End the processes of the pool: at first they may clean up."""
+    """End the processes of the pool, after giving them time to clean up."""
     children = multiprocessing.active_children()
     for child in children:
         child.terminate()
@@ -122,7 +122,8 @@ def _end_with(sentinel: int) -> None:
 
 
 def exit_status(outcomes: dict[int, Outcome]) -> int:
-    """Return 1 with an invalid schedule, 3 with more than 1 % unknown or none at all, else 0."""
+    """Return 1 if a schedule is invalid, 3 if more than 1 % are unknown or there are none, else
+    0."""
     endings = [one.validity for one in outcomes.values()]
     if Validity.INVALID in endings:
         return 1

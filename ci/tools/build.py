@@ -2,7 +2,7 @@
 setup`.
 
 A component that cannot be installed never stops the set-up: its line says why, `touchstone doctor`
-says what does not work without it, and the other steps go on.
+says what does not work without it, and the other steps continue.
 """
 
 import fcntl

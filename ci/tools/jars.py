@@ -2,8 +2,8 @@
 `sha256sum`).
 
 The jars are compared with the list before they are used, so the repository need not be trusted. In
-addition, Maven refuses what differs from the repository's own checksums (-C). `make lock` writes
-the lists.
+addition, Maven refuses jars that differ from the repository's own checksums (-C). `make lock`
+writes the lists.
 """
 
 import hashlib

@@ -11,7 +11,7 @@ from ci.tools.step import Step, StepFailed, run_logged
 NODE_LOCK = places.ROOT / "requirements-node.lock"
 MODULES = places.CACHE / "node" / "node_modules"
 Packages = dict[str, tuple[str, str]]
-"""Name -> version and SHA-512."""
+"""Package name -> (version, SHA-512)."""
 
 
 def locked(lock: Path = NODE_LOCK) -> Packages:

@@ -27,7 +27,7 @@ class Step:
     output: Path
     make: Callable[[], None]
     settings: str = ""
-    """Whatever else decides the result, such as command-line flags."""
+    """Other facts that determine the result, such as command-line flags."""
 
     def key(self) -> str:
         digest = hashlib.sha256(self.settings.encode())

@@ -34,14 +34,15 @@ MORE_FILES = (
     "requirements-java.lock",
     "requirements-node.lock",
 )
-"""Files beside the packages which the program reads or a package index shows."""
+"""Files beside the packages that the program reads, or that a package index shows."""
 KIT = '"""Names for plugins."""\n\nfrom ci.plugins.kit import __getattr__\n'
-"""A module of the wheel alone."""
+"""The content of a module that exists only in the wheel."""
 IGNORED = ("__pycache__", "*.pyc", ".*_cache")
 _MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")
-"""A text that is the whole name of a module, such as the argument of `python -m`."""
+"""The pattern of a text that is the full name of a module, such as the argument of `python -m`."""
 SET_UP_OF_CHECKOUT, SET_UP_OF_WHEEL = "make setup", "touchstone setup"
-"""What messages tell a user to type where a tool is missing."""
+"""The command that messages tell the user to type if a tool is missing: in a checkout, and in the
+wheel."""
 _SETTINGS = {
     'touchstone = "ci.cli:main"': f'touchstone = "{NAMESPACE}.ci.cli:main"',
     'touchstone = "ci.plugins.fixtures"': f'touchstone = "{NAMESPACE}.ci.plugins.fixtures"',
@@ -54,7 +55,7 @@ _SETTINGS = {
     'backend-path = ["ci/tools"]\n': "",
     'build-backend = "wheel_backend"': 'build-backend = "setuptools.build_meta"',
 }
-"""Lines of pyproject.toml, and what they become for the wheel."""
+"""Line of pyproject.toml -> the line that replaces it for the wheel."""
 
 
 class BuildError(RuntimeError):
@@ -64,9 +65,9 @@ class BuildError(RuntimeError):
 def renamed(source: str, file: str) -> str:
     """Return a module's source with `touchstone.` in front of the project's own packages.
 
-    Changed are import statements, and texts which are the whole name of a module. Raise BuildError
-    for `import PACKAGE.MODULE`, since the name that it binds would have to change wherever it is
-    used: the project writes `from PACKAGE import MODULE` instead.
+    Change import statements, and texts that are the full name of a module. Raise BuildError for
+    `import PACKAGE.MODULE`, since the name that it binds would have to change wherever it is used:
+    the project writes `from PACKAGE import MODULE` instead.
     """
     lines = source.splitlines(keepends=True)
     for row, column, name in sorted(_names(ast.parse(source), source, file), reverse=True):
@@ -137,7 +138,8 @@ def _settings_of_wheel() -> str:
 
 @contextmanager
 def _staged() -> Iterator[None]:
-    """Arrange the tree in a temporary folder, and make that the working directory meanwhile."""
+    """Arrange the tree in a temporary folder, which is the working directory inside the `with`
+    block."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="touchstone-wheel-") as folder:
         stage(Path(folder))

@@ -13,15 +13,15 @@ from chaos.record.run_directory import RUN_JSON, RUN_JSON_VERSION
 from linearizability.verdict import Validity
 
 FILES = (RUN_JSON, "verdict.json", "history.parquet", "report.html")
-"""A run is listed again when one of these changes."""
+"""The files of a run; it is read again when one of them changes."""
 BYTES_MAX = 64 << 20
 MAGIC = b"PAR1"
-"""Parquet files begin and end with these bytes."""
+"""The bytes with which Parquet files begin and end."""
 NOT_JUDGED = "not judged"
 WHY_MAX = 240
 NUMBER_MAX = 10**15
 USUAL = "confluent"
-"""The client that the name of a scenario leaves out."""
+"""The default client, which the name of a scenario does not mention."""
 COUNTS = ("ok", "fail", "info", "records_acknowledged", "records_read", "faults")
 
 

@@ -31,7 +31,7 @@ class Examined:
     cases: Mapping[str, str]
     areas: Mapping[str, tuple[int, int, int]]
     failures: tuple[tuple[str, str, str, str], ...]
-    """(case, requirement, expected, actual), the first of them."""
+    """(case, requirement, expected, actual) of the first failures."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

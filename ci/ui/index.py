@@ -23,9 +23,11 @@ from ci.ui.examined import Examined, read_examined
 CACHE = ".touchstone-ui.json"
 CACHE_VERSION = 1
 SITE = ".touchstone-ui-site"
-"""Marks a folder of static pages: the reports copied into it are no runs."""
+"""The name of the file that marks a folder of static pages. The reports copied into such a folder
+are not runs."""
 DEPTH_MAX = 3
-"""Runs may lie in folders: `touchstone demo` puts its own into runs/demo."""
+"""How deep below the directory runs are searched for: `touchstone demo` puts its own into
+runs/demo."""
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-")
 SKIPPED = ("nightly", "badges", "node_modules", "nodes", "porcupine")
 NIGHTS = "nightly/nights/*/nightly.json"
@@ -53,9 +55,9 @@ class Index:
     examinations: tuple[Examined, ...] = ()
     gone: tuple[Gone, ...] = ()
     expected: Mapping[str, str] = field(default_factory=dict)
-    """Run -> the verdict that its night expected of it."""
+    """Run directory -> the verdict that its night expected."""
     flaky: frozenset[str] = frozenset()
-    """The scenarios of which a seed ended in different verdicts, though nothing had changed."""
+    """The scenarios in which one seed had different verdicts although nothing had changed."""
     problems: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -17,7 +17,7 @@ from ci.ui.index import Index
 
 PAGE_BYTES_MAX = 2_000_000
 RESERVED = 60_000
-"""For style, script and what stands around the data."""
+"""The bytes reserved for the style, the script and the HTML around the data."""
 PROBLEMS_MAX = 200
 EXAMINATIONS_MAX = 40
 GONE_MAX = 1000

@@ -14,8 +14,8 @@ in our format:
 - A process keeps its position in a key from one ok operation to the next. The position is set again
   when assign or subscribe drops the key. All positions are set again when the process crashes,
   seeks to the beginning, or polls with an unknown result. A failed operation leaves positions
-  unchanged, since it must be rewound. Between the operations of a subscriber, the group may rebalance
-  at any time; during an operation, the keys of its rebalance-log were rebalanced.
+  unchanged, since it must be rewound. Between the operations of a subscriber, the group may
+  rebalance at any time; during an operation, the keys of its rebalance-log were rebalanced.
 - A process that was assigned keys and sought the beginning reads from offset 0 on.
 - All processes that ever subscribed form one group; `member_id` is set on rows that they read while
   they were subscribed.

@@ -11,8 +11,8 @@ log*. When in doubt a code is indefinite, which is always safe. The reasons:
   17 18 19 21 32 43 45 47 59 76 87, and for transactions 48 49 51 90 120.
 - Refused before any handler looks at records (KafkaApis): 29 30 31 35 42 53 55.
 - 0 is success, and 46 says that the records are in the log already.
-- 3, 6 and 56 are *indefinite*: DelayedProduce also answers them if the leader lost the partition, or
-  the disk, after the append, while it waited for followers (acks=all). 100 and 103 are the same
+- 3, 6 and 56 are *indefinite*: DelayedProduce also answers them if the leader lost the partition,
+  or the disk, after the append, while it waited for followers (acks=all). 100 and 103 are the same
   answers for topic ids.
 - 7, 13, 20 and -1 say nothing about the log, or say that the append happened.
 - 5 8 9 14 15 16 41 74 75 and the rest are no answers to a Produce, or may follow an append.

@@ -42,9 +42,10 @@ class DeliverySemantics(Checker):
     enable.idempotence), sent once by the workload:
 
     - at least once: the record was acknowledged under acks=all, plain or in a transaction that
-      committed, before the read began, at an offset within it, and was neither deleted nor compacted;
-    - at most once: it was sent by an idempotent producer, whatever the outcome; or with acks=0, which
-      turns retries off;
+      committed, before the read began, at an offset within it, and was neither deleted nor
+      compacted away;
+    - at most once: it was sent by an idempotent producer, whatever the outcome; or with acks=0,
+      which turns retries off;
     - exactly once: both.
 
     acks=all alone promises no upper bound. Under acks=1, an acknowledgement only binds the first
