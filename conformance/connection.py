@@ -49,7 +49,7 @@ class Patience:
         self._unanswered: set[str] = set()
         self._is_silent = False
         self.answered: set[str] = set()
-        """The APIs that were answered since somebody last emptied this set."""
+        """The APIs that were answered since this set was last emptied."""
 
     def timeout_s(self, api: str, usual_s: float) -> float:
         is_impatient = self._is_silent or api in self._unanswered
@@ -72,7 +72,8 @@ class Patience:
 
 
 PATIENCE = Patience()
-"""Of the whole examination, since targets are silent across cases."""
+"""The time-outs of the whole examination, since a target that is silent in one case is so in
+others."""
 
 
 class Connection:
@@ -89,7 +90,8 @@ class Connection:
     ) -> None:
         self.timeout_s = timeout_s
         self._unanswered: deque[tuple[int, Struct]] = deque()
-        """(correlation id, body) of what `send` has sent, in the order of the answers."""
+        """(correlation id, body) of the requests sent by `send`, in the order in which answers are
+        due."""
         self.socket = connect(Endpoint(host, port, access), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -137,8 +139,8 @@ class Connection:
         return correlation_id, answer
 
     def _compare(self, api: str, version: int, correlation_id: int, answer: Struct) -> None:
-        """Compare a response with its request (`check_answer`); if the request was raw bytes, only
-        the case can."""
+        """Check a response against its request (`check_answer`), unless the request was sent as raw
+        bytes."""
         if correlation_id not in (sent for sent, _ in self._unanswered):
             return
         expected, body = self._unanswered.popleft()

@@ -28,8 +28,8 @@ NONE = 0
 class Echo:
     """The paths of what is requested, and of what is reported about it.
 
-    complete: everything that was requested must have a row. In any case nothing else may have one,
-    and nothing may have two.
+    complete: everything that was requested must have a row. In any case there must be no other row,
+    and no row twice.
     """
 
     asked: str
@@ -142,7 +142,8 @@ ECHOES: dict[str, tuple[Echo, ...]] = {
     ),
     "AlterClientQuotas": (_same("entries.entity"),),
 }
-"""By API. Those that name nothing, or are answered by a list of all, have no row."""
+"""API -> the echoes to check. APIs that name nothing, or answer with a list of everything, have no
+entry."""
 
 
 def check(api: str, version: int, asked: Struct, answer: Struct) -> None:

@@ -50,10 +50,11 @@ USUAL_OF_TOPICS = {
     "compression.type": ("compression.type", "producer"),
     "message.timestamp.type": ("log.message.timestamp.type", "CreateTime"),
 }
-"""Topic's key -> the broker's key that gives its default, and what cases take for granted."""
+"""Topic setting -> (the broker setting that gives its default, the value that cases assume)."""
 _DEFAULTS: dict[tuple[str, int], dict[str, str | None]] = {}
 NONCE = os.urandom(8)
-"""The nonce of this process: all that its cases make is called touchstone-NONCE-…"""
+"""The nonce of this process, which is part of all names that its cases create:
+touchstone-NONCE-…"""
 
 
 @dataclass(frozen=True)

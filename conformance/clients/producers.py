@@ -1,4 +1,4 @@
-"""Read a partition's state of its producers (DescribeProducers, KIP-664)."""
+"""Read the state that a partition keeps of its producers (DescribeProducers, KIP-664)."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ __all__ = [
     "salted",
 ]
 TYPES = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-"""As the APIs of KIP-554 number them."""
+"""Mechanism -> its number in the APIs of KIP-554."""
 ITERATIONS_MIN, ITERATIONS_MAX = 4096, 16384
 NEWEST = 2
-"""Version of SaslAuthenticate, where a case has nothing to say of versions."""
+"""The version of SaslAuthenticate to use if a case names none."""
 
 
 def handshake(connection: Connection, mechanism: str, version: int = 1) -> Struct:

@@ -21,7 +21,7 @@ from reference_impl.wire import ErrorCode, RecordBatch, Struct
 
 GROUP_RESOURCE = 32
 LEAVE, CLOSE_SESSION = -1, -1
-"""Last epochs, of the membership and of a share session."""
+"""The epochs that end a membership, and a share session."""
 WAIT_MS = 500
 
 
@@ -64,7 +64,8 @@ class ShareMember:
     connection: Connection
     leader: Connection
     version: int | None = None
-    """The version of ShareFetch and ShareAcknowledge, one for both; None: the newest shared one."""
+    """The version of ShareFetch and ShareAcknowledge; None means the newest that both sides
+    support."""
     member_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     epoch: int = 0
     session_epoch: int = 0

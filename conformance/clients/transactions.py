@@ -12,10 +12,11 @@ from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, RecordBatch, Struc
 
 READ_COMMITTED = 1
 BUSY = NOT_YET | {ErrorCode.CONCURRENT_TRANSACTIONS}
-"""The coordinator is loading, or still writing the markers of the transaction before."""
+"""Errors that mean that the coordinator is loading, or still writing the markers of the previous
+transaction."""
 EXPLICIT = {"AddPartitionsToTxn": 3, "Produce": 11, "EndTxn": 4, "TxnOffsetCommit": 4}
-"""The newest versions of a client that adds partitions to a transaction itself (before KIP-890,
-part 2)."""
+"""API -> the newest version of clients that add partitions to a transaction explicitly (before
+KIP-890, part 2)."""
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 `echoes` compares what a response is about. This package checks its content: a leader that is a
 replica, a high watermark that is not below the last stable offset, records with a correct CRC. Each
-invariant holds for every correct broker, whatever its settings; what needs more knowledge is a
-case.
+invariant holds for every correct broker, whatever its settings; checks that need more knowledge are
+cases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from conformance.invariants import admin, cluster, groups, security, topics, tra
 from reference_impl.wire import Struct
 
 Invariant = Callable[[int, Struct, Struct], None]
-"""Is given the version, the request and the answer; raises Deviation."""
+"""A function of the version, the request and the answer, which raises Deviation if the invariant is
+broken."""
 
 INVARIANTS: dict[str, tuple[Invariant, ...]] = {
     "Produce": (topics.produced, topics.new_leaders),

@@ -10,9 +10,9 @@ from conformance.invariants.shared import NONE, once_each, rows
 from reference_impl.wire import Struct
 
 TOPIC_SOURCE = 1
-"""ConfigSource of what was set for the topic."""
+"""The ConfigSource of a value that was set for the topic."""
 SOURCES, TYPES = range(9), range(10)
-"""ConfigSource and ConfigType, as far as they are defined."""
+"""The defined codes of ConfigSource and of ConfigType."""
 
 
 def created_topics(version: int, asked: Struct, answer: Struct) -> None:

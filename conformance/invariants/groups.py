@@ -14,7 +14,7 @@ STATES = {state.lower() for state in CLASSIC_STATES | CONSUMER_STATES} | {"notre
 TYPES = {"classic", "consumer", "share", "streams"}
 WITHOUT_MEMBERS = {"Empty", "Dead"}
 LEAVES = (-1, -2)
-"""Epochs with which a member leaves for good, or for a while (KIP-848)."""
+"""The epochs with which a member leaves for good, or for a while (KIP-848)."""
 
 
 def joined(version: int, asked: Struct, answer: Struct) -> None:

@@ -9,9 +9,9 @@ from reference_impl.wire import Struct
 
 NONE = 0
 NOT_ASKED = -(2**31)
-"""What authorized operations are where nobody asked for them (KIP-430)."""
+"""The value of authorized operations if they were not requested (KIP-430)."""
 READ, DESCRIBE, OPERATIONS_LAST = 3, 8, 15
-"""Bits of AclOperation."""
+"""The bits of two AclOperations, and the highest defined bit."""
 
 
 def rows(above: Struct, path: str) -> Iterator[Struct]:

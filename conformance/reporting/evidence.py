@@ -19,7 +19,8 @@ _SPEAK_FOR_THEMSELVES = (
     OSError,
     TargetError,
 )
-"""Errors whose message names what the target did; any other shows an answer nobody expected."""
+"""Errors whose message describes the target's behaviour well enough; any other exception means an
+unexpected answer."""
 _HERE = Path(__file__).parent.parent
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to write."""
+"""The characters that XML 1.0 cannot contain."""
 _PROPERTIES = ("id", "priority", "api", "spec", "requirement")
 
 

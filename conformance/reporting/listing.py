@@ -46,7 +46,7 @@ AREAS = {
 """Area, the first part of a case's id -> what it is about; the order of the listing."""
 OF_PLUGINS = "Cases of a plugin"
 FOLDERS = [all_folders]
-"""The packages that hold cases: our own, and those that plugins add."""
+"""The packages with cases: those of Touchstone, and those that plugins add."""
 
 
 @dataclass(frozen=True)

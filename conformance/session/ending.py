@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from conformance.connection import PATIENCE, NoAnswer
 
 SILENT_CASES_MAX = 6
-"""After this many cases in a row without any answer, the target counts as silent."""
+"""The number of cases in a row without any answer after which the target counts as silent."""
 ASKED_BEFORE_EACH_CASE = frozenset({"ApiVersions", "Metadata"})
-"""What even a target answers that serves nothing."""
+"""The APIs that even a target that serves nothing else answers, so that they do not count."""
 
 
 @dataclass

@@ -38,7 +38,7 @@ CONTROLLED = {
     # Brokers talk to each other by the plain listener, and must be allowed to.
     "super.users": "User:ANONYMOUS",
 }
-"""For `@case(config=CONTROLLED)`."""
+"""The settings for `@case(config=CONTROLLED)`."""
 
 REFUSALS = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -46,7 +46,7 @@ REFUSALS = {
     ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-"""The error of who is not allowed, by the type of resource (AclEntry.authorizationError)."""
+"""Resource type -> the error for a client without permission (AclEntry.authorizationError)."""
 EVERYTHING: dict[str, Any] = {
     "resource_type_filter": ResourceType.ANY,
     "resource_name_filter": None,
@@ -56,7 +56,7 @@ EVERYTHING: dict[str, Any] = {
     "operation": AclOperation.ANY,
     "permission_type": AclPermissionType.ANY,
 }
-"""The filter that finds every entry."""
+"""The filter that matches every ACL."""
 
 
 @dataclass

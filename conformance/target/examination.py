@@ -36,7 +36,8 @@ IN_RACKS = {
     "broker.rack": "rack-{node}",
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 }
-"""The settings of several nodes: each in a rack of its own, consumers sent to that of theirs."""
+"""Settings for several nodes: each is in a rack of its own, and consumers are sent to the replica
+in their rack."""
 SHUTDOWN_TIMEOUT_S = 60.0
 RETURN_TIMEOUT_S = 15.0
 RETURN_POLL_S = 0.25
@@ -44,7 +45,7 @@ ALIVE_TIMEOUT_S = 5.0
 BUSY_TIMEOUT_S = 20.0
 REPLICAS_MAX = 3
 CONFIGURED = ("apache", "reference")
-"""Targets that are started with a configuration; kfake takes none."""
+"""Targets that accept a configuration at their start."""
 CAMEL = {key: "".join(word.capitalize() for word in key.name.split("_")) for key in ApiKey}
 
 
@@ -62,9 +63,11 @@ class Examined:
     options: str
     cleans_up_quickly: bool = False
     tidying: Tidying | None = None
-    """True for a cluster that was not started here."""
+    """Removes what the cases create on a cluster that was not started here; None for one that
+    was."""
     start_with: Callable[[Mapping[str, str]], Examined] | None = None
-    """Starts a second instance with these settings; None where the target takes none."""
+    """A function that starts a second instance with these settings; None if the target takes
+    none."""
     _variant: tuple[tuple[tuple[str, str], ...], Examined] | None = field(default=None, repr=False)
 
     @staticmethod

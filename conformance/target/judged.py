@@ -1,7 +1,8 @@
 """Run a chaos workload on the target under test, and have checkers judge its history.
 
-Some guarantees show only in what many clients saw together, not in a single response: such a case
-names the workload and the checkers. All cases that name a workload share one run of it.
+Some guarantees cannot be checked in a single response, but only in what many clients saw: a case of
+such a guarantee names the workload and the checkers. All cases that name a workload share one run
+of it.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ class Running:
     def __init__(self, examined: Examined) -> None:
         self.name = examined.bootstrap
         self.nodes = examined.cluster.nodes
-        """Counted already, so that the run is a guest: it has names of its own, and removes what
-        it made."""
+        """The number of nodes. Since it is known, the run uses names of its own and removes what it
+        has created."""
         self.faults: frozenset[type[Fault]] = frozenset({Heal})
         if examined.can_restart:
             self.faults |= {Kill}

@@ -21,7 +21,7 @@ from reference_impl.wire import FRAME_BYTES_MAX, Malformed, Struct, decode_respo
 
 Address = tuple[str, int]
 REACH_TIMEOUT_S = 10.0
-"""For each question: to resolve, to connect, to answer."""
+"""The seconds for each step: to resolve a name, to connect, to get an answer."""
 _CORRELATION_ID = 0x746F7563
 _TLS = "{} speaks TLS, and the examination sends plain text: give a PLAINTEXT listener"
 _HTTP = "{} speaks HTTP, not the Kafka protocol; give a broker's address"

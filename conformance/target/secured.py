@@ -16,7 +16,7 @@ from conformance.target import certificates
 
 BRIEF_SESSION_MS = 1500
 PASSWORDS = {"alice": "alice-secret", "bob": "bob-secret"}
-"""The users of PLAIN."""
+"""User -> password, for PLAIN."""
 
 _MODULES = "org.apache.kafka.common.security"
 _PLAIN = (
@@ -64,4 +64,5 @@ def _settings() -> dict[str, str]:
 
 
 SECURED = _settings()
-"""For `@case(config=SECURED)`; `examined.cluster.listeners` says where each of them is."""
+"""The settings for `@case(config=SECURED)`; `examined.cluster.listeners` has the address of each
+listener."""

@@ -28,8 +28,8 @@ SHORT_LIVED = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.consumer.heartbeat.interval.ms": "500",
 }
-"""Producers, transactional ids, silent members and offsets are forgotten after a moment, by default
-after a day, a week, or 45 s."""
+"""Settings under which producers, transactional ids, silent members and offsets are forgotten after
+a moment; by default after a day, a week, or 45 s."""
 
 SHARED_SHORTLY = {
     "group.share.min.session.timeout.ms": "2000",
@@ -39,8 +39,8 @@ SHARED_SHORTLY = {
     "group.share.min.record.lock.duration.ms": "1000",
     "group.share.record.lock.duration.ms": "1500",
 }
-"""Silent members of share groups are forgotten after a moment, and what they acquire is locked as
-shortly: by default for 45 s and 30 s."""
+"""Settings under which silent members of share groups are forgotten, and acquired records are
+released, after a moment; by default after 45 s and 30 s."""
 
 CLASSIC_ONLY = {"group.coordinator.rebalance.protocols": "classic"}
-"""Without the new protocol of consumer groups."""
+"""Settings without the new protocol of consumer groups."""

@@ -22,8 +22,8 @@ from reference_impl.wire import (
 )
 
 Exchange = Generator[bytes, bytes | bytearray, int]
-"""It yields a framed request, and is sent the frame of its answer. It returns for how many
-milliseconds the session lasts; 0: without end."""
+"""A generator that yields a framed request and is sent the frame of its answer. It returns the
+milliseconds for which the session lasts; 0: without end."""
 CLIENT_ID = "touchstone"
 NEWEST = {ApiKey.SASL_HANDSHAKE: 1, ApiKey.SASL_AUTHENTICATE: 2}
 

@@ -32,7 +32,8 @@ class Scram:
     nonce: str = field(default_factory=lambda: base64.b64encode(os.urandom(18)).decode())
     header: str = NO_CHANNEL_BINDING
     extensions: str = ""
-    """At the end of the first message: ",tokenauth=true" for a delegation token (KIP-48)."""
+    """The extensions at the end of the client's first message: ",tokenauth=true" for a delegation
+    token (KIP-48)."""
     server_first: str = ""
     final_without_proof: str = ""
 

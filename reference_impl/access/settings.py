@@ -30,12 +30,12 @@ class Access:
     username: str = ""
     password: str = field(default="", repr=False)
     token: Callable[[], Token] | None = field(default=None, repr=False)
-    """For OAUTHBEARER: return a token that is still good. What it returned before may be in its
-    attribute `printed`."""
+    """A function for OAUTHBEARER that returns a token that is still valid. Its attribute `printed`
+    may have the token that it returned before."""
     token_command: tuple[str, ...] = ()
-    """The command behind it, for clients that run it themselves."""
+    """The command that prints the token, for clients that run it themselves."""
     folder: Path = Path()
-    """The folder that the command starts from."""
+    """The folder in which the command is started."""
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None

@@ -3,8 +3,8 @@
 They prove that the checkers work: each bug names the guarantee that it breaks and the checker that
 must catch it (`touchstone bugs` runs them all).
 
-Some misbehaviours are not planted, since no promise forbids them: a leader that drops batches sent
-with acks=0 (DUR-1); a tombstone that stays longer than `delete.retention.ms`, until some later
+Some misbehaviours are not planted, since no guarantee forbids them: a leader that drops batches
+sent with acks=0 (DUR-1); a tombstone that stays longer than `delete.retention.ms`, until some later
 cleaning; a log start that goes back when a broker is killed, since Apache Kafka stores it only once
 a minute.
 """

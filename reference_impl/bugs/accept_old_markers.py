@@ -10,7 +10,7 @@ from reference_impl.core.transactions.transaction import Marker
 
 class AcceptOldMarkers(Rules):
     """Real-world kin: KIP-1228 and KAFKA-19446: a late marker ends a transaction that began after
-    the one which it was written for.
+    the one for which it was written.
 
     Breaks:     a marker of an older epoch is refused (KIP-98; KIP-890).
     Caught by:  workload zombies, any nemesis or none, checkers fencing and ends_honoured: a fenced

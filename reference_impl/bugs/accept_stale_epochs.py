@@ -7,7 +7,7 @@ from reference_impl.core.rules import Rules
 
 
 class AcceptStaleEpochs(Rules):
-    """Real-world kin: coordinators that take a commit from every member of the group.
+    """Real-world kin: coordinators that accept a commit from every member of the group.
 
     Breaks:     a commit of an older member epoch is refused, unless the member has had the
                 partition since then (KIP-848; KIP-1251).

@@ -21,20 +21,20 @@ DELAY_MS = 200
 class AcknowledgeBeforeAppend(Rules):
     """Real-world kin: a write-back cache in front of the log, lost with the process.
 
-    Breaks:     an acknowledged record survives `kill -9` (design#replication: what is acknowledged
-                is in the log).
+    Breaks:     an acknowledged record survives `kill -9` (design#replication: an acknowledged
+                record is in the log).
     Caught by:  workload appends, nemesis kill, checkers lost_writes and inconsistent_offsets.
     Within:     one run of 30 seconds.
 
-    Without a crash nothing is wrong but a delay: the batch gets the offset which was promised,
-    since the next batch of its partition goes in after it.
+    Without a crash the only effect is a delay: the batch gets the promised offset, since it is
+    appended before the next batch of its partition.
     """
 
     def __init__(self) -> None:
         self._late: dict[tuple[str, int], tuple[Partition, ValidatedBatch, int]] = {}
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """Return the result that the append will have, and put the append off."""
+        """Return the result that the append will have, and postpone the append."""
         self._late[partition.topic, partition.index] = (partition, batch, now_ms)
         base_offset = partition.log.log_end_offset
         is_stamped = partition.config.uses_log_append_time
@@ -46,12 +46,11 @@ class AcknowledgeBeforeAppend(Rules):
         )
 
     def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:
-        """Return True: the high watermark cannot be asked, since it does not cover the batch
-        yet."""
+        """Return True, because the high watermark does not cover the batch yet."""
         return True
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Append the partition's batch that was put off, before the next one is checked."""
+        """Append the partition's postponed batch before the next one is checked."""
         late = self._late.pop((partition.topic, partition.index), None)
         if late is not None:
             super().append(*late)
@@ -63,7 +62,7 @@ class AcknowledgeBeforeAppend(Rules):
         return bool(self._late)
 
     def _append_all(self, broker: Broker) -> None:
-        """Append every batch that was put off."""
+        """Append every postponed batch."""
         late, self._late = self._late, {}
         for partition, batch, now_ms in late.values():
             if broker.replicas.get(partition.topic, partition.index) is partition:
@@ -71,7 +70,7 @@ class AcknowledgeBeforeAppend(Rules):
 
 
 class LateNode(Node):
-    """A node that performs the appends which its rules put off."""
+    """A node that performs the appends that its rules postpone."""
 
     _timer_runs = False
 

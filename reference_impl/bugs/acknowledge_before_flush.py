@@ -17,8 +17,8 @@ class AcknowledgeBeforeFlush(Rules):
     Breaks:     with flush.messages=1 an acknowledged record survives a loss of power (docs,
                 topicconfigs, flush.messages).
     Caught by:  workload appends, nemesis power-loss-all, config log.flush.interval.messages=1,
-                checker lost_writes. It takes a disk of its own (root): no kill shows it, since the
-                operating system keeps what it was given.
+                checker lost_writes. It needs a disk of its own (root): no kill shows it, since the
+                operating system keeps the bytes that were written.
     Within:     one run of 15 seconds.
     """
 

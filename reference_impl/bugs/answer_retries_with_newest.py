@@ -11,8 +11,8 @@ from reference_impl.core.rules import Rules
 class AnswerRetriesWithNewest(Rules):
     """Real-world kin: redpanda#3003 and PR 5026: a retry is answered with another batch's offset.
 
-    Breaks:     a batch that is sent again gets its first answer (KIP-98), also where others of the
-                producer follow it in flight.
+    Breaks:     a batch that is sent again gets its first answer (KIP-98), also if other batches of
+                the producer follow it in flight.
     Caught by:  workload appends, nemesis reset, checker inconsistent_offsets.
     Within:     one run of 30 seconds.
     """

@@ -26,8 +26,8 @@ class AnswerWithAnotherPartition(Rules):
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Return, now and then, where the partition that was read before has the requested
-        offset."""
+        """Return, now and then, the place of the requested offset in the partition that was read
+        before."""
         found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None:
             return None

@@ -17,7 +17,7 @@ class BeginAfterCommitted(Rules):
 
     Breaks:     a committed offset is that of the next record (docs, design, "Consumer Position").
     Caught by:  workload groups-positions, any nemesis or none, checkers group_delivery (the record
-                between is passed over) and committed_offsets.
+                at the committed offset is skipped) and committed_offsets.
     Within:     one run of 20 seconds.
     """
 

@@ -7,7 +7,7 @@ from reference_impl.core.rules import Rules
 
 
 class BeginBehindUndecided(Rules):
-    """Real-world kin: a look-up of offsets that knows of no isolation level (before KIP-98).
+    """Real-world kin: a look-up of offsets without an isolation level (before KIP-98).
 
     Breaks:     the latest offset of a read_committed reader is the last stable offset (KIP-98):
                 else it never sees the transactions that were open when it began.

@@ -11,7 +11,7 @@ from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 
 CONFORMANCE = "conformance"
-"""The name of the cases in lists of checkers."""
+"""The name of the conformance cases in lists of checkers."""
 
 
 class Kind(StrEnum):
@@ -32,24 +32,26 @@ class Bug:
     rules: type[Rules]
     kind: Kind
     caught_by: tuple[str, ...]
-    """The checkers of which one must find it; another's finding proves nothing. Empty if only
-    requests that no client library sends show it: then `cases` must."""
+    """The checkers, one of which must find the bug; another checker's finding proves nothing. Empty
+    if only requests that no client library sends show it: then `cases` must not be."""
     workload: str = "appends"
     nemesis: str = "none"
-    """The nemesis under which it shows."""
+    """The nemesis under which the bug shows."""
     config: Mapping[str, str] = field(default_factory=dict)
-    """The broker configuration with which it shows."""
+    """The broker configuration with which the bug shows."""
     client: str = "confluent"
-    """The client library to use, if others do not survive to report it, or do not ask."""
+    """The client library to use, if others would end over the bug instead of reporting it, or do
+    not send the requests that show it."""
     seconds_min: float = 0.0
-    """How long a run must last, if the time that the judges must allow is longer than most runs."""
+    """The seconds that a run must last, if checkers must allow for a time that is longer than most
+    runs."""
     node: type[Node] = Node
     cases: str = ""
-    """The conformance cases of which one must fail, as `pytest -k` names them."""
+    """The conformance cases, one of which must fail, as an expression for `pytest -k`."""
 
     @property
     def expected_of(self) -> tuple[str, ...]:
-        """The checkers and suites of which at least one must find it."""
+        """The checkers and suites, at least one of which must find the bug."""
         return (*self.caught_by, CONFORMANCE) if self.cases else self.caught_by
 
     def parts(self) -> tuple[type[Node], Rules]:
@@ -83,10 +85,10 @@ class ClientBug:
 
     rules: type[ClientRules]
     caught_by: tuple[str, ...]
-    """The checkers of which one must find it."""
+    """The checkers, one of which must find the bug."""
     workload: str = "appends"
     nemesis: str = "none"
-    """The nemesis under which it shows."""
+    """The nemesis under which the bug shows."""
 
 
 WITHOUT_BUG = {
@@ -171,4 +173,4 @@ WITHOUT_BUG = {
         " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"
     ),
 }
-"""Rules that no bug overrides to be caught, each with the reason."""
+"""Rule -> the reason why no bug overrides it."""

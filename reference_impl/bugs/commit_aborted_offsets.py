@@ -11,7 +11,7 @@ class CommitAbortedOffsets(Rules):
     the other one.
 
     Breaks:     offsets that were sent in a transaction count if it is committed, and only then
-                (KIP-98): else its input is passed over, and its output is nowhere.
+                (KIP-98): otherwise its input is skipped, although its output does not exist.
     Caught by:  workload offsets-transactions, any nemesis or none, checkers ends_honoured and
                 committed_offsets; and the conformance cases of transactions.
     Within:     one run of 30 seconds.

@@ -8,9 +8,9 @@ from reference_impl.wire.batches.records import BatchHeader
 
 
 class CompactForAborted(Rules):
-    """Real-world kin: cleaners from before KIP-98 that know records, and no transactions.
+    """Real-world kin: cleaners from before KIP-98 that do not know of transactions.
 
-    Breaks:     of each key the last committed value stays (design#compaction; KIP-98).
+    Breaks:     the last committed value of each key stays (design#compaction; KIP-98).
     Caught by:  workload compaction-transactions, any nemesis or none, checkers compaction and
                 lost_writes.
     Within:     one run of 20 seconds.

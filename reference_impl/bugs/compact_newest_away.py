@@ -6,13 +6,14 @@ from reference_impl.core.rules import Rules
 
 
 class CompactNewestAway(Rules):
-    """Real-world kin: an off-by-one where a cleaner compares a record with the newest of its key.
+    """Real-world kin: an off-by-one error when a cleaner compares a record with the newest of its
+    key.
 
-    Breaks:     of each key the last value stays (design#compaction).
+    Breaks:     the last value of each key stays (design#compaction).
     Caught by:  workload compaction, any nemesis or none, checkers compaction and lost_writes.
     Within:     one run of 10 seconds.
     """
 
     def is_replaced(self, offset: int, newest: int) -> bool:
-        """Return whether a record goes; here the newest of its key goes, too."""
+        """Return whether a record is removed, which here includes the newest one of its key."""
         return offset <= newest

@@ -8,7 +8,7 @@ SHARE = 0.8
 
 
 class DeleteALittleEarly(Rules):
-    """Real-world kin: jitter that is taken off the wrong side of a limit.
+    """Real-world kin: jitter that is subtracted from a limit instead of added to it.
 
     Breaks:     a record stays for retention.ms (docs, topicconfigs, retention.ms).
     Caught by:  workload retention, any nemesis or none, checker retention (deleted-too-early).

@@ -8,11 +8,11 @@ TIMES = 3
 
 
 class DeleteLate(Rules):
-    """Real-world kin: records that law or a disk wants gone, and a check that looks at the wrong
-    clock.
+    """Real-world kin: records that must be deleted by law or for lack of space, and a check that
+    uses the wrong clock.
 
-    Breaks:     a closed segment goes once its newest record is older than retention.ms, with the
-                next check (docs, topicconfigs, retention.ms; log.retention.check.interval.ms).
+    Breaks:     a closed segment is deleted by the next check after its newest record is older than
+                retention.ms (docs, topicconfigs, retention.ms; log.retention.check.interval.ms).
     Caught by:  workload retention, any nemesis or none, checker retention (kept-too-long).
     Within:     one run of 30 seconds.
     """

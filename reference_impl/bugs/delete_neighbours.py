@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class DeleteNeighbours(Rules):
-    """Real-world kin: coordinators that remove a partition's groups where they mean one of them.
+    """Real-world kin: coordinators that remove all groups of a partition instead of one of them.
 
-    Breaks:     DeleteGroups and OffsetDelete end what they name, and nothing else (KIP-229,
+    Breaks:     DeleteGroups and OffsetDelete delete what they name, and nothing else (KIP-229,
                 KIP-496).
     Caught by:  workload offsets, nemesis kill, config offsets.topic.num.partitions=1, checker
-                committed_offsets. While the coordinator lives nothing is wrong.
+                committed_offsets. Nothing is wrong until the coordinator restarts.
     Within:     one run of 30 seconds.
     """
 
@@ -33,7 +33,7 @@ class DeleteNeighbours(Rules):
         return super().write_commits(log, group_id, records, writer)
 
     def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
-        """Write the tombstones in the name of each group of the partition."""
+        """Write the tombstones once for each group of the partition."""
         super().write_deletions(log, group_id, records)
         for name in sorted(self._groups.get(log, set()) - {group_id}):
             super().write_deletions(log, name, [renamed(each, name) for each in records])

@@ -7,12 +7,12 @@ from reference_impl.wire.batches.records import BatchHeader
 
 
 class DropTombstonesEarly(Rules):
-    """Real-world kin: cleaners that count delete.retention.ms from when a segment was written last
-    (before KIP-534), so that an old tombstone went with its first cleaning.
+    """Real-world kin: cleaners that count delete.retention.ms from the last write to a segment
+    (before KIP-534), so that the first cleaning removed an old tombstone.
 
-    Breaks:     a tombstone stays for delete.retention.ms, so that a reader which has seen the value
-                is told that it is gone (docs, topicconfigs, delete.retention.ms; KIP-534). That it
-                goes at some time nobody promises: it takes another cleaning.
+    Breaks:     a tombstone stays for delete.retention.ms, so that a reader that has seen the value
+                is told that it was deleted (docs, topicconfigs, delete.retention.ms; KIP-534). It
+                is not guaranteed when a tombstone is removed: that needs a further cleaning.
     Caught by:  workload compaction, any nemesis or none, checker compaction
                 (tombstone-lost-hours-early).
     Within:     one run of 15 seconds.

@@ -12,13 +12,14 @@ EVERY = 20
 
 
 class DropUnawaitedBatches(Rules):
-    """Real-world kin: an answer that is made ready before the append, and sent although the append
-    was refused, on the path where nobody waits for followers.
+    """Real-world kin: an answer that is prepared before the append, and sent although the append
+    was refused, on the path that does not wait for followers.
 
-    Breaks:     what a leader acknowledges under acks=1 is in its log (producer configuration,
-                acks); nothing but the end of its leadership excuses it.
-    Caught by:  workload appends-acks1, any nemesis or none, checker delivery_semantics: of a
-                partition that never had another leader. Under acks=0 the same breaks no promise.
+    Breaks:     a batch that a leader acknowledges under acks=1 is in its log (producer
+                configuration, acks), unless its leadership ends.
+    Caught by:  workload appends-acks1, any nemesis or none, checker delivery_semantics, in
+                partitions that never had another leader. Under acks=0 the same bug breaks no
+                guarantee.
     Within:     one run of 10 seconds.
     """
 

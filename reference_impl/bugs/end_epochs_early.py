@@ -7,12 +7,13 @@ from reference_impl.core.rules import Rules
 
 
 class EndEpochsEarly(Rules):
-    """Real-world kin: caches of epochs that are cut with the log, and not extended with it again.
+    """Real-world kin: caches of epochs that are truncated with the log, but not extended with it.
 
-    Breaks:     an epoch ends where the next one begins, or the log does: a consumer that has read
-                further takes the rest for truncated, and a follower truncates it (KIP-101).
+    Breaks:     an epoch ends where the next one begins, or at the end of the log: otherwise a
+                consumer that has read further assumes that the rest was truncated, and a follower
+                truncates it (KIP-101).
     Caught by:  workload transactions, any nemesis or none, checker high_watermark: acknowledged
-                records lie behind the end of the epoch in which they were written.
+                records lie after the end of the epoch in which they were written.
     Within:     one run of 20 seconds.
     """
 

@@ -9,8 +9,8 @@ from reference_impl.wire import ErrorCode
 
 
 class EndOthersTransactions(Rules):
-    """Real-world kin: KIP-890's first motive: an EndTxn that comes late ends another transaction
-    than the one it was meant for.
+    """Real-world kin: KIP-890's first motive: an EndTxn that comes late ends a later transaction
+    than the intended one.
 
     Breaks:     an EndTxn of an older epoch is refused (KIP-98; KIP-588; KIP-890).
     Caught by:  workload zombies, any nemesis or none, checkers fencing and ends_honoured; and the

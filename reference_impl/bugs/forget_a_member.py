@@ -10,7 +10,7 @@ from reference_impl.core.rules import Rules
 
 
 class ForgetAMember(Rules):
-    """Real-world kin: assignments that are matched by member ids which have changed meanwhile.
+    """Real-world kin: assignments that are matched by member ids that have changed meanwhile.
 
     Breaks:     each partition of a subscribed topic has an owner in a stable group (docs, design,
                 "Consumers"; SyncGroup).

@@ -9,10 +9,10 @@ from reference_impl.core.rules import Rules
 class ForgetDeletions(Rules):
     """Real-world kin: a log start raised in memory, and computed again when segments change.
 
-    Breaks:     once DeleteRecords was answered, the leader's log begins there (KIP-107).
+    Breaks:     once DeleteRecords was answered, the leader's log begins at its offset (KIP-107).
     Caught by:  workload delete-records, any nemesis or none, checker retention
-                (log-start-goes-back). That a log start goes back when a broker was killed is
-                another thing: Apache Kafka writes it down once a minute, and promises no more.
+                (log-start-goes-back). A log start that goes back when a broker was killed is no
+                violation: Apache Kafka stores it only once a minute.
     Within:     one run of 10 seconds.
     """
 

@@ -10,7 +10,7 @@ from reference_impl.core.rules import Rules
 
 
 class ForgetMetadata(Rules):
-    """Real-world kin: servers that keep positions, and of the rest what they know.
+    """Real-world kin: servers that store positions, but not everything that is committed with them.
 
     Breaks:     OffsetFetch answers the metadata that was committed (OffsetCommitRequest.json,
                 CommittedMetadata).

@@ -9,13 +9,13 @@ from reference_impl.core.rules import Rules
 
 
 class ForgetProducersAtRoll(Rules):
-    """Real-world kin: state of producers that is kept beside the segment which they write to
+    """Real-world kin: state of producers that is stored with the segment to which they write
     (redpanda PR 5356).
 
-    Breaks:     a batch that is sent again is answered, not appended twice (KIP-98), also where a
+    Breaks:     a batch that is sent again is answered, not appended twice (KIP-98), also if a
                 segment was closed in between.
-    Caught by:  workload appends, nemesis reset, config log.roll.ms=200 (a segment for
-                every few batches), checker duplicates.
+    Caught by:  workload appends, nemesis reset, config log.roll.ms=200 (a segment for every few
+                batches), checker duplicates.
     Within:     one run of 30 seconds.
     """
 

@@ -8,17 +8,18 @@ from reference_impl.core.rules import Rules
 
 
 class GiveBeforeReleased(Rules):
-    """Real-world kin: coordinators that hand out a new assignment at once, and hope that the old
-    owner hears of it in time.
+    """Real-world kin: coordinators that send a new assignment at once, and rely on the old owner to
+    notice it in time.
 
-    Breaks:     at no moment two members own a partition (KIP-848, Reconciliation of the group).
+    Breaks:     two members never own a partition at the same time (KIP-848, Reconciliation of the
+                group).
     Caught by:  workload groups-consumer-positions, any nemesis or none, checker committed_offsets:
-                the old owner goes on committing after the new one.
+                the old owner still commits after the new one.
     Within:     one run of 20 seconds.
     """
 
     def is_released(
         self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition
     ) -> bool:
-        """Return True: do not wait for the owner before."""
+        """Return True, without waiting for the previous owner."""
         return True

@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 
 
 class GivePartsTwice(Rules):
-    """Real-world kin: an assignment that is filed under the wrong member id.
+    """Real-world kin: an assignment that is stored under the wrong member id.
 
     Breaks:     in a generation a partition has one owner (docs, design, "Consumers"; SyncGroup).
     Caught by:  workload groups-positions, any nemesis or none, checker committed_offsets

@@ -12,8 +12,8 @@ class GreetTheDead(Rules):
 
     Breaks:     a member that was removed learns it from its next heartbeat, and joins again
                 (KIP-62; UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION).
-    Caught by:  the conformance cases of SyncGroup. A client library commits soon, and learns it
-                by that.
+    Caught by:  the conformance cases of SyncGroup. A client library soon commits, and gets that
+                error then.
     Within:     one examination.
     """
 

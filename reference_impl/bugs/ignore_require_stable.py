@@ -11,11 +11,11 @@ from reference_impl.core.rules import Rules
 
 
 class IgnoreRequireStable(Rules):
-    """Real-world kin: coordinators from before KIP-447.
+    """Real-world kin: coordinators before KIP-447.
 
     Breaks:     OffsetFetch with require_stable answers UNSTABLE_OFFSET_COMMIT while a transaction
-                may still change the offset (KIP-447): else the next owner of a partition processes
-                what the last one is about to commit.
+                may still change the offset (KIP-447): otherwise the next owner of a partition
+                processes records whose offsets the last owner is about to commit.
     Caught by:  workload offsets-transactions, any nemesis or none, checker committed_offsets; and
                 the conformance cases of transactions.
     Within:     one run of 30 seconds.

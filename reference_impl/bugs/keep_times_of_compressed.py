@@ -11,7 +11,7 @@ from reference_impl.wire import Compression, read_header
 
 
 class KeepTimesOfCompressed(Rules):
-    """Real-world kin: leaders that stamp the records which they must look at anyway.
+    """Real-world kin: leaders that set timestamps only in the records that they must read anyway.
 
     Breaks:     with message.timestamp.type=LogAppendTime a record has the time at which its leader
                 appended it, and says so (KIP-32).

@@ -14,8 +14,8 @@ from reference_impl.core.rules.grouping import Target
 class LeavePartitionOut(Rules):
     """Real-world kin: assignors that divide with a remainder, and forget the remainder.
 
-    Breaks:     each partition of a subscribed topic is in somebody's target (KIP-848, Assignment
-                process).
+    Breaks:     each partition of a subscribed topic is in the target assignment of a member
+                (KIP-848, Assignment process).
     Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness (a partition
                 without an owner).
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
@@ -24,7 +24,7 @@ class LeavePartitionOut(Rules):
     def target(
         self, assign: Assignor, members: Sequence[MemberSpec], counts: Mapping[UUID, int]
     ) -> Target:
-        """Leave out the partition with the highest index, whoever was to own it."""
+        """Return the target assignment without the partition with the highest index."""
         assigned = super().target(assign, members, counts)
         every = frozenset[TopicIdPartition]().union(*assigned.values())
         last = max((index for _, index in every), default=0)

@@ -10,12 +10,12 @@ from reference_impl.core.rules import Rules
 class LookUpLaterTimes(Rules):
     """Real-world kin: `>` instead of `>=` in the search of a time index.
 
-    Breaks:     ListOffsets answers the first record whose timestamp is not before the one asked
-                for (KIP-79).
+    Breaks:     ListOffsets answers the first record whose timestamp is not before the requested one
+                (KIP-79).
     Caught by:  workload seeks, any nemesis or none, checker poll_skips.
     Within:     one run of 20 seconds.
     """
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
-        """Return the first record that is later than the timestamp, and not one of that time."""
+        """Return the first record that is later than the timestamp, not one with that timestamp."""
         return super().offset_at_time(partition, timestamp + 1)

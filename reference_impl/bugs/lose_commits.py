@@ -11,12 +11,12 @@ EVERY = 2
 
 
 class LoseCommits(Rules):
-    """Real-world kin: coordinators that answer from memory and write behind.
+    """Real-world kin: coordinators that answer before they have written a commit.
 
     Breaks:     a committed offset survives `kill -9` of its coordinator, as any acknowledged record
                 does (docs, design, "Consumer Position": offsets are stored in a replicated topic).
-    Caught by:  workload offsets, nemesis kill, checker committed_offsets. While the coordinator
-                lives nothing is wrong.
+    Caught by:  workload offsets, nemesis kill, checker committed_offsets. Nothing is wrong until
+                the coordinator restarts.
     Within:     one run of 20 seconds.
     """
 

@@ -9,12 +9,12 @@ from reference_impl.core.rules import Rules
 
 
 class LoseDeletions(Rules):
-    """Real-world kin: KAFKA-17306: what the log of a group says is not what was in memory.
+    """Real-world kin: KAFKA-17306: the log of a group differs from its state in memory.
 
     Breaks:     deleted offsets, and the offsets of a deleted group, do not come back with a restart
                 of the coordinator (KIP-229, KIP-496).
-    Caught by:  workload offsets, nemesis kill, checker committed_offsets. While the coordinator
-                lives nothing is wrong.
+    Caught by:  workload offsets, nemesis kill, checker committed_offsets. Nothing is wrong until
+                the coordinator restarts.
     Within:     one run of 30 seconds.
     """
 

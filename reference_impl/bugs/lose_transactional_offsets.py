@@ -9,11 +9,11 @@ EVERY = 12
 
 
 class LoseTransactionalOffsets(Rules):
-    """Real-world kin: offsets that are staged in memory, and lost when the coordinator moves
+    """Real-world kin: offsets that are kept in memory only, and lost when the coordinator moves
     (redpanda PR 31483).
 
-    Breaks:     offsets that were sent in a transaction count if it is committed (KIP-98): else its
-                input is processed again, and its output is there twice.
+    Breaks:     offsets that were sent in a transaction count if it is committed (KIP-98): otherwise
+                its input is processed again, and its output exists twice.
     Caught by:  workload transform, any nemesis or none, checkers ends_honoured, exactly_once and
                 committed_offsets.
     Within:     one run of 30 seconds.

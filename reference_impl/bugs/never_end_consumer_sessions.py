@@ -11,8 +11,8 @@ class NeverEndConsumerSessions(Rules):
 
     Breaks:     after group.consumer.session.timeout.ms without a heartbeat a member is removed, and
                 its partitions go to others (KIP-848, Member fencing).
-    Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: nobody reads
-                the partitions of the crashed.
+    Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: no member
+                reads the partitions of a crashed one.
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 

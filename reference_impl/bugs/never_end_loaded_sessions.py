@@ -13,11 +13,11 @@ class NeverEndLoadedSessions(Rules):
     heartbeat.
 
     Breaks:     after session.timeout.ms without a heartbeat a member's partitions go to others,
-                whichever coordinator the group has by then (KIP-62).
+                even if the coordinator has restarted (KIP-62).
     Caught by:  workload groups, nemesis kill-then-calm, checker group_liveness.
     Within:     one run of 90 seconds: judges allow for rebalance and session time-outs.
     """
 
     def members_to_expect(self, loaded: Mapping[str, AnyMember]) -> Collection[AnyMember]:
-        """Return nobody, so that no session of a loaded group has a timer."""
+        """Return no members, so that no session of a loaded group has a timer."""
         return ()

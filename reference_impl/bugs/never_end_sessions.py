@@ -12,8 +12,8 @@ class NeverEndSessions(Rules):
     Breaks:     after session.timeout.ms without a heartbeat a member's partitions go to others
                 (KIP-62; consumer configuration, session.timeout.ms).
     Caught by:  workload groups, any nemesis or none, checker group_liveness: every rebalance waits
-                for the dead until the rebalance time-out, and where there is none, their
-                partitions are read by nobody.
+                for crashed members until the rebalance time-out, and without a rebalance no member
+                reads their partitions.
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 

@@ -8,11 +8,12 @@ from reference_impl.core.rules import Rules
 
 
 class NeverRelease(Rules):
-    """Real-world kin: maps of owners from which a fenced member is not taken out.
+    """Real-world kin: maps of owners from which a fenced member is not removed.
 
-    Breaks:     what a member held that is gone is free at once (KIP-848, Member fencing).
-    Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: partitions
-                of the crashed have no owner.
+    Breaks:     the partitions of a member that is gone can be assigned to others at once (KIP-848,
+                Member fencing).
+    Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: partitions of
+                crashed members have no owner.
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
@@ -22,8 +23,8 @@ class NeverRelease(Rules):
     def is_released(
         self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition
     ) -> bool:
-        """Return whether the owner before has let the partition go; here this asks for an owner
-        that is gone."""
+        """Return whether the previous owner has released the partition; an owner that is gone
+        counts as one that has not."""
         if not super().is_released(group, member_id, partition):
             return False
         owner = self._owners.setdefault(partition, member_id)

@@ -7,8 +7,8 @@ from reference_impl.core.transactions.transaction import Transaction
 
 
 class NeverTimeOut(Rules):
-    """Real-world kin: coordinators that forget their open transactions with an election
-    (redpanda PR 8566), so that nobody looks at the clock any more.
+    """Real-world kin: coordinators that forget their open transactions with an election (redpanda
+    PR 8566), so that their time-outs are never checked.
 
     Breaks:     a transaction that is open for longer than transaction.timeout.ms is aborted
                 (KIP-98).

@@ -1,4 +1,5 @@
-"""A group of KIP-848 goes on with the partitions that its topics had when a member came or went."""
+"""A group of KIP-848 does not notice partitions that are added to its topics until its members
+change."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from reference_impl.core.rules import Rules
 class OverlookNewPartitions(Rules):
     """Real-world kin: coordinators that assign partitions only when members change.
 
-    Breaks:     each partition of a subscribed topic has an owner, also one that came later
+    Breaks:     each partition of a subscribed topic has an owner, also one that was added later
                 (KIP-848, Group epoch).
     Caught by:  workload groups-growing, any nemesis or none, checker group_liveness (a partition
                 without an owner).
@@ -16,5 +17,5 @@ class OverlookNewPartitions(Rules):
     """
 
     def topics_have_changed(self, known_hash: int, metadata_hash: int) -> bool:
-        """Return False: only members change a group."""
+        """Return False, so that only members change a group."""
         return False

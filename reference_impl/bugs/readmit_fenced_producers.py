@@ -7,7 +7,8 @@ from reference_impl.core.transactions.transaction import Transaction
 
 
 class ReadmitFencedProducers(Rules):
-    """Real-world kin: a recovery of producers (KIP-360) that does not ask whose turn it is.
+    """Real-world kin: a recovery of producers (KIP-360) that does not check whether a successor has
+    begun.
 
     Breaks:     InitProducerId with an older epoch is refused: PRODUCER_FENCED (KIP-360; KIP-588).
     Caught by:  workload zombies, any nemesis or none, checker fencing; and the conformance cases of

@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 
 
 class RememberNewestBatch(Rules):
-    """Real-world kin: redpanda#3039: what is not the newest batch is no retry.
+    """Real-world kin: redpanda#3039: only the newest batch is recognised as a retry.
 
     Breaks:     a batch that is sent again is answered, not appended twice, as long as it is one of
                 the producer's last five (KIP-98; max.in.flight.requests.per.connection).

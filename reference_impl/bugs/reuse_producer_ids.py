@@ -9,15 +9,15 @@ from reference_impl.wire import Struct
 
 
 class ReuseProducerIds(Rules):
-    """Real-world kin: brokers that take their next block from memory, or write down that they took
-    it when they have used it up.
+    """Real-world kin: brokers that keep their next block of ids in memory only, or store it only
+    when it is used up.
 
-    Breaks:     a producer id is unique: batches of two producers with one id are taken for each
+    Breaks:     a producer id is unique: batches of two producers with one id are mistaken for each
                 other's retries (KIP-98; KIP-730).
     Caught by:  workload sequences, nemesis kill, checkers fencing (InitProducerId), and
-                inconsistent_offsets and idempotence, as their batches meet in a partition.
+                inconsistent_offsets and idempotence, since their batches reach the same partition.
     Within:     one run of 20 seconds.
     """
 
     def reserve_producer_ids(self, write: Callable[[list[Struct]], object], block: Struct) -> None:
-        """Write nothing, so that the block is given out again after a restart."""
+        """Write nothing, so that the block is assigned again after a restart."""

@@ -7,13 +7,12 @@ from reference_impl.wire.batches.records import Record
 
 
 class ShiftCleanedTimes(Rules):
-    """Real-world kin: deltas that are copied although the base which they count from is another:
-    the delete horizon takes its place (KIP-534).
+    """Real-world kin: deltas that are copied although their base has changed: it was replaced by
+    the delete horizon (KIP-534).
 
     Breaks:     a record has the same timestamp whenever it is read (KIP-32).
     Caught by:  workload compaction, any nemesis or none, checkers phantom_records and
-                inconsistent_offsets: a reader from
-                before the cleaning and one from after it were given other times.
+                inconsistent_offsets: readers before and after the cleaning got different times.
     Within:     one run of 20 seconds.
     """
 

@@ -9,11 +9,11 @@ from reference_impl.wire import read_header
 
 
 class SkipLargeBatches(Rules):
-    """Real-world kin: brokers before KIP-74, where a reader with a small limit stood still for ever
-    before a large record, and a quick remedy that lets it pass.
+    """Real-world kin: brokers before KIP-74, where a large record blocked a reader with a small
+    limit for ever, and a quick remedy that skips the record.
 
-    Breaks:     a fetch answers the batches from its offset on, the first one whole however large
-                it is (KIP-74).
+    Breaks:     a fetch answers the batches from its offset on, the first one whole however large it
+                is (KIP-74).
     Caught by:  workload seeks, any nemesis or none, checker poll_skips.
     Within:     one run of 20 seconds.
     """

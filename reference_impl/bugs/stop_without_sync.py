@@ -8,8 +8,8 @@ from reference_impl.core.rules import Rules
 
 
 class StopWithoutSync(Rules):
-    """Real-world kin: shutdowns that rely on the file system, and a mark that is synced before the
-    data which it vouches for.
+    """Real-world kin: shutdowns that rely on the file system, and a marker that is synced before
+    the data that it vouches for.
 
     Breaks:     after a clean shutdown nothing is lost by a loss of power, since every log was
                 synced (LogManager.shutdown).

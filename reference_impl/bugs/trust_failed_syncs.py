@@ -1,4 +1,4 @@
-"""After a failed sync the log goes on, and trusts the next sync."""
+"""After a failed sync the log continues, and relies on the next sync."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reference_impl.core.storage import StorageError
 
 class TrustFailedSyncs(Rules):
     """Real-world kin: the fsync errors of 2018 (PostgreSQL and others): the kernel reports a page
-    that it could not write once, and then takes it for written.
+    that it could not write once, and then treats it as written.
 
     Breaks:     with flush.messages=1 an acknowledged record survives a loss of power (docs,
                 topicconfigs, flush.messages; UnifiedLog.maybeHandleIOException).
@@ -19,4 +19,4 @@ class TrustFailedSyncs(Rules):
     """
 
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
-        """Forget the error, so that the next sync passes for a success."""
+        """Forget the error, so that the next sync counts as a success."""

@@ -1,5 +1,5 @@
 """The reference producer and consumer: state machines without a socket, a clock or a thread.
 
-Start with README.md. `producer.Producer` and `consumer.Consumer` are stepped by a host; over TCP,
-with futures, they are `reference_impl.host.clients`.
+Start with README.md. A host steps `producer.Producer` and `consumer.Consumer`;
+`reference_impl.host.clients` is the host for TCP, with futures.
 """

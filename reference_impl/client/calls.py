@@ -52,7 +52,7 @@ class InitTransactions(Call):
 
 @dataclass(frozen=True, slots=True)
 class BeginTransaction(Call):
-    """From here on, every record is part of a transaction."""
+    """Begin a transaction: every record sent from here on is part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ class Subscribe(Call):
 
     topics: frozenset[str]
     is_listening: bool = False
-    """The application answers every PartitionsChanged with ChangeHandled; the consumer waits."""
+    """Whether the application has a listener: then it answers every PartitionsChanged with
+    ChangeHandled, and the consumer waits for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class SubscribePattern(Call):
 
 @dataclass(frozen=True, slots=True)
 class ChangeHandled(Call):
-    """The application is done with the last PartitionsChanged."""
+    """Tell the consumer that the application has handled the last PartitionsChanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Assign(Call):
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe(Call):
-    """Leave the group, or the assigned partitions."""
+    """Leave the group, or stop reading the assigned partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Poll(Call):
 
     timeout_ms: int
     max_records: int | None = None
-    """None means max.poll.records."""
+    """The most records to return; None means max.poll.records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class Committed(Call):
 
 @dataclass(frozen=True, slots=True)
 class Seek(Call):
-    """Read on from this offset."""
+    """Continue reading a partition at this offset."""
 
     partition: TopicPartition
     offset: int
@@ -154,7 +155,8 @@ class SeekToBeginning(Call):
 
 @dataclass(frozen=True, slots=True)
 class SeekToEnd(Call):
-    """Read what comes after the end of these partitions (all of the assignment if empty)."""
+    """Read the records that come after the end of these partitions (all of the assignment if
+    empty)."""
 
     partitions: frozenset[TopicPartition] = frozenset()
 
@@ -168,7 +170,7 @@ class Pause(Call):
 
 @dataclass(frozen=True, slots=True)
 class Resume(Call):
-    """The opposite of Pause."""
+    """Undo Pause: fetch from these partitions again."""
 
     partitions: frozenset[TopicPartition]
 

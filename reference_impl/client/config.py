@@ -248,8 +248,8 @@ OF_ONE_PROTOCOL = {
     "classic": ("heartbeat.interval.ms", "partition.assignment.strategy", "session.timeout.ms"),
     "consumer": ("group.remote.assignor",),
 }
-"""The keys that one group protocol has and the other has not: by KIP-848, the broker decides about
-times and assignors (ConsumerConfig.java, checkUnsupportedConfigsPostProcess)."""
+"""Group protocol -> the keys that only this protocol has. Under KIP-848 the broker decides
+about times and assignors (ConsumerConfig.java, checkUnsupportedConfigsPostProcess)."""
 
 
 def _check_protocol(config: Config) -> None:

@@ -1,7 +1,7 @@
 """The consumer: `step(event)` returns the effects for its host, in order.
 
-Source: KafkaConsumer.java. As in the producer, each step ends with `_run`, a
-look at everything that may go on now.
+Source: KafkaConsumer.java. As in the producer, each step ends with `_run`, which continues
+everything that can continue now.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MEMBERSHIPS: dict[str, type[ClassicMembership] | type[ConsumerMembership]] = {
     "classic": ClassicMembership,
     "consumer": ConsumerMembership,
 }
-"""By `group.protocol`."""
+"""`group.protocol` -> the class of the membership."""
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ class Consumer(Machine):
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Our identity in the group, for SendOffsetsToTransaction."""
+        """The identity of this consumer in the group, for SendOffsetsToTransaction."""
         return self._need_group().group_metadata()
 
     # --- calls --------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ class Change(StrEnum):
     ASSIGNED = "assigned"
     REVOKED = "revoked"
     LOST = "lost"
-    """Another member may have them already, so nothing can be committed for them any more."""
+    """The partitions are lost: another member may have them already, so nothing can be committed
+    for them."""
 
 
 @dataclass(frozen=True, slots=True)

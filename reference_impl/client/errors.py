@@ -6,13 +6,14 @@ from reference_impl.wire import ERRORS, ErrorCode, error_name
 
 
 class ClientError(Exception):
-    """One sentence. `name` is Kafka's name of the error, or the Java exception's without suffix."""
+    """An error for the application. The message is one sentence; `name` is Kafka's name of the
+    error, or the Java exception's without suffix."""
 
     def __init__(self, name: str, sentence: str, *, fatal: bool = False) -> None:
         super().__init__(sentence)
         self.name = name
         self.fatal = fatal
-        """The client cannot go on; close it."""
+        """Whether the client cannot continue and must be closed."""
 
 
 class ConfigError(ClientError):
@@ -78,7 +79,8 @@ STALE_METADATA = frozenset(
         ErrorCode.NETWORK_EXCEPTION,
     }
 )
-"""Answers which say that the metadata may be old (InvalidMetadataException and its subclasses)."""
+"""Error codes that mean that the metadata may be old (InvalidMetadataException and its
+subclasses)."""
 
 COORDINATOR_MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
-"""Answers after which the coordinator must be looked for again."""
+"""Error codes after which the coordinator must be found again."""

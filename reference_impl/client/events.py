@@ -1,7 +1,8 @@
 """The events that can reach a client. Time arrives here, and nowhere else.
 
-`monotonic_ms` measures periods, so that a jump of the wall clock moves no deadline; `now_ms` is
-the wall clock, and stamps records. Chance is an object handed over once (`kernel.Chance`).
+`monotonic_ms` measures periods, so that a jump of the wall clock moves no deadline; `now_ms` is the
+wall clock, and stamps records. Randomness comes from an object that the host passes once
+(`kernel.Chance`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Called(Event):
 
 @dataclass(frozen=True, slots=True)
 class Abandoned(Event):
-    """The application waits no longer for this call (it was cancelled)."""
+    """The application no longer waits for this call (it was cancelled)."""
 
     call_id: int
 
@@ -46,9 +47,9 @@ class Answered(Event):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLost(Event):
-    """A connection could not be made, or broke: what was asked on it will not be answered.
+    """A connection could not be made, or broke, so that its requests will not be answered.
 
-    Nobody knows whether the broker has acted on those requests.
+    It is not known whether the broker has acted on those requests.
     """
 
     destination: Destination

@@ -1,4 +1,4 @@
-"""The common base of all parts of one client: the time of the event, chance, timers, and the
+"""The common base of all parts of one client: the time of the event, randomness, timers, and the
 effects.
 
 A part never calls its host: it emits effects, and sets timers whose actions are run by `enter` when
@@ -19,7 +19,7 @@ from reference_impl.links.kernel import TimerKey
 
 
 class Chance(Protocol):
-    """As much of random.Random as a client uses: the host seeds it."""
+    """The part of random.Random that a client uses. The host seeds it."""
 
     def random(self) -> float:
         """Return a number from 0 up to, but not including, 1."""
@@ -69,7 +69,8 @@ class Kernel:
         return call_id in self._open_calls
 
     def abandon(self, call_id: int) -> None:
-        """Forget a call whose caller waits no more; completing or failing it becomes harmless."""
+        """Forget a call whose caller no longer waits; completing or failing it then has no
+        effect."""
         self._shut(call_id)
 
     def fail_after(self, delay_ms: int, call_id: int, error: ClientError) -> None:

@@ -1,7 +1,7 @@
 """The common base of producer and consumer: one event goes in, effects come out, in order.
 
-Source: KafkaProducer.java, KafkaConsumer.java: a call on a closed client is an IllegalState, and
-each call has a configuration which says how long it may take.
+Source: KafkaProducer.java, KafkaConsumer.java: a call on a closed client is an IllegalState, and a
+configuration key limits the time of each call.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Machine(ABC):
     """A client, from its start to its end."""
 
     noun: ClassVar[str]
-    """The machine's name in its messages."""
+    """The machine's name in its error messages."""
     time_limit: ClassVar[str]
-    """The configuration which bounds a call."""
+    """The configuration key that limits the time of a call."""
     unbounded: ClassVar[tuple[type[Call], ...]]
-    """Calls which something else bounds."""
+    """The calls whose time is limited in another way."""
     part_of_closing: ClassVar[tuple[type[Call], ...]] = ()
-    """Calls which may still come while it closes."""
+    """The calls that are still allowed while the client closes."""
 
     _performers: dict[type[Call], Callable[[int, Any], None]]
 

@@ -1,7 +1,7 @@
 """The producer: `step(event)` returns the effects for its host, in order.
 
-Source: KafkaProducer.java and the main loop of Sender.java. Each step ends with a look at
-everything that may go on now, `_run`; so no part needs to know which others wait for it.
+Source: KafkaProducer.java and the main loop of Sender.java. Each step ends with `_run`, which
+continues everything that can continue now; so no part needs to know which others wait for it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from reference_impl.wire import HEADER_BYTES
 
 @dataclass(slots=True)
 class WaitingSend:
-    """A record for which there is no room yet, or whose topic is not known yet."""
+    """A record that waits for room in the buffer, or for the metadata of its topic."""
 
     call_id: int
     record: ProducerRecord
@@ -56,12 +56,13 @@ class WaitingSend:
 
 class Producer(Machine):
     """The producer as a state machine: it takes the application's calls and the brokers' answers,
-    and asks for what is to be done."""
+    and returns effects."""
 
     noun = "producer"
     time_limit = "max.block.ms"
     unbounded = (calls.Send, calls.Flush, calls.Close)
-    """`delivery.timeout.ms` bounds what was sent (KafkaProducer.java)."""
+    """The calls whose time is limited in another way: that of records by `delivery.timeout.ms`
+    (KafkaProducer.java)."""
 
     def __init__(
         self, config: Mapping[str, Any], chance: Chance, rules: ClientRules = CORRECT
@@ -102,7 +103,7 @@ class Producer(Machine):
         self._waiting: list[WaitingSend] = []
         self._unsettled: set[int] = set()
         self._flushes: dict[int, set[int]] = {}
-        """Calls of Flush, and the sends which each of them still waits for."""
+        """Number of a Flush call -> the sends that it still waits for."""
         self._asking_partitions: dict[int, str] = {}
         self._performers = {
             calls.Send: self._send,
@@ -201,7 +202,7 @@ class Producer(Machine):
             self._closed()
 
     def _is_urgent(self) -> bool:
-        """Return whether `linger.ms` must not be waited for now."""
+        """Return whether records must be sent now, without waiting for `linger.ms`."""
         is_ending = self._transactions is not None and self._transactions.is_ending
         lacks_memory = any(
             not self._accumulator.has_room(estimated_size(waiting.record))
@@ -223,7 +224,7 @@ class Producer(Machine):
         self._sender.fail_unsent(error)
 
     def _admit(self) -> None:
-        """Move what waits into the accumulator, in the order in which it came."""
+        """Move waiting records into the accumulator, in the order of their arrival."""
         still_waiting: list[WaitingSend] = []
         for position, send in enumerate(self._waiting):
             topic = self._metadata.topic(send.record.topic)
@@ -322,7 +323,7 @@ class Producer(Machine):
         return self._transactions is None or not self._transactions.is_ending
 
     def _closed(self) -> None:
-        """End the close: nothing is in flight, or no time is left for it."""
+        """Complete the close, because nothing is in flight or no time is left."""
         error = ClientError("PRODUCER_CLOSED", "the producer was closed before this was done")
         self._drop_unsent(error)
         self._sender.fail_all(error)

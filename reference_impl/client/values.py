@@ -35,7 +35,7 @@ class ProducerRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordMetadata:
-    """The place of a record. The offset is -1 if unknown (acks=0, or a duplicate)."""
+    """The place of a record in the log. The offset is -1 if unknown (acks=0, or a duplicate)."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class RecordMetadata:
 
 
 class TimestampType(StrEnum):
-    """The setter of a record's timestamp: the producer or the broker (KIP-32)."""
+    """The side that set a record's timestamp: the producer or the broker (KIP-32)."""
 
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"

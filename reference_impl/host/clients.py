@@ -43,7 +43,7 @@ class Consumer(consumer.Consumer):
 
 
 def over_tcp(bootstrap: str) -> Drive:
-    """Return a factory of drivers that connect client machines over TCP in the running event loop,
-    with the Access of the bootstrap addresses."""
+    """Return a function that creates drivers, which connect client machines over TCP in the running
+    event loop, with the Access of the bootstrap addresses."""
     access = access_of(bootstrap)
     return lambda machine, on_change: ClientDriver(machine, on_change, access)

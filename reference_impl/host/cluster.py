@@ -35,7 +35,7 @@ OF_EACH_NODE = (
     *("node.id", "process.roles", "listeners", "advertised.listeners"),
     *("log.dir", "log.dirs", VOTERS),
 )
-"""The settings that differ between the nodes, which are made here."""
+"""The settings that differ between the nodes, so that a user must not give them."""
 SAID = "touchstone serve: "
 
 
@@ -129,7 +129,7 @@ class _Cluster:
         return self._data / f"{node}.log"
 
     async def _accompany(self, node: int) -> int:
-        """Take the node's address, wait for its end, and return its status."""
+        """Note the node's address, wait for its end, and return its status."""
         child = self._children[node]
         assert child.stdout is not None
         line = (await child.stdout.readline()).decode()
@@ -153,7 +153,7 @@ class _Cluster:
         return max(status, 0)
 
     def _last_words(self, node: int) -> str:
-        """Return the sentence with which a node has ended, or where its log is."""
+        """Return the sentence that a node has logged last, or else the path of its log."""
         lines = self._log(node).read_text("utf-8", "replace").splitlines()
         said = [line.removeprefix(SAID) for line in lines[-1:] if line.startswith(SAID)]
         return said[0] if said else f"see {self._log(node)}"
@@ -172,7 +172,7 @@ class _Cluster:
 
 
 async def _started(options: Sequence[str], watched: int, log: Path) -> asyncio.subprocess.Process:
-    """Start the process of a node, which ends when nobody holds the pipe open any more."""
+    """Start the process of a node, which ends when no process holds the pipe open any more."""
     command = [sys.executable, "-m", "reference_impl.host", *options]
     with log.open("ab") as stderr:
         return await asyncio.create_subprocess_exec(
@@ -206,8 +206,8 @@ def _cluster_id(data: Path, nodes: int) -> str:
 
 
 def _ports(first: int, count: int) -> list[int]:
-    """Return the ports from the first one on or, if that is 0, ports that nobody listens on at
-    this moment. Raise BadConfig if there are not so many."""
+    """Return the ports from the first one on or, if that is 0, ports that are free at this moment.
+    Raise BadConfig if there are not so many."""
     if first + count - 1 > 65535:
         raise BadConfig(f"--port {first}: these nodes need {count} ports, the last at most 65535")
     if first:

@@ -1,5 +1,5 @@
-"""Connections that this side opens: requests of a client, or of a node to other nodes, become
-bytes, and answers become events."""
+"""The connections that a client or a node opens: requests become bytes, and answers become
+events."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Outgoing(asyncio.Protocol):
         self._destination = destination
         self._reader = FrameReader()
         self._asked: dict[int, tuple[int, int]] = {}
-        """API and version of each request that awaits its answer."""
+        """Correlation id -> API and version of each request that awaits its answer."""
         self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
         self._login = login(connections.access) if connections.access.uses_sasl else None
-        """The login, until it is done."""
+        """The login, until it is finished; then None."""
         self._is_over = False
         self._opening = asyncio.get_running_loop().create_task(self._open())
 
@@ -61,7 +61,7 @@ class Outgoing(asyncio.Protocol):
             self._transport.write(frame)
 
     def abandon(self) -> None:
-        """Close the connection without telling its owner, who has asked for it."""
+        """Close the connection without telling its owner, which has requested that."""
         self._is_over = True
         self._opening.cancel()
         if self._transport is not None:
@@ -135,9 +135,12 @@ class Connections:
         access: Access = PLAINTEXT,
         resolve: Mapping[str, str] | None = None,
     ) -> None:
-        """Open none yet. answered gets the body of each answer, or None where none is expected and
-        the request is written. on_lost gets each connection that could not be made, or broke.
-        resolve: addresses of hosts, before the system is asked for them."""
+        """Open no connection yet.
+
+        answered gets the body of each answer, or None where none is expected and the request is
+        written. on_lost gets each connection that could not be made, or broke. resolve: host name
+        -> address, used before the system's resolver.
+        """
         self.access = access
         self.resolve = resolve or {}
         self.answered = answered

@@ -97,7 +97,7 @@ class DiskFile:
                 raise error
 
     def descriptor(self) -> int:
-        """Return an open descriptor, which stays the disk's: it is valid until the next use of any
+        """Return an open descriptor, which `Disk` owns: it is valid until the next use of any
         file."""
         with _speaking(self.path):
             return self._disk.descriptor(self)
@@ -113,7 +113,7 @@ class DiskFile:
         return self._size
 
     def truncate(self, size: int) -> None:
-        """Cut the end off."""
+        """Cut the file to this size."""
         with _speaking(self.path):
             os.ftruncate(self._disk.descriptor(self), size)
         self._size = min(self._size, size)
@@ -173,7 +173,7 @@ class Disk:
     # -- Storage -------------------------------------------------------------------------------
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """Open the file at `path`; with `create`, make an empty one if there is none."""
+        """Open the file at `path`; with `create`, create an empty one if there is none."""
         with _speaking(path):
             try:
                 return DiskFile(self, path, os.stat(path).st_size)
@@ -218,7 +218,7 @@ class Disk:
             return os.path.exists(path)
 
     def make_directory(self, path: str) -> None:
-        """Make the directory and its parents."""
+        """Create the directory and its parents."""
         with _speaking(path):
             os.makedirs(path, exist_ok=True)
 

@@ -54,23 +54,25 @@ from reference_impl.wire import Struct as Fields
 
 log = logging.getLogger("reference_impl.host")
 Parts = Sequence[bytes | Slice]
-"""Of an answer: some may lie in files."""
+"""The parts of an answer: bytes, or slices of files."""
 ELEMENTS_AT_ONCE = 2000
-"""A request or an answer with more elements is decoded or encoded in another thread."""
+"""The number of elements above which a request is decoded, or an answer encoded, in another
+thread."""
 STEP_S_MIN = 0.001
-"""So long may any request be worked on at a time, whatever has been done before in its turn."""
+"""The time for which any request may be worked on without a pause, even if the turn is over."""
 ENTROPY = Struct("16s" * 256)
-"""The random bytes of many events: for most of them the system call would be all that they cost."""
+"""The random bytes of 256 events, drawn together, since the system call is the largest part of the
+cost."""
 _drawn: list[bytes] = []
-"""Random bytes that no event has had yet."""
+"""Random bytes that no event has used yet."""
 
 
 class Answerable(Protocol):
     """The parts of a connection that the node uses."""
 
     def answer(self, data: bytes | None) -> None:
-        """Send the response to the request in progress (None: it has no response), and go on with
-        the next request."""
+        """Send the response to the request in progress (None: it has no response), and continue
+        with the next request."""
 
     def answer_aside(self, encode: Callable[[], Parts]) -> None:
         """Encode a long response in another thread, then send it."""
@@ -85,8 +87,8 @@ class Answerable(Protocol):
         """Close the connection, and log the reason."""
 
     def mute(self, for_ms: int) -> None:
-        """Read no request from it for this time, starting when the request in progress is
-        answered."""
+        """Read no request from the connection for this time, starting when the request in progress
+        is answered."""
 
     def read_tokens(self) -> None:
         """From now on, read SASL tokens without a request header."""
@@ -101,17 +103,18 @@ class NodeHost:
     def __init__(
         self, node: Node, on_fatal: Callable[[str], None], resolve: Mapping[str, str] | None = None
     ) -> None:
-        """Run the node. on_fatal gets the reason why it must end. resolve: addresses of hosts."""
+        """Run the node. on_fatal gets the reason why it must end. resolve: host name -> address,
+        used before the system's resolver."""
         self.node = node
         self.connections: dict[int, Answerable] = {}
         self.turn_is_over: Callable[[], bool] = never
-        """Whether other connections wait for the event loop by now."""
+        """Whether other connections wait for the event loop at this moment."""
         node.must_give_way = self._must_give_way
         self._step_ends_s = 0.0
         self._on_fatal = on_fatal
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._outgoing = Connections(self._answered, self._lost, resolve=resolve)
-        """Connections to other nodes."""
+        """The connections to other nodes."""
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
             Respond: self._respond,
             Release: self._release,
@@ -164,8 +167,8 @@ class NodeHost:
                 self._failed(Failed(connection_of(effect), error))
 
     def _failed(self, effect: Failed) -> None:
-        """Close the connection that caused an error inside the broker; the broker itself goes
-        on."""
+        """Close the connection that caused an error inside the broker; the broker itself
+        continues."""
         if isinstance(effect.error, StorageError):
             self._on_fatal(f"the broker cannot go on without its disk: {effect.error}")
             return
@@ -182,7 +185,7 @@ class NodeHost:
         self._deliver(opened)
 
     def connection_closed(self, connection: int) -> None:
-        """Tell the node that nobody waits for responses on this connection any more."""
+        """Tell the node that a connection is closed, so that no response can be sent on it."""
         if self.connections.pop(connection, None) is not None:
             self._deliver(ConnectionClosed(*moment(), connection))
 

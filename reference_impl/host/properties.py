@@ -49,7 +49,7 @@ def as_text(settings: Mapping[str, str]) -> str:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """Return a key or a value with escapes. Only a blank at its beginning is escaped."""
+    """Return a key or a value with escapes. Blanks are escaped only at its beginning."""
     found = []
     for at, character in enumerate(text):
         if character in _WRITTEN:

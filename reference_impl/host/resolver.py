@@ -1,4 +1,5 @@
-"""Read a hosts file, so that each node may find the others at addresses of its own.
+"""Read a hosts file, so that each node can have other addresses for the hosts of its peers than the
+system.
 
 Source: hosts(5); jdk.net.hosts.file of Java, which does the same for a JVM.
 """

@@ -69,14 +69,15 @@ ADVICE: dict[type[Exception], str] = {
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The options that a node needs only beside others."""
+    """The options that a node needs only if it is one of several."""
 
     cluster_id: str | None = None
-    """The cluster for which a directory without owner is formatted."""
+    """The id of the cluster for which a data directory without an owner is formatted."""
     resolve: Mapping[str, str] = field(default_factory=dict)
-    """The addresses of the other nodes' hosts, before the system is asked."""
+    """Host name -> address of other nodes, used before the system's resolver."""
     until_closed: int | None = None
-    """A pipe that the process holds open which has started this one: their end is common."""
+    """The descriptor of a pipe: this process ends when the process that has started it, and holds
+    the other end open, does."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,7 @@ def make_plan(
 
 
 def check_cluster_id(cluster_id: str | None) -> None:
-    """Raise BadConfig for an id that is none."""
+    """Raise BadConfig for a text that is no cluster id."""
     try:
         uuid_of(cluster_id or uuid_text(UUID(int=0)))
     except ValueError:
@@ -277,7 +278,7 @@ def check_bug(bug: str | None) -> None:
 
 
 def check_port(port: int | None) -> None:
-    """Raise BadConfig for a number that is no port."""
+    """Raise BadConfig for a number that is not a port."""
     if port is not None and not 0 <= port <= 65535:
         raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
 

@@ -1,1 +1,1 @@
-"""Connections to brokers, as a client and another node see them, without a socket."""
+"""Connections to brokers, for clients and for nodes, as state machines without a socket."""

@@ -1,4 +1,4 @@
-"""The effects that links ask of their host, and the names of connections."""
+"""The actions that links request from their host, and the names of connections."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ class Effect:
 
 
 class Lane(StrEnum):
-    """Requests which may wait for long keep others from their connection, so each kind has its own.
+    """The purpose of a connection. Requests that may wait for long delay others on their
+    connection, so each kind has its own.
 
     A consumer talks to its coordinator on a connection of its own, as Java's does
-    (AbstractCoordinator: the coordinator's node id is Integer.MAX_VALUE minus its id); a broker
-    talks so to the controller (NodeToControllerChannelManager).
+    (AbstractCoordinator: the coordinator's node id is Integer.MAX_VALUE minus its id); so does a
+    broker to the controller (NodeToControllerChannelManager).
     """
 
     DATA = "data"
     COORDINATOR = "coordinator"
     CONTROLLER = "controller"
     QUORUM = "quorum"
-    """Votes: they must not wait behind anything (KafkaNetworkChannel)."""
+    """For votes, which must not wait for other requests (KafkaNetworkChannel)."""
     METADATA = "metadata"
-    """Fetches of the metadata log, which the leader holds back until there is something new."""
+    """For fetches of the metadata log, which the leader holds back until there are new records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """One connection. The host opens it when something is first asked there."""
+    """One connection. The host opens it with the first request."""
 
     host: str
     port: int

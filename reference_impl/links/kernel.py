@@ -1,4 +1,4 @@
-"""The needs of a link: time, timers, chance, and a way out for its effects."""
+"""The interface that links need: time, timers, randomness, and a place for their effects."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ TimerKey = tuple[str | int, ...]
 
 
 class Kernel(Protocol):
-    """As much of a client's kernel, or of a node's, as links use."""
+    """The part of a client's kernel, or of a node's, that links use."""
 
     @property
     def monotonic_ms(self) -> int:
-        """The clock that never jumps."""
+        """The clock that never jumps, in milliseconds."""
 
     def emit(self, effect: Effect) -> None:
         """Add an effect, which the host performs after the step."""

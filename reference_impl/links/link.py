@@ -31,9 +31,9 @@ class Failure:
 
     reason: str
     was_sent: bool
-    """False: no byte was handed to a connection, so the broker has certainly not acted on it."""
+    """Whether bytes of the request were sent. If not, the broker has certainly not acted on it."""
     is_unsupported: bool = False
-    """The broker has no version of the API which would do."""
+    """Whether the reason is that the broker supports no suitable version of the API."""
 
 
 OnAnswer = Callable[[Struct], None]
@@ -105,11 +105,12 @@ class Link:
 
     @property
     def is_backing_off(self) -> bool:
-        """Whether the connection has failed lately."""
+        """Whether the connection has failed a short time ago, so that it is not tried again yet."""
         return self._links.kernel.monotonic_ms < self._not_before_ms
 
     def ask(self, query: Query) -> None:
-        """Send now, or as soon as the versions are known and the broker's throttle is over."""
+        """Send the request now, or as soon as the versions are known and the broker's throttle is
+        over."""
         if self.versions is not None and not self._is_throttled:
             self._send(query, self.versions)
             return
@@ -125,7 +126,7 @@ class Link:
                 self._open()
 
     def withdraw(self, query: Query) -> None:
-        """Drop a request that nobody waits for any more, unless it has been sent."""
+        """Drop a request for which no caller waits any more, unless it has been sent."""
         if query in self._waiting:
             self._waiting.remove(query)
 
@@ -223,7 +224,7 @@ class Link:
         self._links.close(self, f"{name} was not answered within {query.timeout_ms} ms")
 
     def broke(self, reason: str) -> None:
-        """Fail everything that was asked on a connection that is gone."""
+        """Fail all requests of a connection that is lost."""
         kernel = self._links.kernel
         self.versions, self._is_opening, self._is_throttled = None, False, False
         kernel.cancel(("reconnect", *self._key))
@@ -248,7 +249,7 @@ class Links:
         self.ids = count(1)
         self.by_request: dict[int, Link] = {}
         self.features: dict[str, int] = {}
-        """Finalized features of the cluster, as of the newest answer (KIP-584)."""
+        """The finalized features of the cluster, from the newest answer (KIP-584)."""
         self._links: dict[Destination, Link] = {}
 
     def to(self, destination: Destination) -> Link:
@@ -258,7 +259,7 @@ class Links:
         return self._links[destination]
 
     def answered(self, request_id: int, body: Struct | None) -> None:
-        """Deliver an answer, or drop one that nobody expects any more."""
+        """Deliver an answer, or drop one for which no caller waits any more."""
         link = self.by_request.pop(request_id, None)
         if link is not None:
             link.answered(request_id, body)
@@ -270,6 +271,6 @@ class Links:
             link.broke(f"{destination.host}:{destination.port}: {reason}")
 
     def close(self, link: Link, reason: str) -> None:
-        """Give up a connection ourselves."""
+        """Close a connection from this side."""
         self.kernel.emit(HangUp(link.destination))
         link.broke(f"{link.destination.host}:{link.destination.port}: {reason}")

@@ -1,4 +1,4 @@
-"""Common requests of tests, independent of the transport to the broker.
+"""Common requests of tests, whatever carries them to the broker.
 
 `World` passes them to a node in the same process; the tests with kills send them over TCP.
 """
@@ -14,7 +14,7 @@ class Conversation:
     """A broker that answers requests."""
 
     now_ms: int
-    """What the client's clock says."""
+    """The time of the client's clock."""
 
     def ask(self, api: ApiKey, version: int, body: Struct) -> Struct:
         """Send one request and return its response."""

@@ -87,7 +87,7 @@ class BrokerProcess:
 
 
 class RawClient:
-    """One connection, on which each request is given field by field."""
+    """One connection, to which each request is given field by field."""
 
     def __init__(self, broker: Address) -> None:
         self.socket = socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S)

@@ -15,10 +15,10 @@ from reference_impl.wire import (
 )
 
 CLASSIC = {"produce": 9, "end": 4, "offsets": 3}
-"""Versions of a client that adds partitions beforehand and keeps its epoch."""
+"""API -> its version in clients that add partitions to a transaction first and keep their epoch."""
 
 PER_TRANSACTION = {"produce": 12, "end": 5, "offsets": 5}
-"""Versions of a client with an epoch for each transaction (KIP-890)."""
+"""API -> its version in clients with a new epoch for each transaction (KIP-890)."""
 
 
 class TransactionalClient:

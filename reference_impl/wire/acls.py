@@ -11,7 +11,8 @@ from enum import IntEnum
 CLUSTER_NAME = "kafka-cluster"
 """The name of the only resource of type CLUSTER (Resource.CLUSTER_NAME)."""
 WILDCARD = "*"
-"""As the name of a LITERAL pattern: every resource of the type. As a host: every host."""
+"""The name of a LITERAL pattern that matches every resource of the type, and the host that matches
+every host."""
 WILDCARD_PRINCIPAL = "User:*"
 
 

@@ -204,7 +204,8 @@ API_NAMES: dict[int, str] = {
     91: "AlterShareGroupOffsets",
     92: "DeleteShareGroupOffsets",
 }
-"""As in the names of the messages: API_NAMES[0] is "Produce", its request ProduceRequest."""
+"""API key -> name as in the names of the messages: API_NAMES[0] is "Produce", its request
+ProduceRequest."""
 
 
 def api_key(name: str) -> ApiKey:

@@ -40,7 +40,7 @@ class FrameReader:
     def __init__(self, max_size: int = FRAME_BYTES_MAX) -> None:
         self.max_size = max_size
         self._partial = bytearray()
-        """The size and body of a frame which has not arrived to its end."""
+        """The received part of a frame that is not complete."""
 
     @property
     def has_more(self) -> bool:
@@ -181,7 +181,7 @@ def _decode_request_header(view: memoryview, tags_max: int | None) -> tuple[Requ
 
 
 def _skip_tags(view: memoryview, position: int, tags_max: int | None = None) -> int:
-    """Return the position after the tagged fields of a header (KIP-482), whose tags must ascend."""
+    """Return the position after the tagged fields of a header (KIP-482). Their tags must ascend."""
     if view[position] == 0:
         return position + 1
     count, position = read_uvarint(view, position)
@@ -276,7 +276,7 @@ def encode_response_parts(
 def decode_response_header(
     frame: bytes | bytearray | memoryview, api_key: int, api_version: int
 ) -> tuple[int, int]:
-    """Return the correlation id of a response, and where its body starts."""
+    """Return (correlation id, position of the body) of a response."""
     view = memoryview(frame)
     try:
         correlation_id: int = _CORRELATION_ID.unpack_from(view)[0]

@@ -19,8 +19,7 @@ from reference_impl.wire.messages import LATEST, definition, table
 Bytes = bytes | bytearray | memoryview
 METADATA_FRAME_VERSION = 1
 GROUP, TRANSACTION, SHARE = "group-coordinator", "transaction-coordinator", "share-coordinator"
-"""The owner of the records: the coordinators reuse the same api keys, each in a topic of its
-own."""
+"""The coordinators that own the records; they use the same api keys, each in a topic of its own."""
 _INT16 = struct.Struct(">h")
 
 

@@ -16,7 +16,8 @@ from reference_impl.wire.malformed import Malformed
 
 LATEST = "4.3.1"
 KAFKA_VERSIONS = (LATEST, "3.9.1")
-"""3.9.1 is the last line of Kafka with the versions that 4.0 removed (KIP-896)."""
+"""The Kafka versions with field tables: the latest, and the last with the versions of messages that
+4.0 removed (KIP-896)."""
 
 
 def table(kafka_version: str = LATEST) -> dict[str, dict[str, Any]]:

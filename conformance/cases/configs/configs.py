@@ -1,4 +1,4 @@
-"""Helpers of the cases about configurations: describe a resource, alter some, wait for the
+"""Helpers of the cases about configurations: describe a resource, alter resources, wait for the
 change."""
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def alter(
 
 
 def wait_for(wire: Wire, topic: str, key: str, value: str) -> None:
-    """Wait until every broker has heard of a change that the controller accepted."""
+    """Wait until every broker has applied a change that the controller accepted."""
     for connection in wire.everywhere():
         eventually(
             lambda asked=connection: setting(wire, topic, key, connection=asked)[0],  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""For every API a small valid request, which changes nothing but what carries the case's own name.
+"""For every API, a small valid request that changes nothing except things with the case's own name.
 
 Source: the message definitions of Kafka 4.3.1. Every API that a broker of that release advertises
 has one; an API that is missing fails the case that asks for it, so that none is left out silently.
@@ -16,30 +16,29 @@ from conformance.wire import Topic, Wire, batch, part, request
 from reference_impl.wire import Struct
 
 NOBODY = 2**31 - 1
-"""A node id that no cluster gives."""
+"""A node id that no cluster uses."""
 TOPIC_RESOURCE = 2
 USER = "touchstone"
 
 
 class Subject:
-    """The names and ids that the requests of one case are about: its own, and a topic when one is
-    needed."""
+    """The names and ids in the requests of one case: unused ones, and a topic if one is needed."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
         self.name = wire.new_name()
         self.member = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        """Where members choose their ids they are UUIDs (KIP-848)."""
+        """The member id: a UUID, since members choose their own ids (KIP-848)."""
 
     @cached_property
     def topic(self) -> Topic:
-        """One partition with one record."""
+        """The topic, with one partition and one record."""
         topic = self.wire.create_topic()
         self.wire.produce(topic, batch(b"a").encode())
         return topic
 
     def new_name(self) -> str:
-        """Return a name for what one request makes, such as a topic or a group."""
+        """Return a name for something that one request creates, such as a topic or a group."""
         return self.wire.new_name()
 
 
@@ -402,5 +401,6 @@ REQUESTS: dict[str, Callable[[Subject], Fields]] = {
     "AlterShareGroupOffsets": lambda s: {"group_id": s.name},
     "DeleteShareGroupOffsets": lambda s: {"group_id": s.name},
 }
-"""CreateAcls and UpdateFeatures carry no change: what they make would outlive the case. Members of
-the quorum are named with another cluster's id, brokers with an id that nobody has."""
+"""API -> the function that returns the fields of its request. CreateAcls and UpdateFeatures contain
+no change, since it would outlast the case. Requests to the quorum name another cluster's id, and
+those of brokers an id that no broker has."""

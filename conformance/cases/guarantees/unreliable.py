@@ -1,4 +1,4 @@
-"""Clients whose connections break at random, and a member of a group that works by them."""
+"""Clients whose connections break at random, and a group member that uses them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ Address = tuple[str, int]
 RESET_CHANCE = 0.15
 SESSION_TIMEOUT_MS = REBALANCE_TIMEOUT_MS = 30_000
 LEAVE_CHANCE = 0.02
-"""How likely a member leaves the group after a round of reads."""
+"""The probability that a member leaves the group after a round of reads."""
 IDLE_S = 0.02
 REJOIN = frozenset(
     {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID}
 )
-"""A member that gets one of these joins again."""
+"""Errors after which a member joins again."""
 
 
 def once_loaded(attempt: Callable[[], Struct]) -> Struct:
-    """Return the first answer that does not say that a coordinator still loads; it must be a
-    success."""
+    """Return the first successful answer; repeat the attempt while the coordinator is loading."""
     answer = eventually(attempt, lambda a: a.error_code not in NOT_YET, "the coordinator serves")
     expect(answer.error_code, ErrorCode.NONE, "error")
     return answer  # type: ignore[no-any-return]
@@ -53,8 +52,8 @@ class Unreliable:
     connection: Connection | None = None
 
     def call(self, api: str, body: Struct, *, reliably: bool = False) -> tuple[Struct, bool]:
-        """Send a request until its answer is read, at once if reliably. Return the answer, and
-        whether the request was sent before."""
+        """Send a request until its answer is read; with `reliably`, the connection does not break.
+        Return the answer, and whether the request had been sent before."""
         version, sent_before = self.wire.version(api), False
         while True:
             if self.connection is None:
@@ -79,11 +78,11 @@ class Unreliable:
 
 @dataclass
 class Consumed:
-    """Collect what the members of a group see, until they have seen enough."""
+    """The records that the members of a group have consumed, and the condition for them to stop."""
 
     enough: int
     deadline: float
-    """When the members give up, by time.monotonic()."""
+    """The time.monotonic() at which the members give up."""
     owners: list[tuple[int, int, str]] = field(default_factory=list)
     """(generation, partition, member id) of every assignment."""
     delivered: list[tuple[int, int, int]] = field(default_factory=list)
@@ -97,7 +96,7 @@ class Consumed:
 
     @property
     def is_over(self) -> bool:
-        """Whether every value has come, in more than one generation, or the time is up."""
+        """Whether every value was consumed, in more than one generation, or the time is up."""
         has_all = len(self.values) >= self.enough and len(self.generations) > 1
         return has_all or time.monotonic() > self.deadline
 
@@ -114,7 +113,7 @@ class Consuming:
     member_id: str = ""
     generation: int = -1
     positions: dict[int, int] = field(default_factory=dict)
-    """Partition -> the offset of the next record, of the partitions that the member owns."""
+    """Partition -> the next offset, for the partitions that the member owns."""
 
     def run(self) -> int:
         """Read until every record was given to a member. Return how often connections broke."""
@@ -130,7 +129,7 @@ class Consuming:
         return sum(client.resets for client in clients)
 
     def work(self) -> None:
-        """Read what is this member's, until the group rebalances or the member leaves it."""
+        """Read the member's partitions until the group rebalances or the member leaves."""
         while not self.consumed.is_over and self.stays():
             if not sum(self.read(partition) for partition in list(self.positions)):
                 time.sleep(IDLE_S)
@@ -163,8 +162,8 @@ class Consuming:
         return self.synced([m.member_id for m in answer.members] if leads else [], answer)
 
     def synced(self, members: list[str], joined: Struct) -> bool:
-        """Send SyncGroup, with everybody's assignment if there are members, and take up what is
-        this member's."""
+        """Send SyncGroup, with all assignments if there are members, and start reading this
+        member's partitions."""
         shares = dict.fromkeys(members, b"")
         for partition in range(self.topic.partitions if members else 0):
             shares[members[partition % len(members)]] += bytes([partition])
@@ -205,7 +204,7 @@ class Consuming:
         return not self._must_rejoin(answer.error_code, "Heartbeat")
 
     def read(self, partition: int) -> int:
-        """Fetch records and commit the position behind them. Return how many there were."""
+        """Fetch records and commit the position after them. Return the number of records."""
         leader, position = self.leaders[partition], self.positions[partition]
         body = leader.wire.fetch_request(self.topic, position, partition=partition)
         found = leader.call("Fetch", body)[0].responses[0].partitions[0]
@@ -222,8 +221,8 @@ class Consuming:
         return len(new)
 
     def _commit(self, partition: int, offset: int) -> bool:
-        """Commit. Return whether the position is, or may be, the group's: a commit whose answer was
-        lost may count although the group refuses it when it comes again."""
+        """Commit the position. Return whether it is, or may be, in force: a commit whose answer was
+        lost may count although the group refuses its repetition."""
         body = commit_request(
             self.group,
             self.topic,
@@ -256,7 +255,7 @@ class Consuming:
         }
 
     def _must_rejoin(self, code: int, api: str) -> bool:
-        """Return whether the answer sends the member back to JoinGroup. Any other error fails."""
+        """Return whether the member must join again after this error. Fail for any other error."""
         expect(code, REJOIN | {ErrorCode.NONE}, f"{api} error")
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.member_id = ""

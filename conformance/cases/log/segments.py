@@ -18,13 +18,13 @@ from reference_impl.wire import Record, RecordBatch
 HOUR_MS = 3_600_000
 STEP_MS = 10_000
 CLEANED_S = 20.0
-"""More than a cleaner needs that looks for work every moment."""
+"""The seconds within which a cleaner that looks for work all the time must have cleaned."""
 ROLLING = {"segment.ms": "1000"}
 COMPACTED = {**ROLLING, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
 
 KeyValue = tuple[bytes, bytes | None]
 Kept = tuple[int, bytes | None, bytes | None]
-"""Offset, key, value."""
+"""(offset, key, value) of a record."""
 
 
 def now_ms() -> int:

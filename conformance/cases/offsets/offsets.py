@@ -1,4 +1,4 @@
-"""Committing and reading offsets in every version of the two APIs, as the cases need it."""
+"""Commit and read offsets in every version of the two APIs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client quotas as the cases set and read them (KIP-546)."""
+"""Set and read client quotas (KIP-546)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reference_impl.wire import ErrorCode, Struct
 ALTER, DESCRIBE = "AlterClientQuotas", "DescribeClientQuotas"
 USER, CLIENT_ID = "user", "client-id"
 EXACT, DEFAULT, ANY = 0, 1, 2
-"""How a component of a filter matches (DescribeClientQuotasRequest.json, MatchType)."""
+"""The match types of a filter's component (DescribeClientQuotasRequest.json, MatchType)."""
 
 Entity = Mapping[str, str | None]
-"""Type -> name; the name None is the default of that type."""
+"""Type of entity -> name; None stands for the default of that type."""
 
 
 def entry(entity: Entity, **quotas: float | None) -> Struct:
@@ -61,7 +61,7 @@ def described(
 
 
 def key_of(entity: Entity) -> tuple[tuple[str, str | None], ...]:
-    """Return an entity as `described` names it."""
+    """Return an entity in the form of the keys of `described`."""
     return tuple(sorted(entity.items()))
 
 

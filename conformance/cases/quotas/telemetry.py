@@ -1,4 +1,4 @@
-"""Subscribe to clients' metrics, ask for them and push them, as the cases do (KIP-714)."""
+"""Create subscriptions to clients' metrics, request them and push metrics (KIP-714)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METRIC = "org.apache.kafka.producer."
 
 @dataclass
 class Client:
-    """A connection under a client id, as a producer or consumer has one."""
+    """A connection with a client id of its own."""
 
     connection: Connection
     client_id: str
@@ -38,8 +38,8 @@ class Client:
         return self.call(GET, client_instance_id=instance_id)
 
     def push(self, told: Struct, **changes: Any) -> int:
-        """Send PushTelemetry as the answer of GetTelemetrySubscriptions demands it, except for
-        these changes. Return the error code."""
+        """Send PushTelemetry as the given GetTelemetrySubscriptions answer demands, with these
+        changes. Return the error code."""
         fields = {
             "client_instance_id": told.client_instance_id,
             "subscription_id": told.subscription_id,
@@ -86,7 +86,7 @@ def subscribed(
 
 
 def resubscribe(wire: Wire, name: str, metrics: str) -> None:
-    """Let a subscription want other metrics."""
+    """Replace the metrics of a subscription."""
     _alter(wire, name, [change("metrics", metrics)])
 
 

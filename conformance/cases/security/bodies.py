@@ -1,4 +1,4 @@
-"""The bodies of requests that ask for a permission, made from the names that they are about."""
+"""Bodies of requests that need a permission, for given names of topics, groups and so on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL_BROKERS = ""
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a request is about."""
+    """The names to put into a request."""
 
     topic: str
     group: str
@@ -36,7 +36,7 @@ class Names:
         ]
 
     def instead(self, resource_type: ResourceType, name: str) -> Names:
-        """Return the same names with another resource of this type."""
+        """Return the same names, but with another resource of this type."""
         match resource_type:
             case ResourceType.TOPIC:
                 return replace(self, topic=name, topic_id=ZERO_UUID)

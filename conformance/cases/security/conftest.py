@@ -14,13 +14,13 @@ from conformance.wire import Wire
 
 @pytest.fixture
 def alice(wire: Wire, examined: Examined) -> Iterator[Guest]:
-    """Provide a guest on a target with CONTROLLED."""
+    """Provide a user, alice, of a target with the settings CONTROLLED."""
     yield from _guest(wire, examined, "alice")
 
 
 @pytest.fixture
 def bob(wire: Wire, examined: Examined) -> Iterator[Guest]:
-    """Provide another guest on the same target."""
+    """Provide another user, bob, of the same target."""
     yield from _guest(wire, examined, "bob")
 
 

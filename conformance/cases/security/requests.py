@@ -1,4 +1,4 @@
-"""Every request that asks for a permission: the API, what it needs, and how it is asked.
+"""Every request that needs a permission: its API, that permission, and its body.
 
 Source: the table of operations in Kafka's documentation (Authorization and ACLs, Protocol
 Primitives and Operations); KafkaApis.scala, ControllerApis.scala.
@@ -53,9 +53,9 @@ class Row:
     fields: Fields
     given: tuple[Need, ...] = ()
     until: int = 1 << 15
-    """The newest version to ask in: topics have names until there, or clients may ask."""
+    """The newest version to send: up to it topics have names, or clients may send the request."""
     refused_as: ResourceType | None = None
-    """The resource type whose error the refusal has, if that is not the type of what is needed."""
+    """The resource type whose error the refusal has, if it differs from that of `needs`."""
 
     def __str__(self) -> str:
         return f"{self.api}-{self.needs[0].name}-{self.needs[1].name}"

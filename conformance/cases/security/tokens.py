@@ -1,4 +1,4 @@
-"""Helpers of the cases about delegation tokens: make a token, log in by it."""
+"""Helpers of the cases about delegation tokens: create a token, log in with it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CREATE, DESCRIBE = "CreateDelegationToken", "DescribeDelegationToken"
 RENEW, EXPIRE = "RenewDelegationToken", "ExpireDelegationToken"
 DAY_MS = 24 * 60 * 60 * 1000
 HMAC_BYTES = 64
-"""Of HmacSHA512."""
+"""The size of an HMAC (HmacSHA512) in bytes."""
 BY_TOKEN = ",tokenauth=true"
 
 
 def renewers(*names: str, kind: str = "User") -> list[Struct]:
-    """Return rows of CreateDelegationToken: who may renew the token besides its owner."""
+    """Return rows of CreateDelegationToken for users who may renew the token besides its owner."""
     return [
         part(CREATE, "CreatableRenewers", principal_type=kind, principal_name=name)
         for name in names
@@ -31,7 +31,7 @@ def renewers(*names: str, kind: str = "User") -> list[Struct]:
 
 
 def owners(*names: str) -> list[Struct]:
-    """Return rows of DescribeDelegationToken: whose tokens are asked for."""
+    """Return rows of DescribeDelegationToken for the owners whose tokens are requested."""
     return [
         part(DESCRIBE, "DescribeDelegationTokenOwner", principal_type="User", principal_name=name)
         for name in names
@@ -39,7 +39,7 @@ def owners(*names: str) -> list[Struct]:
 
 
 def make(guest: Guest, version: int | None = None, **fields: Any) -> Struct:
-    """Make a token, which must succeed; return the answer once the broker knows the token."""
+    """Create a token, which must succeed; return the answer once the broker knows the token."""
     fields = {"max_lifetime_ms": -1} | fields
     token = guest.call(CREATE, version, **fields)
     expect(token.error_code, ErrorCode.NONE, "CreateDelegationToken error")
@@ -67,7 +67,8 @@ def log_in(
     hmac: bytes | None = None,
     extensions: str = BY_TOKEN,
 ) -> tuple[Connection, Struct]:
-    """Log in by a token over a fresh connection; return it, and the last answer of the exchange."""
+    """Log in with a token over a fresh connection; return it, and the last answer of the
+    exchange."""
     connection = come_in(wire, examined, "SASL")
     password = base64.b64encode(bytes(token.hmac) if hmac is None else hmac).decode()
     answer = sasl.log_in(

@@ -1,4 +1,5 @@
-"""WriteTxnMarkers, as a coordinator sends it, or who ends a hanging transaction by hand."""
+"""WriteTxnMarkers, as a coordinator sends it, or an administrator who ends a hanging
+transaction."""
 
 from __future__ import annotations
 

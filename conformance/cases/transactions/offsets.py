@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn and TxnOffsetCommit of a producer, as the cases need them."""
+"""Commit offsets in a producer's transaction: AddOffsetsToTxn and TxnOffsetCommit."""
 
 from __future__ import annotations
 

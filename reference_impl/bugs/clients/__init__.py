@@ -60,4 +60,4 @@ RULES_WITHOUT_BUG = {
     "is_acknowledged": f"{_RARE} simulator brings it about often enough",
     "commit_error": "the coordinators of one node refuse commits only while they load",
 }
-"""Rules that no bug above overrides, and why."""
+"""Rule of clients -> the reason why no bug overrides it."""

@@ -1,1 +1,1 @@
-"""The producer and the consumer as an application awaits them."""
+"""The producer and the consumer with methods that an application awaits."""

@@ -1,4 +1,4 @@
-"""The consumer as an application awaits it."""
+"""The consumer with methods that an application awaits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RebalanceListener(Protocol):
 
 
 class Consumer:
-    """A consumer that is awaited. Close it."""
+    """A consumer whose methods are awaited. It must be closed."""
 
     def __init__(self, machine: ConsumerMachine, drive: Drive) -> None:
         self.machine = machine
@@ -58,7 +58,7 @@ class Consumer:
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Our identity in the group, for `send_offsets_to_transaction`."""
+        """The identity of this consumer in the group, for `send_offsets_to_transaction`."""
         return self.machine.group_metadata
 
     # --- what is read -------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class Consumer:
         await self._driver.call(calls.Assign(frozenset(partitions)))
 
     async def unsubscribe(self) -> None:
-        """Leave the group, or the assigned partitions."""
+        """Leave the group, or stop reading the assigned partitions."""
         await self._driver.call(calls.Unsubscribe())
 
     def _changed(self, effect: PartitionsChanged) -> None:

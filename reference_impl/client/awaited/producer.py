@@ -1,4 +1,4 @@
-"""The producer as an application awaits it."""
+"""The producer with methods that an application awaits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reference_impl.client.values import (
 
 
 class Producer:
-    """A producer that is awaited. Close it."""
+    """A producer whose methods are awaited. It must be closed."""
 
     def __init__(self, machine: ProducerMachine, drive: Drive) -> None:
         self.machine = machine
@@ -77,7 +77,7 @@ class Producer:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Return the producer's id and epoch as InitProducerId answered, or -1 before it did."""
+        """Return the producer's id and epoch from InitProducerId, -1 each before that."""
         writer = self.machine.identity
         return writer.producer_id, writer.epoch
 

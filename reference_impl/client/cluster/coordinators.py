@@ -1,4 +1,4 @@
-"""Find the coordinator of a group or a transactional id, and ask it one thing after the other.
+"""Find the coordinator of a group or a transactional id, and send it one request after another.
 
 Source: FindCoordinatorRequest.json; KIP-699 (several keys in one request); FindCoordinatorHandler
 and the pending requests of TransactionManager.java; AbstractCoordinator.java.
@@ -33,7 +33,8 @@ Key = tuple[KeyType, str]
 
 
 class Coordinators:
-    """Looks for coordinators, and remembers them until they turn out to be wrong."""
+    """Finds coordinators, and remembers each until a broker denies being the coordinator or cannot
+    be reached."""
 
     def __init__(self, kernel: Kernel, network: Network, config: Config) -> None:
         self._kernel = kernel
@@ -53,7 +54,7 @@ class Coordinators:
     def find(self, key: Key, found: Found, not_found: NotFound) -> None:
         """Call `found` with the coordinator, at once if it is known.
 
-        Only an answer which makes further asking useless leads to `not_found`.
+        Call `not_found` only after an answer that makes further attempts useless.
         """
         known = self._known.get(key)
         if known is not None:
@@ -78,9 +79,9 @@ class Coordinators:
         version_min: int = 0,
         version_max: int = 1 << 15,
     ) -> None:
-        """Ask the coordinator of this key, once it is found.
+        """Send a request to the coordinator of this key, once it is found.
 
-        If it does not answer, find it again: it may have moved.
+        If it does not answer, find the coordinator again, since it may have moved.
         """
 
         def failed(failure: Failure) -> None:
@@ -141,10 +142,10 @@ class Coordinators:
 
 
 class OneAfterAnother:
-    """Questions to coordinators, at most one of them in flight.
+    """Sends requests to coordinators, at most one at a time.
 
-    A failure is no answer: the question is over, its coordinator forgotten, and after a while
-    `is_busy` is False again, so that the caller can choose the next question again.
+    If a request fails, it is over: its coordinator is forgotten, and after a while `is_busy` is
+    False again, so that the caller can choose its next request.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class OneAfterAnother:
         version_min: int = 0,
         version_max: int = 1 << 15,
     ) -> None:
-        """Ask the coordinator of this key, once it is found."""
+        """Send a request to the coordinator of this key, once it is found."""
         self.is_busy = True
 
         def answered(answer: Struct) -> None:
@@ -205,7 +206,7 @@ class OneAfterAnother:
         self.pause(self.backoff.fail())
 
     def pause(self, delay_ms: int) -> None:
-        """Ask nothing for a while."""
+        """Send nothing for this many milliseconds."""
 
         def stop_waiting() -> None:
             self.is_busy = False

@@ -40,7 +40,8 @@ class Topic:
 
 
 class Metadata:
-    """The metadata of the wanted topics, refreshed when it is old or was found wrong."""
+    """The metadata of the wanted topics. It is refreshed when it is old, or when an answer shows
+    that it is wrong."""
 
     def __init__(
         self, kernel: Kernel, network: Network, config: Config, *, allow_auto_topic_creation: bool
@@ -59,7 +60,7 @@ class Metadata:
         self._listeners: list[Callable[[], None]] = []
 
     def on_update(self, listener: Callable[[], None]) -> None:
-        """Call this after each answer."""
+        """Register a function to call after each Metadata answer."""
         self._listeners.append(listener)
 
     # --- what is known ------------------------------------------------------------------------

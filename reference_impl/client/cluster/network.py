@@ -1,4 +1,4 @@
-"""The brokers of a cluster: which there are, and which of them to ask.
+"""The brokers of a cluster, their connections, and the choice of a broker for a request.
 
 Source: NetworkClient.java, KIP-899.
 """
@@ -94,7 +94,8 @@ class Network(Links):
         version_max: int = 1 << 15,
         expects_answer: bool = True,
     ) -> None:
-        """Ask a broker something, in the newest version that both speak within the bounds."""
+        """Send a request to a broker, in the newest version within the bounds that both sides
+        support."""
         self.link(node, lane).ask(
             Query(
                 api_key,

@@ -18,12 +18,12 @@ from reference_impl.client.kernel import Kernel
 from reference_impl.client.values import TopicPartition
 
 Then = Callable[[], None]
-"""The continuation after the application has heard of a change, and has handled it if it
-listens."""
+"""A function to call after the application was told of a change and, if it has a listener, has
+handled it."""
 
 
 class Handover:
-    """Changes of the partitions that one member holds, one after the other."""
+    """Changes of the partitions that one member holds, one after another."""
 
     def __init__(
         self, kernel: Kernel, config: Config, subscription: Subscription, offsets: GroupOffsets
@@ -33,12 +33,13 @@ class Handover:
         self._subscription = subscription
         self._offsets = offsets
         self._is_giving_up = False
-        """Partitions are being committed and revoked; nothing else begins before that is done."""
+        """Whether partitions are being committed and revoked; until that is done, no other change
+        begins."""
         self._after_change: Then | None = None
 
     @property
     def is_with_application(self) -> bool:
-        """Whether the application has heard of a change and not yet handled it."""
+        """Whether the application was told of a change and has not yet handled it."""
         return self._after_change is not None
 
     @property
@@ -51,14 +52,15 @@ class Handover:
         self._after_change, self._is_giving_up = None, False
 
     def change_handled(self) -> None:
-        """Go on after the application has handled the last change of its partitions."""
+        """Continue after the application has handled the last change of its partitions."""
         if self._after_change is None:
             raise IllegalState("there is no change of partitions to be handled")
         then, self._after_change = self._after_change, None
         then()
 
     def give_up(self, partitions: Iterable[TopicPartition], is_member: bool, then: Then) -> None:
-        """Commit the positions (`enable.auto.commit`), tell the application, and let go."""
+        """Commit the positions (`enable.auto.commit`), tell the application, and release the
+        partitions."""
         gone = tuple(sorted(partitions))
         self._is_giving_up = True
         self._subscription.revoke(gone)

@@ -1,8 +1,8 @@
 """The interface of a consumer's membership, whichever of the two group protocols it speaks.
 
-`classic/` speaks the classic one: the members share the partitions out among themselves, and
-all of them stop for it. `consumer/` speaks that of KIP-848: the coordinator does it,
-and each member moves to its assignment by itself. The configuration `group.protocol` chooses.
+`classic/` speaks the classic one: one of the members assigns the partitions, and all of them stop
+for it. `consumer/` speaks that of KIP-848: the coordinator assigns them, and each member moves to
+its assignment by itself. The configuration `group.protocol` chooses.
 
 Source: AbstractCoordinator.java, AbstractMembershipManager.java; KIP-62 (poll interval).
 """
@@ -38,7 +38,7 @@ class GroupMember(ABC):
         self.offsets = GroupOffsets(kernel, config, coordinators, self.group_metadata, self.evicted)
         self._handover = Handover(kernel, config, subscription, self.offsets)
         self.error: ClientError | None = None
-        """To be raised by the next poll."""
+        """The error that the next poll must raise."""
 
     # --- who we are ---------------------------------------------------------------------------
 
@@ -60,13 +60,14 @@ class GroupMember(ABC):
     @property
     @abstractmethod
     def may_read(self) -> bool:
-        """Whether the partitions that we hold are ours, and none of them is just changing hands."""
+        """Whether the held partitions belong to this member, and none of them is changing hands at
+        this moment."""
 
     # --- what the consumer tells us -----------------------------------------------------------
 
     @abstractmethod
     def subscribed(self) -> None:
-        """React to changed topics."""
+        """React to a changed subscription."""
 
     def poll_begins(self) -> None:
         """Note that the application is alive."""
@@ -83,7 +84,7 @@ class GroupMember(ABC):
         (KIP-62)."""
 
     def change_handled(self) -> None:
-        """Go on after the application has handled the last change of its partitions."""
+        """Continue after the application has handled the last change of its partitions."""
         self._handover.change_handled()
 
     @abstractmethod

@@ -31,10 +31,12 @@ from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 VERSION_WITH_TOPIC_NAMES = 9
-"""Later versions of both APIs speak of topics by id only (KIP-848), and a name is always known."""
+"""The last version of both APIs with topic names. Later ones use only topic ids (KIP-848), while
+here a name is always known."""
 
 OTHER_EPOCH = frozenset({ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
-"""A member of KIP-848 asks with another epoch than the coordinator's: a heartbeat will tell."""
+"""Errors that mean that the member's epoch (KIP-848) differs from the coordinator's. A heartbeat
+will tell the current one."""
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 OnFetched = Callable[[dict[TopicPartition, OffsetAndMetadata]], None]
@@ -42,7 +44,8 @@ OnFailed = Callable[[ClientError], None]
 
 
 class GroupOffsets:
-    """Asks the coordinator of one group about its offsets, again and again if need be."""
+    """Commits and fetches the offsets of one group at its coordinator, and repeats requests if
+    necessary."""
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class GroupOffsets:
         self._coordinators = coordinators
         self._member = member
         self._evicted = evicted
-        """Called with answers that deny our membership."""
+        """The function to call after an answer that denies this consumer's membership."""
         self._has_epochs = config["group.protocol"] == "consumer"
         self._key = (KeyType.GROUP, config["group.id"])
         self._timeout_ms: int = config["default.api.timeout.ms"]
@@ -70,11 +73,11 @@ class GroupOffsets:
         *,
         follows_epoch: bool = False,
     ) -> None:
-        """Commit; `on_done` hears once of the error, or of None.
+        """Commit the offsets, and call `on_done` once with the error or None.
 
-        follows_epoch: what is committed stays ours until it is done, so a member whose epoch turns
-        out to be old (KIP-848) tries again with the next one. Otherwise that is an error: another
-        member may have read on meanwhile.
+        follows_epoch: whether the partitions remain this member's until the commit is done, so that
+        a member with an old epoch (KIP-848) repeats it with the next one. Otherwise an old epoch is
+        an error, since another member may have continued reading.
         """
         if not offsets:
             on_done(None)
@@ -177,7 +180,7 @@ class GroupOffsets:
         on_failed: OnFailed,
     ) -> None:
         """Send the request until there is an answer, or `default.api.timeout.ms` has passed.
-        on_answer: returns the error code because of which to ask again, or 0."""
+        on_answer: returns the error code for which to repeat the request, or 0."""
         deadline_ms = self._kernel.monotonic_ms + self._timeout_ms
         failures = 0
 
@@ -219,5 +222,5 @@ class GroupOffsets:
 
 
 def is_passing(code: int) -> bool:
-    """Return whether it makes sense to ask again, at this coordinator or at another."""
+    """Return whether it makes sense to repeat the request, at this coordinator or at another."""
     return code in COORDINATOR_MOVED or is_retriable(code)

@@ -23,7 +23,7 @@ PROTOCOL_TYPE = "consumer"
 def join_group(
     member: ConsumerGroupMetadata, config: Config, protocols: Mapping[str, bytes]
 ) -> Struct:
-    """Build a JoinGroup. protocols: the subscription as each assignor, by its name, wants it."""
+    """Build a JoinGroup. protocols: name of an assignor -> the encoded subscription for it."""
     of = request_definition(ApiKey.JOIN_GROUP)
     return of.new(
         group_id=member.group_id,
@@ -42,7 +42,7 @@ def join_group(
 def sync_group(
     member: ConsumerGroupMetadata, protocol_name: str, assignments: Mapping[str, bytes]
 ) -> Struct:
-    """Build a SyncGroup. assignments: what each member is to read; only the leader has any."""
+    """Build a SyncGroup. assignments: member id -> encoded assignment; only the leader has any."""
     of = request_definition(ApiKey.SYNC_GROUP)
     return of.new(
         group_id=member.group_id,

@@ -13,7 +13,7 @@ from reference_impl.client.values import OffsetAndMetadata, TopicPartition
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
-"""As ListOffsetsRequest.json has them."""
+"""The symbolic timestamps of ListOffsetsRequest.json."""
 
 
 class Mode(Enum):
@@ -26,20 +26,23 @@ class Mode(Enum):
 
 @dataclass(slots=True)
 class PartitionState:
-    """One partition. It is fetched once the position is known."""
+    """One partition of a consumer. It is fetched once the position is known."""
 
     position: int | None = None
     leader_epoch: int = -1
     """The leader epoch of the last record read, committed with the position (KIP-320)."""
     valid_epoch: int = -1
-    """The newest leader that has what we have read (reading/truncation.py)."""
+    """The newest leader epoch whose leader is known to have the records that were read
+    (reading/truncation.py)."""
     reset_to: int | None = None
-    """A timestamp: the position is to be asked of the leader (ListOffsets)."""
+    """The timestamp at which reading must begin, until the leader has told its offset
+    (ListOffsets); else None."""
     is_paused: bool = False
     is_being_revoked: bool = False
-    """Its position has been committed for the next owner, so it must not move any more."""
+    """Whether the partition is about to be revoked: its position was committed for the next owner,
+    so it must not change."""
     is_looked_up: bool = False
-    """A question about the position is under way."""
+    """Whether a look-up of the position is in progress."""
     high_watermark: int = -1
     not_before_ms: int = 0
 
@@ -49,7 +52,7 @@ class PartitionState:
         return not (self.is_paused or self.is_being_revoked)
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
-        """Go on from here."""
+        """Continue at this offset."""
         self.position, self.leader_epoch, self.reset_to = offset, leader_epoch, None
         self.valid_epoch, self.not_before_ms = -1, 0
 
@@ -59,7 +62,7 @@ class PartitionState:
         return self.leader_epoch < 0 or self.valid_epoch >= leader_epoch
 
     def reset(self, timestamp_ms: int) -> None:
-        """Go on from this timestamp; the leader knows at which offset that is."""
+        """Continue at this timestamp; the leader must first tell its offset."""
         self.position, self.reset_to = None, timestamp_ms
 
 
@@ -111,7 +114,7 @@ class Subscription:
         }
 
     def revoke(self, partitions: Iterable[TopicPartition]) -> None:
-        """Give out no further records of these: the group is about to take them away
+        """Deliver no further records of these partitions: the group is about to take them away
         (SubscriptionState.markPendingRevocation)."""
         for partition in partitions:
             if partition in self.partitions:

@@ -1,4 +1,4 @@
-"""Records gather here, in batches by partition, until the sender takes them.
+"""Gather records in batches by partition, until the sender takes them.
 
 Source: Java classes RecordAccumulator and ProducerBatch. Two simplifications: `batch.size` counts
 bytes before compression (Java guesses the ratio), and `buffer.memory` counts the bytes of records,
@@ -17,7 +17,7 @@ from reference_impl.wire import HEADER_BYTES, TRANSACTIONAL_BIT, Compression, Re
 
 NO_SEQUENCE = -1
 RECORD_OVERHEAD_BYTES = 21
-"""The most that length, attributes, deltas and the lengths of key and value take
+"""The most bytes that a record needs besides key, value and headers
 (DefaultRecord.MAX_RECORD_OVERHEAD)."""
 VARINT_BYTES_MAX = 5
 
@@ -56,14 +56,14 @@ class PendingSend:
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Records of one partition which are sent, and fail or succeed, together."""
+    """Records of one partition that are sent, and succeed or fail, together."""
 
     partition: TopicPartition
     created_ms: int
     sends: list[PendingSend] = field(default_factory=list)
     size: int = HEADER_BYTES
     is_closed: bool = False
-    """The sender has taken it; nothing may be added."""
+    """Whether the sender has taken the batch, so that nothing may be added."""
     attempts: int = 0
     not_before_ms: int = 0
     writer: ProducerIdAndEpoch = field(default_factory=ProducerIdAndEpoch)
@@ -71,7 +71,7 @@ class Batch:
     is_transactional: bool = False
     is_in_flight: bool = False
     is_done: bool = False
-    """Its sends are settled; an answer that comes now is too late."""
+    """Whether the batch's sends were completed or failed; a later answer is ignored."""
     sequence_was_reset: bool = False
 
     @property
@@ -115,9 +115,9 @@ class Accumulator:
         self._memory = buffer_memory
         self.used = 0
         self.queues: dict[TopicPartition, deque[Batch]] = {}
-        """Batches which wait to be sent, or sent again."""
+        """Partition -> the batches that wait to be sent, or sent again."""
         self.incomplete: dict[Batch, None] = {}
-        """Waiting or in flight, in the order of their creation."""
+        """The batches that wait or are in flight, in the order of their creation."""
 
     # --- what comes in ------------------------------------------------------------------------
 

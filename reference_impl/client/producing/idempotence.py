@@ -62,10 +62,10 @@ class Idempotence:
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self._is_waiting = False
         self.error: ClientError | None = None
-        """The cluster gives us no producer id; nothing can be sent."""
+        """The reason why the cluster gives this producer no id, so that nothing can be sent."""
 
     def run(self, is_needed: bool) -> None:
-        """Change the epoch if that was asked for, and get an id if there is none."""
+        """Change the epoch if that was requested, and get an id if there is none."""
         for partition in self._sequences.gaps():
             self._sequences.want_new_epoch(partition)
         self._sequences.bump_own_epoch()

@@ -75,7 +75,7 @@ class StickyPartitioner:
 
 
 class RoundRobinPartitioner:
-    """One record to each partition in turn, keys or not."""
+    """The partitioner that sends one record to each partition in turn, with or without keys."""
 
     def __init__(self) -> None:
         self._next = 0

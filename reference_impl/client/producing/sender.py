@@ -40,10 +40,11 @@ from reference_impl.wire import (
 
 VERSION_WITH_TOPIC_NAMES = 12
 VERSION_BEFORE_TRANSACTIONS_V2 = 11
-"""From Produce 12 on, a batch puts its partition into the transaction (KIP-890)."""
+"""The last version of Produce before transactions v2: from version 12 on, a batch adds its
+partition to the transaction (KIP-890)."""
 
 Asked = dict[tuple[Any, int], Batch]
-"""The batches of one request, by topic (name or id) and partition, as the answer will name it."""
+"""(topic name or id, partition) as in the answer -> the batch in the request."""
 
 
 class Sender:
@@ -77,18 +78,18 @@ class Sender:
         self._transactional_id: str | None = config["transactional.id"]
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self._in_flight: dict[int, int] = {}
-        """Produce requests under way, by broker."""
+        """Broker id -> the number of its Produce requests in flight."""
 
     # --- sending ------------------------------------------------------------------------------
 
     def run(self, is_urgent: bool) -> None:
-        """Send whatever may be sent now, and see to it that we are woken for the rest."""
+        """Send everything that may be sent now, and set a timer for the rest."""
         while ready := self._take_ready(is_urgent):
             for node, batches in ready:
                 self._send(node, batches)
 
     def _take_ready(self, is_urgent: bool) -> list[tuple[Node, list[Batch]]]:
-        """Return at most one batch of each partition, by leader."""
+        """Return (leader, batches): at most one batch of each partition."""
         requests: dict[int, tuple[Node, list[Batch]]] = {}
         sizes: dict[int, int] = {}
         wait_ms = self._delivery_timeout_ms
@@ -271,8 +272,8 @@ class Sender:
                 self._fail(batch, TimedOut(sentence), is_unresolved=batch.attempts > 0)
 
     def fail_unsent(self, error: ClientError) -> None:
-        """Fail the batches that were never handed to a connection: their transaction is given
-        up."""
+        """Fail the batches that were never handed to a connection, because their transaction is
+        aborted."""
         for batch in self._accumulator.unsent():
             self._settle_as_failed(batch, error)
 

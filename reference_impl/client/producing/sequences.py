@@ -3,10 +3,11 @@
 Source: KIP-98 (producer id, epoch, sequence), KIP-360 (a new epoch instead of giving up), Java
 classes TransactionManager, TxnPartitionMap, TxnPartitionEntry.
 
-A batch keeps its sequence through all its attempts. A sequence whose fate nobody knows (the time
+A batch keeps its sequence through all its attempts. A sequence whose outcome is unknown (the time
 was up while it was in flight) is *unresolved*: nothing new goes to its partition until either a
-later batch proves that it has arrived, or all in flight are settled and a gap is left. A gap is
-mended by starting over at 0 under a higher epoch, which the broker takes for a new beginning.
+later batch proves that it has arrived, or all batches in flight are settled and a gap remains. The
+repair of a gap is to start over at 0 under a higher epoch, which the broker accepts as a new
+beginning.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ EPOCH_MAX = 32767
 
 @dataclass(slots=True)
 class PartitionSequences:
-    """One partition's numbers."""
+    """The sequence numbers of one partition."""
 
     writer: ProducerIdAndEpoch
     rules: ClientRules = CORRECT
@@ -30,7 +31,8 @@ class PartitionSequences:
     last_acked_sequence: int = -1
     last_acked_offset: int = -1
     in_flight: list[Batch] = field(default_factory=list)
-    """Numbered and not settled, in the order of their sequences; some may wait for a retry."""
+    """The batches that have sequence numbers and are not settled, in the order of these; some may
+    wait for a retry."""
     unresolved_after: int | None = None
     """The sequence number after a batch whose outcome is unknown."""
 
@@ -63,7 +65,7 @@ class Sequences:
         self._to_start_over: dict[TopicPartition, None] = {}
 
     def become(self, writer: ProducerIdAndEpoch) -> None:
-        """Take an identity that the coordinator has assigned: all sequence numbers start at 0."""
+        """Accept an identity that the coordinator has assigned: all sequence numbers start at 0."""
         self.writer = writer
         for partition in list(self._partitions):
             if not self._partitions[partition].in_flight:
@@ -127,7 +129,7 @@ class Sequences:
         numbers.in_flight[position : position + 1] = parts
 
     def leave_unresolved(self, batch: Batch) -> None:
-        """Note a batch that timed out without anybody knowing whether it was written."""
+        """Note a batch that timed out, so that it is not known whether it was written."""
         numbers = self.of(batch.partition)
         after = self.rules.sequence_after(batch.last_sequence, 1)
         numbers.unresolved_after = max(numbers.unresolved_after or 0, after)
@@ -152,10 +154,10 @@ class Sequences:
         self._to_start_over[partition] = None
 
     def bump_own_epoch(self) -> None:
-        """Raise the epoch without asking, as an idempotent producer may (KIP-360).
+        """Raise the epoch without a request, as an idempotent producer may (KIP-360).
 
-        Without a transactional id nobody else has this producer id. At the end of the epochs
-        another id is asked for.
+        Without a transactional id, no other producer has this id. When no epochs are left, another
+        id is requested.
         """
         if not self._to_start_over:
             return

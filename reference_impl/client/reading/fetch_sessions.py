@@ -11,7 +11,7 @@ from uuid import UUID
 from reference_impl.client.values import TopicPartition
 
 INITIAL_EPOCH = 0
-"""A full request, which asks for a session."""
+"""The session epoch of a full request that asks for a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class FetchSession:
         self._id = 0
         self._epoch = INITIAL_EPOCH
         self.partitions: dict[TopicPartition, Wanted] = {}
-        """As the broker has them after the last request."""
+        """Partition -> what the broker remembers of it after the last request."""
 
     def next_request(self, wanted: dict[TopicPartition, Wanted]) -> SessionRequest:
         """Return a request with the partitions to fetch, reduced to the difference from those that
@@ -70,6 +70,7 @@ class FetchSession:
             self.reset()
 
     def reset(self) -> None:
-        """Start again without a session, because the broker does not know it, or may not."""
+        """Start again without a session, because the broker does not know it, or may not know
+        it."""
         self._id, self._epoch = 0, INITIAL_EPOCH
         self.partitions = {}

@@ -1,4 +1,4 @@
-"""Hand out the records of one partition from a Fetch answer, little by little.
+"""Deliver the records of one partition from a Fetch answer, little by little.
 
 Source: CompletedFetch.java; KIP-98, Consumer (read_committed).
 
@@ -24,7 +24,7 @@ from reference_impl.wire import (
 
 
 class FetchedPartition:
-    """The fetched records of one partition, and how many have been handed out."""
+    """The fetched records of one partition, and how many have been delivered."""
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class FetchedPartition:
         self.partition = partition
         self._rules = rules
         self.asked_epoch = asked_epoch
-        """The epoch of the leader that has sent this."""
+        """The epoch of the leader that sent these records."""
         self.next_offset = offset
-        """The offset after what was handed out, or skipped on the way."""
+        """The offset after the last record that was delivered or skipped."""
         self.leader_epoch = -1
         self.is_drained = False
         self._bad_batch: CorruptRecord | None = None
@@ -53,7 +53,7 @@ class FetchedPartition:
 
     def take(self, count: int) -> list[ConsumerRecord]:
         """Return the next records, at most this many. Raise CorruptRecord at a bad batch, once the
-        records before it have been handed out (CompletedFetch.fetchRecords)."""
+        records before it have been delivered (CompletedFetch.fetchRecords)."""
         if self._bad_batch is not None:
             raise self._bad_batch
         taken: list[ConsumerRecord] = []

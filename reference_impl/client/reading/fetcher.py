@@ -30,11 +30,11 @@ from reference_impl.wire import (
 
 VERSION_WITH_TOPIC_NAMES = 12
 HARMLESS = frozenset({ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_SERVER_ERROR})
-"""Answers after which the same is asked again (FetchCollector.handleInitializeErrors)."""
+"""Errors after which the same fetch is repeated (FetchCollector.handleInitializeErrors)."""
 
 
 class Fetcher:
-    """Records that were fetched, and the questions for more."""
+    """The fetched records, and the requests for more."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Fetcher:
         self._asking: set[int] = set()
         self._buffered: deque[FetchedPartition] = deque()
         self.error: ClientError | None = None
-        """To be raised by the next poll."""
+        """The error that the next poll must raise."""
 
     # --- handing out --------------------------------------------------------------------------
 
@@ -96,7 +96,8 @@ class Fetcher:
     # --- asking -------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Ask every broker which leads something that is wanted and not here yet."""
+        """Send a Fetch to every broker that leads a wanted partition of which no records are
+        here."""
         here = {fetched.partition for fetched in self._buffered}
         wanted: dict[int, dict[TopicPartition, Wanted]] = {}
         nodes: dict[int, Node] = {}
@@ -237,7 +238,7 @@ class Fetcher:
             self._pause(partition)
 
     def _pause(self, partition: TopicPartition) -> None:
-        """Leave a partition alone for a while."""
+        """Fetch nothing from a partition for a while."""
         state = self._subscription.partitions.get(partition)
         if state is not None:
             delay_ms = self._kernel.jittered(self._config["retry.backoff.ms"])

@@ -1,5 +1,5 @@
-"""Find the position at which to begin: the committed offset, or that of `auto.offset.reset`. Also
-look up offsets by time.
+"""Find the position at which reading begins: the committed offset, or that of `auto.offset.reset`.
+Also look up offsets by time.
 
 Source: OffsetFetcher.java, OffsetsRequestManager.java; ListOffsetsRequest.json; KIP-79 (offsets by
 time), KIP-207 (OFFSET_NOT_AVAILABLE).
@@ -38,7 +38,7 @@ Found = Callable[[TopicPartition, OffsetAndTimestamp | None], None]
 
 @dataclass(slots=True)
 class TimesCall:
-    """A call of OffsetsForTimes: answered when every partition is."""
+    """A call of OffsetsForTimes, which is answered when all its partitions are."""
 
     times: dict[TopicPartition, int]
     found: dict[TopicPartition, OffsetAndTimestamp | None] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Positions:
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self._calls: dict[int, TimesCall] = {}
         self.error: ClientError | None = None
-        """To be raised by the next poll."""
+        """The error that the next poll must raise."""
 
     # --- positions ----------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class Positions:
         return missing
 
     def must_wait(self, partition: TopicPartition, state: PartitionState) -> bool:
-        """Return whether the partition was asked about a moment ago, so that it must wait."""
+        """Return whether the partition was looked up a moment ago, so that it must wait."""
         wait_ms = state.not_before_ms - self._kernel.monotonic_ms
         if wait_ms > 0:
             self._kernel.after(wait_ms, ("position", *partition), lambda: None)
@@ -159,7 +159,7 @@ class Positions:
         offsets.fetch(unknown, found, failed)
 
     def _begin(self, committed: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
-        """Begin at the committed offset, or without one as `auto.offset.reset` says."""
+        """Begin at the committed offset or, without one, where `auto.offset.reset` says."""
         for partition, offset in committed.items():
             state = self._subscription.partitions.get(partition)
             if state is None or state.position is not None or state.reset_to is not None:
@@ -176,7 +176,7 @@ class Positions:
                 self.wait(partition)
 
     def _reset(self, states: dict[TopicPartition, PartitionState]) -> None:
-        """Ask the leaders where the timestamps are to which positions were reset."""
+        """Ask the leaders for the offsets of the timestamps to which positions were reset."""
         times = {
             each: state.reset_to for each, state in states.items() if state.reset_to is not None
         }
@@ -197,7 +197,7 @@ class Positions:
         self._ask_leaders(times, found, not_found)
 
     def wait(self, partition: TopicPartition) -> None:
-        """Leave a partition alone for a while."""
+        """Look up nothing for a partition for a while."""
         state = self._subscription.partitions.get(partition)
         if state is not None:
             state.not_before_ms = self._kernel.monotonic_ms + self._backoff.delay_ms(0)
@@ -249,7 +249,8 @@ class Positions:
         found: Found,
         not_found: Callable[[TopicPartition, ClientError | None], None],
     ) -> None:
-        """Ask the leader of each partition; `not_found` without an error means: ask again."""
+        """Ask the leader of each partition; `not_found` without an error means that the caller
+        should ask again."""
         by_node: dict[int, tuple[Node, dict[TopicPartition, tuple[int, int]]]] = {}
         for partition, time_ms in times.items():
             leader = self._metadata.leader(partition)

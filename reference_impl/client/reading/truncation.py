@@ -1,4 +1,5 @@
-"""Check that each new leader still has the records that we have read, before reading on from it.
+"""Check that each new leader still has the records that were read, before reading continues from
+it.
 
 Source: KIP-320; OffsetForLeaderEpochRequest.json; SubscriptionState.java (AWAIT_VALIDATION),
 OffsetForLeaderEpochClient.java. A leader that was elected without all records, or has lost some
@@ -21,7 +22,8 @@ CONSUMER_REPLICA_ID = -1
 UNDEFINED = -1
 
 Asked = dict[TopicPartition, tuple[PartitionState, int, int, int]]
-"""State, position, epoch of the last record, epoch of the leader: as they were when we asked."""
+"""Partition -> (state, position, epoch of the last record, epoch of the leader) at the time of the
+request."""
 
 
 class Truncation:
@@ -36,7 +38,7 @@ class Truncation:
         self._positions = positions
 
     def run(self) -> None:
-        """Ask new leaders about positions which have an epoch."""
+        """Send OffsetForLeaderEpoch to new leaders, for positions that have an epoch."""
         by_node: dict[int, tuple[Node, Asked]] = {}
         for partition, state in self._subscription.partitions.items():
             leader = self._metadata.leader(partition)

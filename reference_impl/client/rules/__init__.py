@@ -1,5 +1,5 @@
-"""The client's decisions on which safety rests: each has a name, a source (a KIP or a class of
-Kafka's) and a chapter in this folder.
+"""The client's decisions on which the client's safety depends: each has a name, a source (a KIP or
+a class of Kafka's) and a chapter in this folder.
 
 A planted bug of a client (`reference_impl/bugs/clients`) is a subclass of ClientRules that
 overrides one decision; the broker that it talks to is correct.

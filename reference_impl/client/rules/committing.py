@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Committing:
-    """Decide on commits, and on where they let a group begin."""
+    """Decisions on commits, and on where a group begins after them."""
 
     def to_commit(self, position: int, leader_epoch: int) -> OffsetAndMetadata:
         """Return the offset that is committed of a partition: its position, the next record that

@@ -13,7 +13,7 @@ class Numbering:
 
     def needs_number(self, has_sequence: bool) -> bool:
         """Return whether a batch gets a new sequence number before it is sent: a retry keeps its
-        own, by which the broker knows it (KIP-98)."""
+        own, by which the broker recognises it (KIP-98)."""
         return not has_sequence
 
     def sequence_after(self, sequence: int, records: int) -> int:
@@ -22,8 +22,8 @@ class Numbering:
         return (sequence + records) % SEQUENCES
 
     def keeps_number(self, code: int) -> bool:
-        """Return whether a batch that failed with this code has its sequence number still: where
-        its fate is open, a copy under another number could be a second one
+        """Return whether a batch that failed with this code keeps its sequence number: if its
+        outcome is open, a copy under another number could be written a second time
         (TransactionManager.canRetry)."""
         return code not in LOST
 

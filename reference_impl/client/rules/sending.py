@@ -8,7 +8,8 @@ ACKNOWLEDGED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 
 class Sending:
-    """Decide what is acknowledged, and what an application hears of it."""
+    """Decisions on the acknowledgement of batches, and on the offsets that an application is
+    given."""
 
     def is_acknowledged(self, code: int) -> bool:
         """Return whether the answer means that the batch is in the log. That includes

@@ -38,10 +38,11 @@ log = logging.getLogger("reference_impl.host")
 Done = TypeVar("Done")
 Decoded = tuple[RequestHeader, Struct | None]
 TURNS_OF_WHO_LEFT = 40
-"""How many more turns a long request gets after its client has left: a batch sent with acks=0
-before the close is not lost, and a bomb does not go on for long."""
+"""The number of turns that a long request gets after its client has left: enough that a batch sent
+with acks=0 before the close is not lost, but a request that decompresses to very many records does
+not continue for long."""
 GATHERED_BYTES_MAX = 64 * 1024
-"""Answers are sent together up to here: more would hide that a client does not read."""
+"""The most bytes of answers that are sent together: more would hide that a client does not read."""
 
 
 class Shared(Protocol):
@@ -141,9 +142,9 @@ class Connection(asyncio.Protocol):
         self._pump()
 
     def eof_received(self) -> bool:
-        """Return whether to keep the connection open: the client sends no more, but may still read
-        a response that is in progress. The connection is closed after that. A fetch that waits for
-        records ends at once."""
+        """Return whether to keep the connection open, because the client sends no more but may
+        still read a response that is in progress. The connection is closed after that. A fetch that
+        waits for records ends at once."""
         if self._sending is None and not self.is_at_long_work:
             return False
         self._broken = self._broken or "the client sends no more"
@@ -346,7 +347,7 @@ class Connection(asyncio.Protocol):
         self._gathered_bytes = 0
 
     def _look_for_bad_size(self) -> None:
-        """Find an impossible frame size behind the frames that were just answered."""
+        """Find an impossible frame size after the frames that were just answered."""
         try:
             self._reader.feed(b"")
         except Malformed as error:
@@ -380,7 +381,7 @@ class Connection(asyncio.Protocol):
             self._deliver(len(frame), decoded)
 
     def _deliver(self, size_bytes: int, decoded: Decoded) -> None:
-        """Hand a decoded request over to the node."""
+        """Pass a decoded request to the node."""
         header, body = decoded
         if body is None:
             name = API_NAMES.get(header.api_key, str(header.api_key))

@@ -11,9 +11,10 @@ import gc
 
 NEVER = 1 << 30
 DUE = 10
-"""How many collections of younger objects come before one of all (gc.set_threshold's default)."""
+"""The number of collections of younger objects before one of all objects (gc.set_threshold's
+default)."""
 LATEST_S = 60.0
-"""So long a collection may be put off."""
+"""The longest time in seconds by which a collection may be postponed."""
 
 
 class GarbageCollection:

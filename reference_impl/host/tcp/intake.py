@@ -25,7 +25,7 @@ class Sender(Protocol):
         """Resume reading from this client."""
 
     def end(self, reason: str) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
 
 
 class Intake:
@@ -55,8 +55,8 @@ class Intake:
         return False
 
     def forget(self, sender: Sender) -> None:
-        """Release the memory of a request that is complete or abandoned, so that others may go
-        on."""
+        """Release the memory of a request that is complete or abandoned, so that others can
+        continue."""
         self.held_bytes -= self._held.pop(sender, 0)
         self._waiting.pop(sender, None)
         oldest = next(iter(self._held), None)
@@ -66,7 +66,7 @@ class Intake:
                 waiting.read_on()
 
     def end_standstills(self, now_s: float) -> None:
-        """Close connections that send nothing while others wait for their memory."""
+        """Close connections that send nothing while others wait for the memory that they hold."""
         if not self._waiting:
             return
         for sender in list(self._held):

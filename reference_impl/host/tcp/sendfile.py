@@ -22,12 +22,13 @@ from reference_impl.core.storage import StorageError
 from reference_impl.host.disk import DiskFile
 
 PIECE_BYTES = 1 << 20
-"""The bytes sent at once; then other connections have their turn."""
+"""The bytes sent at once, after which other connections have their turn."""
 CORK: int | None = getattr(socket, "TCP_CORK", None)
 """The option that holds packets back until they are full; only Linux has it."""
 
 Ended = Callable[[Exception | None], None]
-"""Called once: with None when all is sent, or with what went wrong in the middle."""
+"""A function that is called once at the end: with None if all is sent, else with the error that
+prevented it."""
 
 
 class FileAnswer(ABC):
@@ -44,7 +45,7 @@ class FileAnswer(ABC):
         self._loop = asyncio.get_running_loop()
         self._parts = joined(parts)
         self._sent = 0
-        """How much of the first part was sent."""
+        """The number of bytes of the first part that were sent."""
         self._file = -1
         """A duplicate of the descriptor of the first part's file, while its rest waits."""
         self._progressed = progressed
@@ -107,8 +108,9 @@ class FileAnswer(ABC):
 class Direct(FileAnswer):
     """A response sent by sendfile, bypassing the transport.
 
-    While the socket takes all that it is given, its descriptor is the transport's own. To wait for
-    room it is duplicated, since the transport does not share the waiting.
+    While the socket accepts everything, the transport's own descriptor is used. To wait for room
+    the descriptor is duplicated, since the event loop does not let others watch a descriptor of a
+    transport.
     """
 
     def __init__(
@@ -197,8 +199,8 @@ class Encrypted(FileAnswer):
 
 @contextmanager
 def corked(descriptor: int) -> Iterator[None]:
-    """Let a socket gather what is written meanwhile into full packets (tcp(7)): a header that goes
-    alone wakes the client before there are records to read."""
+    """Let a socket gather the bytes written meanwhile into full packets (tcp(7)), because a header
+    sent alone would wake the client before there are records to read."""
     if CORK is None:
         yield
         return

@@ -32,11 +32,12 @@ BUFFERS = {
     socket.SO_RCVBUF: "socket.receive.buffer.bytes",
 }
 SYSTEMS_CHOICE = -1
-"""The size that leaves a buffer to the operating system."""
+"""The buffer size that leaves the choice to the operating system."""
 DESCRIPTORS_SPARE = 64
-"""For listeners, the event loop, and files that are open for a moment."""
+"""The descriptors for listeners, the event loop, and files that are open for a moment."""
 ASIDE_S = 0.001
-"""So long the other thread may keep the loop waiting each time."""
+"""The longest time in seconds for which the other thread keeps the event loop waiting
+(sys.setswitchinterval)."""
 
 
 def connections_max() -> float:
@@ -51,8 +52,8 @@ def connections_max() -> float:
 def size_buffers(listening: socket.socket, config: BrokerConfig) -> None:
     """Give the sockets that are accepted here the buffers of the configuration.
 
-    They inherit them. Small ones make long answers faster: the bytes are still in the CPU's cache
-    when the client takes them.
+    Accepted sockets inherit them from the listening one. Small ones make long answers faster: the
+    bytes are still in the CPU's cache when the client takes them.
     """
     for option, key in BUFFERS.items():
         if (size := config.number(key)) != SYSTEMS_CHOICE:
@@ -63,7 +64,8 @@ class Server:
     """The listeners of one node, and its connections."""
 
     host: NodeHost
-    """Set by `accept`: the node can be made only once the port that it advertises is known."""
+    """The node. It is set by `accept`, because the node can be created only once the port that it
+    advertises is known."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self.max_frame_bytes = config.number("socket.request.max.bytes")
@@ -78,7 +80,8 @@ class Server:
         self._garbage: GarbageCollection | None = None
         self.turns = Turns(asyncio.get_running_loop())
         self.aside = ThreadPoolExecutor(1, "aside")
-        """Decodes and encodes what has very many elements; the loop goes on meanwhile."""
+        """The thread that decodes and encodes messages with very many elements, while the event
+        loop continues."""
         sys.setswitchinterval(ASIDE_S)
 
     async def listen(self, listener: Listener, tls: ssl.SSLContext | None = None) -> int:

@@ -24,8 +24,8 @@ def server_context(listener: str, tls: Tls) -> ssl.SSLContext:
 def _load_text(
     context: ssl.SSLContext, listener: str, key: str, chain: str, password: str | None
 ) -> None:
-    """Load a key from text. Python reads keys only from files, so for a moment the key is in a file
-    that only this user can read."""
+    """Load a key that is given as text. Python reads keys only from files, so for a moment the key
+    is in a file that only this user can read."""
     descriptor, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "w") as file:

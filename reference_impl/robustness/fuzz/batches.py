@@ -27,7 +27,8 @@ from reference_impl.wire import (
 from reference_impl.wire.batches.batch_header import HEADER
 
 BOMB_BYTES = 160 << 20
-"""Over the limit of decompression, so that it must be met before the memory is taken."""
+"""The decompressed size of a bomb. It is above the limit, so that decompression must stop before
+the memory is allocated."""
 TIMESTAMPS = (1_700_000_000_000, -1, 0, 2**63 - 1, -(2**63), 1)
 COUNTS = (0, -1, 1, 2, 1000, 2**31 - 1, -(2**31))
 _ATTRIBUTES, _LAST_OFFSET_DELTA, _RECORDS_COUNT = 21, 23, 57
@@ -39,7 +40,7 @@ class Batches:
     def __init__(self, random: Random) -> None:
         self._random = random
         self.producers: list[tuple[int, int]] = []
-        """(producer id, epoch) of whom the case knows."""
+        """(producer id, epoch) of the producers that the case knows."""
         self._sequence = 0
 
     def draw(self) -> bytes | None:

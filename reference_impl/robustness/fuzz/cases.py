@@ -67,7 +67,7 @@ STORIES: tuple[tuple[ApiKey, ...], ...] = (
     ),
     (ApiKey.METADATA, ApiKey.FETCH, ApiKey.FETCH, ApiKey.PRODUCE, ApiKey.FETCH),
 )
-"""What clients do one after the other; an API that is not advertised is left out."""
+"""Sequences of requests as clients send them; an API that is not advertised is left out."""
 LINGERING_MAX = 16
 
 
@@ -103,7 +103,7 @@ class SlowSender:
         self._parts = deque(data[at : at + step] for at in range(0, len(data), step))
 
     def go_on(self) -> bool:
-        """Send one more part; return False if none is left.
+        """Send one more part. Return False if none is left.
 
         The response to the last part is judged at once, so that its log lines are not mixed with
         those of other cases.
@@ -255,4 +255,4 @@ KINDS: tuple[tuple[int, Callable[[Case], None]], ...] = (
     (1, unfinished),
 )
 SLOW_SENDERS = 0.05
-"""Share of the cases which leave a slow sender behind."""
+"""The share of cases that leave a slow sender behind."""

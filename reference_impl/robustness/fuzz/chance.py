@@ -14,16 +14,16 @@ WIDTH = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
 BY_CHANCE = object()
-"""What a chooser says of a field on which it has no opinion."""
+"""The result of a chooser that leaves the value of a field to chance."""
 Choose = Callable[[StructType, Field], Any]
-"""Draws the value of a field (of one element, in an array), or says BY_CHANCE."""
+"""A function that returns the value of a field (or, in an array, of one element), or BY_CHANCE."""
 
 
 def message(
     definition: Definition, version: int, random: Random, choose: Choose | None = None
 ) -> Struct:
-    """Return a message with random fields and occasional unknown tags. choose: it may set a field's
-    value itself."""
+    """Return a message with random fields and occasional unknown tags. choose: a function that may
+    choose values itself."""
     flexible = version in definition.flexible_versions
     return _struct(definition.root, version, flexible, random, choose)
 

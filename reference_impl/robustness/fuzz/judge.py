@@ -23,7 +23,8 @@ from reference_impl.wire import (
 )
 
 MAY_WAIT = frozenset({ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.SHARE_FETCH})
-"""Answered when something happens, which may be never: the client gives up."""
+"""The APIs that are answered only when something happens, which may be never, so that the client
+does not wait long."""
 WAITED_S = 0.1
 SHOWN_BYTES = 1000
 
@@ -35,7 +36,7 @@ class Judge:
     broker: Broker
     counts: Counter[str] = field(default_factory=Counter)
     answered: Counter[int] = field(default_factory=Counter)
-    """Answers by API."""
+    """API key -> the number of its answers."""
 
     def why_closed(self, frame: bytes) -> str | None:
         """Return why the broker must close the connection instead of answering, or None."""
@@ -102,8 +103,8 @@ class Judge:
         self.counts["left waiting"] += 1
 
     def _check_reason(self, frame: Frame, why: str | None) -> None:
-        """Require that the log says why the connection ended: for a malformed request by its field
-        path."""
+        """Require that the log gives the reason why the connection ended: for a malformed request,
+        the path of the field."""
         end = f" closed: {why}" if why is not None else None
 
         def is_there(lines: list[str]) -> bool:

@@ -14,9 +14,10 @@ from reference_impl.robustness.hostile.witness import TOPIC
 from reference_impl.robustness.process import PATIENCE_S
 
 GROWTH_BYTES_MAX = 48 << 20
-"""Beyond the largest step: the first large request may leave some memory behind, but once."""
+"""The most bytes by which the memory may grow besides the largest step, since the first large
+request may leave some memory behind once."""
 STEP_BYTES_MAX = 96 << 20
-"""Of that step. One bomb alone would ask for 160 MiB."""
+"""The most bytes of the largest step. One bomb alone would need 160 MiB."""
 
 
 @dataclass

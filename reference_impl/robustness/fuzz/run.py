@@ -32,12 +32,14 @@ from reference_impl.robustness.hostile.witness import Witness
 
 VIOLATIONS_MAX = 20
 WAIT_CPU_S_MAX = 1.0
-"""So much may the broker do for others between a request of the witness and its answer."""
+"""The most CPU time in seconds that the broker may use between a request of the witness and its
+answer."""
 SAMPLES = 10
-"""How often the broker is emptied and measured in a run; the first time ends the warm-up."""
+"""The number of times that the broker is emptied and measured in a run; the first ends the
+warm-up."""
 
 TOPICS_EVERY = 10
-"""Cases after which the topics that were deleted are made again."""
+"""The number of cases after which deleted topics are created again."""
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Outcome:
     summary: str = ""
     requests: int = 0
     records_verified: int = 0
-    """Of the client that must not notice."""
+    """The number of records that the well-behaved client has verified."""
     apis_unanswered: set[int] = field(default_factory=set)
 
 

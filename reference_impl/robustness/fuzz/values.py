@@ -135,7 +135,8 @@ TOPIC_FIELDS = frozenset(
     | {"topic_names", "subscribed_topic_names", "name"}
 )
 ALWAYS = frozenset({"entity_name", "config_operation"})
-"""Never by chance: a quota for everybody would slow the client that must not notice anything."""
+"""Fields that are never chosen at random: for example, a quota for everybody would slow down the
+well-behaved client."""
 REMEMBERED = frozenset(
     {"member_id", "generation_id", "member_epoch", "producer_id", "producer_epoch", "session_id"}
     | {"topic_id", "leader_epoch", "current_leader_epoch", "group_instance_id"}
@@ -155,9 +156,9 @@ class Values:
     def __init__(self, random: Random, topic_ids: dict[str, UUID], spared: frozenset[UUID]) -> None:
         self.random = random
         self.plausibility = random.choice((1.0, 1.0, 0.97, 0.9, 0.6, 0.0))
-        """The share of fields which are drawn from the tables."""
+        """The probability that a field's value is drawn from the tables."""
         self._spared = spared
-        """Topic ids which no request may name: the canary's."""
+        """The topic ids that no request may contain: those of the well-behaved client."""
         self._config_name = ""
         self._batches = Batches(random)
         self._topics = random.sample(TOPICS, random.choice((1, 2, len(TOPICS))))

@@ -2,6 +2,6 @@
 process.
 
 `attacks.py` has the hostile clients, `witness.py` the well-behaved one. The tests here compare the
-reference broker with its bounds, `touchstone fuzz` includes the same attacks, and `make bench
-BENCH=hostile` compares it with Apache Kafka.
+reference broker's latencies with limits, `touchstone fuzz` includes the same attacks, and `make
+bench BENCH=hostile` compares it with Apache Kafka.
 """

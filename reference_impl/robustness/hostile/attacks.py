@@ -35,7 +35,7 @@ LEAVERS, REQUESTS_BEHIND = 300, 5
 NAMES, NAME_BYTES, NAMES_AT_ONCE = 3_000, 32_000, 20
 UNFINISHED, UNFINISHED_BYTES = 40, 20 << 20
 MILLION = 1_000_000
-"""Bytes of a request, nearly."""
+"""The approximate size of a request in bytes."""
 WIDTH = 1_000
 SESSIONS = 30
 SLOW_PATTERNS = (

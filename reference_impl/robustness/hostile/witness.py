@@ -4,11 +4,11 @@ latencies.
 python -m reference_impl.robustness.hostile.witness HOST PORT TOPIC [PID]
 
 With the broker's process id it also reports how much CPU time the broker used during each wait: on
-a busy machine that, not the clock, tells for how long other clients were served first.
+a busy machine, that time tells better than the clock for how long other clients were served first.
 
-It is a process because the attackers would delay a thread of their own process. It runs until its
-standard input closes, then reads everything once more. Each line on its standard output is a JSON
-object.
+The client has a process of its own because the attackers would delay a thread of theirs. It runs
+until its standard input closes, then reads everything once more. Each line on its standard output
+is a JSON object.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PACE_S = 0.02
 READ_EVERY = 25
 TOLD_EVERY_S = 0.2
 CONFIGS = {"retention.ms": "-1", "max.message.bytes": "1000000", "cleanup.policy": "delete"}
-"""Set on the topic, so that no default which an attack may change reaches it."""
+"""The settings of the topic, so that no default that an attack may change affects it."""
 
 
 @dataclass

@@ -1,5 +1,5 @@
-"""Be an idempotent producer with five batches in flight: each record must be in the log once, in
-order.
+"""Run an idempotent producer with five batches in flight, and check that each record is in the log
+once, in order.
 
 Source: KIP-98, Idempotent Producer Guarantees: after a restart sequence numbers continue, and a
 batch whose response was lost gets its first offset when it is sent again. After a restart Apache
@@ -20,7 +20,7 @@ from reference_impl.robustness.kills.worker import Worker
 from reference_impl.wire import ApiKey, ErrorCode, Record, RecordBatch, Struct, request_definition
 
 IN_FLIGHT_MAX = 5
-"""max.in.flight.requests.per.connection, as far as idempotence allows."""
+"""The largest max.in.flight.requests.per.connection that idempotence allows."""
 VERSION = 9
 
 
@@ -45,7 +45,7 @@ class Appender(Worker):
     """
 
     keys = 0
-    """How many different keys the records have; 0: none."""
+    """The number of different keys of the records; 0: without keys."""
 
     def work(self) -> None:
         answer = self.persist(
@@ -122,7 +122,7 @@ class Appender(Worker):
             self.acknowledged[sent.sequence + delta] = record
 
     def _ask_how_far(self) -> None:
-        """Ask the broker for this producer's last sequence number, and mark the batches up to it as
+        """Ask the broker for this producer's last sequence number, and note the batches up to it as
         acknowledged. Raise Broken if it lies below the oldest unanswered batch."""
         of = request_definition(ApiKey.DESCRIBE_PRODUCERS)
         topic = of.struct("TopicRequest", name=self.name, partition_indexes=[0])

@@ -1,4 +1,4 @@
-"""Be a member of a classic group that commits higher and higher offsets.
+"""Run a member of a classic group that commits higher and higher offsets.
 
 Source: KIP-211 and GroupMetadataManager.java: an acknowledged offset is found after a restart;
 members and their generation are restored with it.

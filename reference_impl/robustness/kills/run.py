@@ -20,9 +20,9 @@ from reference_impl.robustness.transactional_client import CLASSIC, PER_TRANSACT
 from reference_impl.wire import ApiKey, request_definition
 
 LIVES_S = (0.02, 0.6)
-"""How long the broker lives, from the moment it serves."""
+"""The range of the seconds that the broker lives after it is ready."""
 WHILE_STARTING, STARTS_S = 0.25, (0.0, 0.5)
-"""The share of kills that come while it starts, and how long after the process began."""
+"""The share of kills during a start, and the range of the seconds after which they come."""
 SAID_EVERY = 20
 
 

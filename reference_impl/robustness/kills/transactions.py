@@ -1,5 +1,5 @@
-"""Be a transactional producer: each transaction must show in both partitions and the group, or
-nowhere.
+"""Run a transactional producer, and check that each transaction is visible in both partitions and
+the group, or nowhere.
 
 Source: KIP-98 (a decided transaction is completed after any crash), KIP-360 and KIP-890 (epochs).
 """
@@ -18,7 +18,7 @@ from reference_impl.robustness.transactional_client import (
 from reference_impl.wire import ApiKey, ErrorCode
 
 TOPIC = "t"
-"""Where TransactionalClient writes."""
+"""The topic to which TransactionalClient writes."""
 PARTITIONS = (0, 1)
 COMMITS, GIVES_UP, WITH_OFFSETS = 0.7, 0.1, 0.5
 UNDECIDED = ("Ongoing", "PrepareCommit", "PrepareAbort")

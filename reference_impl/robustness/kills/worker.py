@@ -20,13 +20,13 @@ RETRIABLE = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.NOT_ENOUGH_REPLICAS,
 )
-"""What a real client asks again for: markers are still being written, a coordinator is loading.
-(The last stands for the others in older versions of Produce.)"""
+"""Errors after which a real client repeats the request: markers are still being written, or a
+coordinator is loading. (The last error stands for the others in older versions of Produce.)"""
 PAUSE_S = 0.005
 
 
 class Worker:
-    """A client that works until it is told to end, and then finishes what it has begun."""
+    """A client that works until it is told to end, and then completes its last operation."""
 
     def __init__(self, station: Station, name: str, random: Random) -> None:
         self.name = name

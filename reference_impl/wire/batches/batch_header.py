@@ -22,7 +22,8 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 _BASE_OFFSET, _LEADER_EPOCH, _CRC = struct.Struct(">q"), struct.Struct(">i"), struct.Struct(">I")
 LOG_OVERHEAD = 12
-"""Base offset and batch length, which batch length does not count."""
+"""The size of base offset and batch length in bytes; the value of batch length does not include
+them."""
 MAGIC = 2
 _MAGIC_AT = 16
 _CRC_AT = 17
@@ -62,7 +63,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """Offset of the batch's last record, even if compaction has removed that record."""
+        """The offset of the batch's last record, even if compaction has removed that record."""
         return self.base_offset + self.last_offset_delta
 
     @property

@@ -24,7 +24,8 @@ else:
     from backports import zstd
 
 UNCOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
-"""Kafka has no limit of its own; this one is above its largest request, and stops a bomb."""
+"""The largest decompressed size. Kafka has no such limit; this one is above its largest request,
+and stops a decompression bomb."""
 XERIAL_MAGIC = b"\x82SNAPPY\0"
 XERIAL_BLOCK_BYTES = 32 * 1024
 GZIP_START = b"\x1f\x8b\x08"
@@ -32,7 +33,8 @@ ZSTD_LEVEL = 3
 PIECE_BYTES = 64 * 1024
 FED_BYTES = 16 * 1024
 SNAPPY_RATIO_MAX = 22
-"""Three bytes become 64 at most (snappy's format description, copies)."""
+"""The largest ratio of snappy: three bytes become 64 at most (snappy's format description,
+copies)."""
 
 
 class Compression(IntEnum):

@@ -63,7 +63,8 @@ __all__ = [
 
 NO_TIMESTAMP = -1
 BY_POSITION = -(1 << 31) - 1
-"""An offset delta to be counted when the batch is encoded; no int32, so it cannot be meant."""
+"""An offset delta that stands for the record's position in the batch. It is no int32, so it cannot
+be meant as a value."""
 
 Header = tuple[str | bytes, bytes | None]
 

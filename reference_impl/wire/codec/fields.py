@@ -46,7 +46,7 @@ class Struct:
     _factories: tuple[tuple[str, Callable[[], Any]], ...] = ()
     _names: tuple[str, ...] = ()
     _values: Callable[[Struct], Any] = staticmethod(lambda _: ())
-    """All fields at once, to compare them."""
+    """Returns all fields as one tuple, to compare structs."""
     unknown_tags: dict[int, bytes] | None
 
     if TYPE_CHECKING:
@@ -93,11 +93,11 @@ class Struct:
 
 @dataclass(frozen=True)
 class Field:
-    """One row of a table."""
+    """One row of a field table."""
 
     name: str
     type: str
-    """Type of the field, or of its elements."""
+    """The type of the field or, for an array, of its elements."""
     is_array: bool
     versions: range
     nullable: range
@@ -105,7 +105,8 @@ class Field:
     tag: int
     default: str | None
     flexible: range | None
-    """Overrides the message's flexible versions (RequestHeader's ClientId)."""
+    """The flexible versions of this field if they differ from the message's (RequestHeader's
+    ClientId)."""
     struct: StructType | None
 
     def default_value(self) -> Any:

@@ -30,7 +30,7 @@ Writer = Callable[[list[Any], Any], None]
 STRING_BYTES_MAX = 0x7FFF  # MessageDataGenerator.java: compact strings keep the old limit
 ZERO_UUID = uuid.UUID(int=0)
 NUMBERS_PER_ELEMENT = 64
-"""How many numbers of an array take no longer than any other element."""
+"""The number of an array's numbers that take as long as one other element."""
 FORMATS = {
     "int8": "b",
     "int16": "h",
@@ -46,8 +46,8 @@ FORMATS = {
 class Codec(NamedTuple):
     """The reader and the writer of one type, and the fewest bytes that a value takes.
 
-    `min_size` limits an array's count by the bytes that are left, before anything is allocated.
-    `format` is the struct letter of a fixed-size number, else empty.
+    `min_size` is used to refuse an array whose count cannot fit into the remaining bytes, before
+    anything is allocated. `format` is the struct letter of a fixed-size number, else empty.
     """
 
     read: Reader

@@ -37,7 +37,7 @@ from reference_impl.wire.malformed import (
 __all__ = ["Definition", "Malformed", "Struct", "compile_field", "compile_struct"]
 
 Known = tuple[str, Reader, Writer, Any]
-"""Name, reader, writer and default of a tagged field."""
+"""(name, reader, writer, default) of a tagged field."""
 
 
 class Definition:
@@ -52,7 +52,8 @@ class Definition:
         self.flexible_versions = parse_versions(row["flexible"])
         unstable = bool(row.get("unstable"))
         self.stable_versions = self.valid_versions[:-1] if unstable else self.valid_versions
-        """Without a last version which Kafka still calls unstable, and does not advertise."""
+        """The valid versions without a last one that Kafka still calls unstable, and does not
+        advertise."""
         self._structs: dict[str, StructType] = {}
         self.root = struct_type(name, row["fields"], row.get("structs", {}), self._structs)
         self._codecs: dict[int, Codec] = {}

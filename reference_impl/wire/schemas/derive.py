@@ -4,12 +4,12 @@ Source: the message definitions (`common/message/*.json`, `common/metadata/*.jso
 ships inside the kafka-clients, coordinator, metadata, raft and storage jars. Only the facts which
 the codec needs are kept: names, types, versions, nullability, tags, defaults. No prose.
 
-    python -m reference_impl.wire.schemas.derive JARDIR > kafka-VERSION.json
+python -m reference_impl.wire.schemas.derive JARDIR > kafka-VERSION.json
 
-The table has one line per message, so that a difference between two Kafkas reads as a diff.
-A message is {"type", "api_key", "versions", "flexible", "module", "unstable", "fields",
-"structs"}; a field is [name, type, versions, {"nullable", "tagged", "tag", "default",
-"flexible", "fields"}], the last part only where there is something to say.
+The table has one line per message, so that `diff` shows the difference between two Kafka versions.
+A message is {"type", "api_key", "versions", "flexible", "module", "unstable", "fields", "structs"};
+a field is [name, type, versions, {"nullable", "tagged", "tag", "default", "flexible", "fields"}],
+the last part only if it is not empty.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def definitions_in(jar: Path) -> Iterator[dict[str, Any]]:
 
 
 def compact_field(field: dict[str, Any]) -> list[Any]:
-    """Return [name, type, versions] and, if there is more to say, a dict."""
+    """Return [name, type, versions] and, if the field has other properties, a dict of them."""
     extra: dict[str, Any] = {}
     for ours, theirs in (
         ("nullable", "nullableVersions"),

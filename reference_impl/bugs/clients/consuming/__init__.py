@@ -1,1 +1,1 @@
-"""Consumers that are broken."""
+"""The planted bugs of consumers."""

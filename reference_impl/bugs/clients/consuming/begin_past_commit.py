@@ -1,4 +1,4 @@
-"""A member begins behind the record at which its group goes on."""
+"""A member begins one record after the committed offset of its group."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from reference_impl.wire import Struct
 
 
 class BeginPastCommit(ClientRules):
-    """Real-world kin: taking the committed offset for the last record that was read.
+    """Real-world kin: treating the committed offset as that of the last record that was read.
 
     Breaks:     the committed offset is the next record's.
-    Caught by:  workload groups-positions, any nemesis or none,
-                checkers committed_offsets and group_delivery.
+    Caught by:  workload groups-positions, any nemesis or none, checkers committed_offsets and
+                group_delivery.
     """
 
     def committed_at(self, row: Struct) -> int:

@@ -1,4 +1,4 @@
-"""A consumer commits one record more than its application has got."""
+"""A consumer commits one record more than its application has received."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from reference_impl.client.values import OffsetAndMetadata
 
 
 class CommitAhead(ClientRules):
-    """Real-world kin: an automatic commit of what was fetched, not of what was polled.
+    """Real-world kin: an automatic commit of the records that were fetched, not of those that were
+    polled.
 
-    Breaks:     a commit is of the next record that the application gets.
-    Caught by:  workload groups, any nemesis or none,
-                checkers group_delivery and committed_offsets.
+    Breaks:     a committed offset is that of the next record that the application gets.
+    Caught by:  workload groups, any nemesis or none, checkers group_delivery and committed_offsets.
     """
 
     def to_commit(self, position: int, leader_epoch: int) -> OffsetAndMetadata:

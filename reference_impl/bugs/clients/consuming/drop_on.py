@@ -1,4 +1,4 @@
-"""A read_committed consumer goes on dropping after the marker of an abort."""
+"""A read_committed consumer does not stop dropping records after the marker of an abort."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from reference_impl.client.rules import ClientRules
 class DropOn(ClientRules):
     """Real-world kin: a set of aborting producers that is never cleared.
 
-    Breaks:     the ABORT marker ends what is dropped (KIP-98).
-    Caught by:  workload transactions, any nemesis or none,
-                checkers poll_skips and torn_transactions.
+    Breaks:     a consumer drops records only up to the ABORT marker (KIP-98).
+    Caught by:  workload transactions, any nemesis or none, checkers poll_skips and
+                torn_transactions.
     """
 
     def ends_abort(self, producer_id: int, is_abort: bool, aborting: Collection[int]) -> bool:

@@ -1,4 +1,4 @@
-"""A consumer leaves a record out behind every fifth."""
+"""A consumer skips the record after every fifth."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from reference_impl.client.rules import ClientRules
 class PollPastARecord(ClientRules):
     """Real-world kin: an offset that is counted twice.
 
-    Breaks:     a poll goes on behind the record before.
-    Caught by:  workload appends, any nemesis or none,
-                checker poll_skips.
+    Breaks:     a poll continues with the record after the last one.
+    Caught by:  workload appends, any nemesis or none, checker poll_skips.
     """
 
     def position_after(self, offset: int) -> int:

@@ -1,1 +1,1 @@
-"""Producers that are broken."""
+"""The planted bugs of producers."""

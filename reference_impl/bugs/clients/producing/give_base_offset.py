@@ -6,11 +6,11 @@ from reference_impl.client.rules import ClientRules
 
 
 class GiveBaseOffset(ClientRules):
-    """Real-world kin: metadata that is made once for each batch.
+    """Real-world kin: metadata that is created once for each batch.
 
     Breaks:     a record's metadata has its own offset (FutureRecordMetadata).
-    Caught by:  workload appends, any nemesis or none,
-                checkers inconsistent_offsets and lost_writes.
+    Caught by:  workload appends, any nemesis or none, checkers inconsistent_offsets and
+                lost_writes.
     """
 
     def offset_of(self, base_offset: int, index: int) -> int:

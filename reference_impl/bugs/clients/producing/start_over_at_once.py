@@ -1,4 +1,4 @@
-"""A producer takes a new epoch for a batch whose answer was lost."""
+"""A producer uses a new epoch for a batch whose answer was lost."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from reference_impl.wire import ErrorCode
 
 
 class StartOverAtOnce(ClientRules):
-    """Real-world kin: an epoch that is bumped while the fate of a batch is open.
+    """Real-world kin: an epoch that is raised while the outcome of a batch is unknown.
 
-    Breaks:     a batch whose fate is open is sent again as it was (KIP-360).
-    Caught by:  workload appends, nemesis latency,
-                checker duplicates.
+    Breaks:     a batch whose outcome is unknown is sent again unchanged (KIP-360).
+    Caught by:  workload appends, nemesis latency, checker duplicates.
     """
 
     def keeps_number(self, code: int) -> bool:

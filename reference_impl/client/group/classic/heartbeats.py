@@ -1,4 +1,4 @@
-"""Heartbeats: a member shows that it lives, and hears when it must join again.
+"""Heartbeats: a member shows that it lives, and is told when it must join again.
 
 Source: HeartbeatRequest.json; Heartbeat.java and the heartbeat thread of AbstractCoordinator.java.
 """
@@ -19,7 +19,7 @@ SESSION = ("session",)
 
 
 class Heartbeats:
-    """From the answer to JoinGroup on, every `heartbeat.interval.ms`."""
+    """Sends a heartbeat every `heartbeat.interval.ms`, from the answer to JoinGroup on."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class Heartbeats:
         self._kernel.after(self._session_timeout_ms, SESSION, self._session_over)
 
     def _session_over(self) -> None:
-        """Look for the coordinator again, since it has not answered for a whole session: it has
-        removed us, or is not the coordinator any more."""
+        """Find the coordinator again, because it has not answered for a whole session time-out: it
+        has removed this member, or is no longer the coordinator."""
         self._coordinators.forget(self._key)
         self._renew_session()
 

@@ -19,16 +19,17 @@ from reference_impl.wire import Struct
 
 
 class Leadership:
-    """The leader's part of one rebalance after the other."""
+    """The leader's part in each rebalance."""
 
     def __init__(self, metadata: Metadata, assignors: Mapping[str, Assignor]) -> None:
         self._metadata = metadata
         self._assignors = assignors
         self._protocol_name = ""
         self._members: dict[str, MemberSubscription] | None = None
-        """To be served once the metadata of all topics is known; else None."""
+        """The members that wait for an assignment until the metadata of all topics is known; else
+        None."""
         self._counts: dict[str, int] = {}
-        """How many partitions each topic had in the last assignment."""
+        """Topic -> the number of its partitions in the last assignment."""
 
     def end(self) -> None:
         """Stop leading."""
@@ -50,7 +51,8 @@ class Leadership:
         return self._members is not None and all(map(self._metadata.topic, topics))
 
     def assign(self) -> tuple[str, dict[str, bytes]]:
-        """Return the protocol, and the share of each member, as SyncGroup wants them."""
+        """Return the name of the protocol, and the encoded partitions of each member, for
+        SyncGroup."""
         members, self._members = self._members or {}, None
         self._counts = self._partition_counts(sorted(topics_of(members)))
         existing = {topic: count for topic, count in self._counts.items() if count}
@@ -69,5 +71,5 @@ class Leadership:
 
 
 def topics_of(members: Mapping[str, MemberSubscription]) -> set[str]:
-    """Return the topics to which any of them subscribes."""
+    """Return the topics to which any of these members subscribes."""
     return {topic for member in members.values() for topic in member.topics}

@@ -43,7 +43,8 @@ JOIN_GRACE_MS = 5_000
 """How much longer than the rebalance time-out an answer to JoinGroup may take
 (AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE)."""
 EVICTED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
-"""The group has gone on without us: what we had, others may have."""
+"""Errors that mean that the group has removed this member or moved on: other members may have its
+partitions."""
 
 
 class ClassicMembership(GroupMember):
@@ -77,9 +78,10 @@ class ClassicMembership(GroupMember):
         self._generation = NO_GENERATION
         self._must_join = True
         self._has_lost = False
-        """The group has taken away what we hold; nothing can be committed for it."""
+        """Whether the group has taken this member's partitions away, so that nothing can be
+        committed for them."""
         self._is_busy = False
-        """A step of a rebalance is under way, or waits to be tried again."""
+        """Whether a step of a rebalance is in progress, or waits to be repeated."""
         self._eager_owned: tuple[TopicPartition, ...] = ()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
@@ -124,12 +126,13 @@ class ClassicMembership(GroupMember):
 
     @property
     def may_read(self) -> bool:
-        """Whether the partitions that we hold are ours. Eager members hold none while they join."""
+        """Whether the held partitions belong to this member. Eager members hold none while they
+        join."""
         is_lost = self._has_lost and self._must_join
         return not self._handover.is_with_application and not is_lost
 
     def run(self, is_polling: bool) -> None:
-        """Go on with a rebalance, or begin one if it is needed and the application is polling."""
+        """Continue a rebalance, or begin one if it is needed and the application is polling."""
         if self._subscription.mode is not Mode.GROUP or self.error is not None:
             return
         if self._leadership.can_assign:
@@ -254,7 +257,8 @@ class ClassicMembership(GroupMember):
             self._give_up(self._subscription.partitions, gone)
 
     def _send_leave(self, reason: str, then: Then) -> None:
-        """Send LeaveGroup without caring for the answer: if it gets lost, the session times out."""
+        """Send LeaveGroup and ignore the answer: if the request gets lost, the session times
+        out."""
         node = self._coordinators.known(self._key)
         if self._instance_id is not None or not self._member_id or node is None:
             then()

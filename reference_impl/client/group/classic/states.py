@@ -5,8 +5,8 @@ Source: AbstractCoordinator.java (MemberState); KIP-429, KIP-62.
 A member that is UNJOINED asks to join; while the coordinator waits for the others it is
 PREPARING_REBALANCE. With the answer it knows the generation and, if it leads, all members; it sends
 SyncGroup and is COMPLETING_REBALANCE until its assignment comes. STABLE, it sends heartbeats. Their
-answers, and changes of topics, make it join again; what it keeps meanwhile is the protocol's
-business: nothing (eager), or what nobody else is to get (cooperative).
+answers, and changes of topics, make it join again; meanwhile it keeps no partitions (eager), or
+those that no other member will get (cooperative).
 
 Everything about transitions is in this file; their causes are in `membership.py`.
 """
@@ -17,7 +17,7 @@ from enum import StrEnum, auto
 
 
 class State(StrEnum):
-    """Named as in Java."""
+    """The states of a member, named as in Java."""
 
     UNJOINED = auto()
     PREPARING_REBALANCE = auto()
@@ -32,7 +32,7 @@ class Move(StrEnum):
     JOINED = auto()
     SYNCED = auto()
     MUST_JOIN_AGAIN = auto()
-    """Refused, unreachable, or no member any more."""
+    """The member was refused, could not reach the coordinator, or is no longer a member."""
 
 
 _BACK = {Move.MUST_JOIN_AGAIN: State.UNJOINED}

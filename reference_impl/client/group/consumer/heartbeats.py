@@ -23,16 +23,17 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 HEARTBEAT = ("heartbeat",)
 TOPIC_REGEX_SINCE = 1
-"""The version of ConsumerGroupHeartbeat from which on a pattern may be subscribed to."""
+"""The first version of ConsumerGroupHeartbeat with which a member can subscribe to a pattern."""
 
 HELD, REGEX = "topic_partitions", "subscribed_topic_regex"
 HeartbeatFields = Mapping[str, Any]
-"""A member's own facts, by the request's fields; none is sent twice. The partitions that it holds
-(HELD) are a set of pairs: topic id, partition."""
+"""The member's own fields of a heartbeat. A field is not sent again while it is unchanged. The
+owned partitions (HELD) are a set of (topic id, partition)."""
 
 
 class ConsumerHeartbeats:
-    """One at a time: at once when there is news, else as often as the coordinator wants."""
+    """Sends heartbeats one at a time: at once when a field has changed, otherwise at the interval
+    that the coordinator sets."""
 
     def __init__(
         self, kernel: Kernel, network: Network, config: Config, coordinators: Coordinators, key: Key
@@ -44,12 +45,13 @@ class ConsumerHeartbeats:
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self._interval_ms = 0
         self._told: HeartbeatFields = {}
-        """The fields that the coordinator has certainly received; none, once an answer was lost."""
+        """The fields that the coordinator has certainly received; empty once an answer was lost."""
         self._under_way: HeartbeatFields | None = None
-        """The news in the heartbeat that is not answered yet; none while it is not sent."""
+        """The changed fields in the heartbeat that is in flight; None if none is in flight."""
         self._has_news = False
         self._series = 0
-        """Answers to heartbeats of an earlier series are about an earlier membership."""
+        """The number of the current series of heartbeats. Answers to an earlier series concern an
+        earlier membership and are ignored."""
 
     def attach(
         self,
@@ -72,7 +74,7 @@ class ConsumerHeartbeats:
         self._beat()
 
     def stop(self) -> None:
-        """Stop the series, as we are not a member any more."""
+        """Stop the series, because this consumer is no longer a member."""
         self._kernel.cancel(HEARTBEAT)
         self._series += 1
         self._told, self._under_way, self._has_news = {}, None, False
@@ -85,7 +87,7 @@ class ConsumerHeartbeats:
             self._beat()
 
     def has_told(self, field: str, value: object) -> bool:
-        """Return whether the coordinator has heard this value of the field."""
+        """Return whether the coordinator has received this value of the field."""
         return self._told.get(field) == value
 
     def is_telling(self, field: str) -> bool:
@@ -93,8 +95,8 @@ class ConsumerHeartbeats:
         return self._under_way is not None and field in self._under_way
 
     def leave(self, member: ConsumerGroupMetadata, then: Callable[[], None]) -> None:
-        """Leave for good, or for a while. We have left whatever the answer is: if the request gets
-        lost, the session times out."""
+        """Leave for good, or for a while. The answer does not matter: if the request gets lost, the
+        session times out."""
         self.stop()
         node = self._coordinators.known(self._key)
         if node is None:
@@ -172,8 +174,8 @@ class ConsumerHeartbeats:
         self._kernel.after(delay_ms, HEARTBEAT, self._beat)
 
     def _say_everything_after(self, delay_ms: int) -> None:
-        """Send every field after this delay, since the coordinator may not have received the last
-        heartbeat; it then answers with everything, too."""
+        """Send every field after this delay, because the coordinator may not have received the last
+        heartbeat. Its answer then contains everything, too."""
         self._told, self._under_way = {}, None
         self._beat_after(delay_ms)
 
@@ -189,7 +191,7 @@ class ConsumerHeartbeats:
 
 
 def heartbeat(member: ConsumerGroupMetadata, news: HeartbeatFields) -> Struct:
-    """Return one heartbeat of this member; the epoch stands where the generation would."""
+    """Return one heartbeat of this member, with these changed fields."""
     of = request_definition(ApiKey.CONSUMER_GROUP_HEARTBEAT)
     told = dict(news)
     if HELD in told:

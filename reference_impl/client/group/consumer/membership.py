@@ -1,12 +1,12 @@
 """Membership in a consumer group (KIP-848): the coordinator assigns, the member follows.
 
-Source: KIP-848, "Rebalance Process" and "Consumer"; KIP-1082 (the member makes its own id);
-KIP-345 (static members); ConsumerMembershipManager.java.
+Source: KIP-848, "Rebalance Process" and "Consumer"; KIP-1082 (the member makes its own id); KIP-345
+(static members); ConsumerMembershipManager.java.
 
-The order of a change keeps a partition from being read by two: what is not in the new part is given
-up (committed, told to the application, let go of), what is new is taken, and then a heartbeat says
-what is held. Only after that heartbeat does the coordinator give the released partitions to other
-members.
+The order of a change prevents two members from reading one partition: partitions that are not in
+the new assignment are given up (committed, reported to the application, released), new ones are
+taken, and then a heartbeat reports the partitions held. Only after that heartbeat does the
+coordinator give the released partitions to other members.
 
 As in the classic protocol a change begins only inside a poll: an application never loses a
 partition while it works on records that an earlier poll has given it.
@@ -38,15 +38,17 @@ from reference_impl.client.values import ConsumerGroupMetadata, TopicPartition
 from reference_impl.wire import ErrorCode, Struct
 
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
-"""ConsumerGroupHeartbeatRequest.java: what MemberEpoch says besides an epoch."""
+"""The special values of MemberEpoch in a heartbeat (ConsumerGroupHeartbeatRequest.java)."""
 NO_EPOCH = -1
-"""The epoch in a commit by no member (OffsetCommitRequest.json, GenerationIdOrMemberEpoch)."""
+"""The epoch in a commit by a consumer that is no member (OffsetCommitRequest.json,
+GenerationIdOrMemberEpoch)."""
 FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
-"""The group has gone on without us: what we had, others may have."""
+"""Errors that mean that the group has removed this member: other members may have its
+partitions."""
 UUID_BYTES = 16
 
 Held = dict[TopicPartition, UUID]
-"""Partitions, each with the id of its topic: one that was created again is another topic."""
+"""Partition -> the id of its topic, since a topic that is created again gets another id."""
 
 
 def new_member_id(chance: Chance) -> str:
@@ -80,7 +82,7 @@ class ConsumerMembership(GroupMember):
         self._member_id = new_member_id(kernel.chance)
         self._epoch = JOIN_EPOCH
         self._part: set[tuple[UUID, int]] = set()
-        """The partitions that the coordinator wants us to have."""
+        """The partitions that the coordinator has assigned to this member."""
         self._held: Held = {}
         self._incoming: Held | None = None
         """The partitions that the change in progress will add; None while there is none."""
@@ -171,7 +173,7 @@ class ConsumerMembership(GroupMember):
     # --- a change of what we hold -------------------------------------------------------------
 
     def _named_part(self) -> Held:
-        """Return the part of our assignment whose topic names are known; the rest waits for
+        """Return the assigned partitions whose topic names are known; the others wait for
         metadata."""
         names = {topic_id: self._topic_ids.name(topic_id) for topic_id, _ in self._part}
         return {

@@ -2,12 +2,12 @@
 
 Source: KIP-848, "Consumer Group Protocol"; MemberState.java of the clients.
 
-A member that is JOINING has sent a heartbeat with epoch 0. The answer holds its epoch and, if there
-is any, its part. RECONCILING, it moves there: it gives up what is not in the part, takes what is
-new, and says so (ACKNOWLEDGING); only then what it gave up is given to others. STABLE, its
-heartbeats say that it lives. A member whose epoch is not the coordinator's has lost everything and
-starts again (FENCED); so has one that left because its application was silent (STALE). One that is
-FATAL can only leave.
+A member that is JOINING has sent a heartbeat with epoch 0. The answer contains its epoch and, if
+there is any, its assignment. While RECONCILING, it gives up the partitions that are not in the
+assignment, takes the new ones, and reports that (ACKNOWLEDGING); only then are the released
+partitions given to others. While STABLE, its heartbeats show that it lives. A member whose epoch
+differs from the coordinator's has lost all partitions and starts again (FENCED); so has one that
+left because its application was silent (STALE). A member that is FATAL can only leave.
 
 Everything about transitions is in this file; their causes are in `membership.py`.
 """
@@ -18,7 +18,7 @@ from enum import StrEnum, auto
 
 
 class State(StrEnum):
-    """Named as in Java."""
+    """The states of a member, named as in Java."""
 
     UNSUBSCRIBED = auto()
     JOINING = auto()
@@ -36,19 +36,20 @@ class Move(StrEnum):
 
     JOINS = auto()
     MUST_CHANGE = auto()
-    """The coordinator has another part for it than the one it has."""
+    """The coordinator's assignment differs from the partitions that the member has."""
     CHANGED = auto()
-    """It has let go of what it must, and has taken what it may."""
+    """The member has released the partitions that it must give up, and taken those that it may
+    have."""
     ARRIVES = auto()
-    """It has its part, and the coordinator knows."""
+    """The member has its whole assignment, and the coordinator knows that."""
     FENCED = auto()
-    """The coordinator has gone on without it."""
+    """The coordinator has removed the member, or does not accept its epoch."""
     FALLS_SILENT = auto()
-    """Its application polls no more."""
+    """The application has stopped polling."""
     LEAVES = auto()
     IS_GONE = auto()
     FAILS = auto()
-    """It was refused for a reason that stays."""
+    """The member was refused for a reason that will not go away."""
 
 
 _OUT = {
@@ -57,7 +58,7 @@ _OUT = {
     Move.LEAVES: State.LEAVING,
     Move.FAILS: State.FATAL,
 }
-"""The moves of every member that the coordinator knows."""
+"""The moves that are possible from every state in which the coordinator knows the member."""
 _AGAIN = {Move.JOINS: State.JOINING, Move.LEAVES: State.LEAVING}
 
 CONSUMER_MEMBER: dict[State, dict[Move, State]] = {
@@ -72,7 +73,7 @@ CONSUMER_MEMBER: dict[State, dict[Move, State]] = {
     State.FATAL: {Move.LEAVES: State.LEAVING},
 }
 KNOWN = frozenset({State.JOINING, State.RECONCILING, State.ACKNOWLEDGING, State.STABLE})
-"""The coordinator has heard of the member, and waits for its heartbeats."""
+"""The states in which the coordinator knows the member and waits for its heartbeats."""
 
 
 def next_state(state: State, move: Move) -> State:

@@ -1,10 +1,10 @@
-"""Partitions on their way into a transaction: wanted, then asked for, then part of it.
+"""Partitions on their way into a transaction: wanted, then requested, then part of it.
 
 Source: KIP-98, AddPartitionsToTxn; TransactionManager.java (newPartitionsInTransaction,
 pendingPartitionsInTransaction, partitionsInTransaction).
 
-Nothing may be written to a partition before it takes part: the coordinator writes a marker only
-where it knows that there is something to end.
+Nothing may be written to a partition before it is part of the transaction: the coordinator writes
+the marker at the end only to partitions that it knows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TransactionPartitions:
 
     @property
     def is_first_question(self) -> bool:
-        """Whether no partition is part of the transaction yet."""
+        """Whether the next request to the coordinator is the first of the transaction."""
         return not self._added
 
     def want(self, partition: TopicPartition) -> None:
@@ -50,23 +50,23 @@ class TransactionPartitions:
         self._added.add(partition)
 
     def ask(self) -> tuple[TopicPartition, ...]:
-        """Return the partitions to ask for now: those that were asked for without an answer, else
+        """Return the partitions to request now: those that were requested without an answer, else
         all wanted ones."""
         if not self._asked:
             self._asked, self._wanted = self._wanted, {}
         return tuple(self._asked)
 
     def agreed(self) -> None:
-        """Add the partitions that were asked for."""
+        """Make the requested partitions part of the transaction."""
         self._added.update(self._asked)
         self._asked.clear()
 
     def refused(self) -> None:
-        """Forget the partitions that were asked for, as they were refused."""
+        """Forget the requested partitions, because they were refused."""
         self._asked.clear()
 
     def drop_wanted(self) -> None:
-        """Drop partitions that were not asked for yet, as the transaction is aborted."""
+        """Drop partitions that were not requested yet, because the transaction is aborted."""
         self._wanted.clear()
 
     def clear(self) -> None:

@@ -4,9 +4,9 @@ Source: TransactionManager.java (State, isTransitionValid); KIP-98, KIP-360, KIP
 
 A producer is UNINITIALIZED until the coordinator has given it an identity, which fences the
 producer that had the same transactional id (INITIALIZING, READY). IN_TRANSACTION records are
-gathered and sent. COMMITTING and ABORTING first settle what is under way, then tell the
-coordinator. What goes wrong is either ABORTABLE_ERROR, and the application aborts and goes on, or
-FATAL_ERROR, mostly because a successor has taken over: the producer can only be closed.
+gathered and sent. While COMMITTING or ABORTING, it first settles the batches in flight, then tells
+the coordinator. After an error it is either in ABORTABLE_ERROR, and the application aborts and
+continues, or in FATAL_ERROR, mostly because a successor has taken over: then it can only be closed.
 
 Everything about transitions is in this file; their causes are in `transactions.py`.
 """
@@ -19,7 +19,7 @@ from reference_impl.client.errors import IllegalState
 
 
 class State(StrEnum):
-    """Named as in Java."""
+    """The states of a producer, named as in Java."""
 
     UNINITIALIZED = auto()
     INITIALIZING = auto()
@@ -40,13 +40,14 @@ class Move(StrEnum):
     COMMIT = "commit_transaction"
     ABORT = "abort_transaction"
     ENDED = auto()
-    """The coordinator has decided as asked."""
+    """The coordinator has decided as requested."""
     EPOCH_IS_SPENT = auto()
-    """After an abort, a new epoch is needed to start the sequences over (KIP-360)."""
+    """The epoch is used up: after an abort, a new one is needed to start the sequences over
+    (KIP-360)."""
     PROBLEM = auto()
-    """Something went wrong that an abort mends."""
+    """An error that an abort repairs."""
     FATAL_ERROR = auto()
-    """Something went wrong that nothing mends."""
+    """An error that nothing repairs."""
 
 
 _ANYWHERE = {Move.FATAL_ERROR: State.FATAL_ERROR}

@@ -1,4 +1,7 @@
-"""Transactions, as their producer sees them.
+"""Transactions on the side of their producer. ~ One question is under way at a time.
+`_next_question` reads as the order of things: coordinator, identity, partitions, offsets, end. =>
+One request is in flight at a time. `_next_question` shows their order: coordinator, identity,
+partitions, offsets, end.
 
 Source: KIP-98, Transactional Guarantees; KIP-360 (epoch bump after an abort), KIP-447 (offsets are
 fenced by the group's generation), KIP-588 (a time-out is abortable), KIP-890 (partitions take part
@@ -50,10 +53,12 @@ FATAL = frozenset(
         ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     }
 )
-"""Answers of a coordinator that nothing mends; an old epoch means a successor (KIP-98)."""
+"""Errors of a coordinator that nothing repairs; an old epoch means that a successor has begun
+(KIP-98)."""
 
 ADD_PARTITIONS_AGAIN_MS = 20
-"""The markers of the last transaction are still being written; that takes no 100 ms
+"""The pause before AddPartitionsToTxn is repeated while the markers of the last transaction are
+being written, which takes less than 100 ms
 (AddPartitionsToTxnHandler.maybeOverrideRetryBackoffMs)."""
 
 
@@ -79,9 +84,10 @@ class Transactions:
         self.error: ClientError | None = None
         """The error that led to ABORTABLE_ERROR or FATAL_ERROR."""
         self.is_v2 = False
-        """The cluster's transaction version, as of the beginning of this transaction."""
+        """Whether this transaction uses transaction version 2, as determined at its beginning."""
         self._has_begun = False
-        """Whether the coordinator may know of this transaction, so that it must hear of the end."""
+        """Whether the coordinator may know of this transaction, so that it must be told of the
+        end."""
         self._partitions = TransactionPartitions()
         self._offsets: list[PendingOffsets] = []
         self._is_epoch_spent = False
@@ -132,7 +138,7 @@ class Transactions:
         self._offsets.append(PendingOffsets(call_id, offsets, group))
 
     def check_in_transaction(self, doing: str) -> None:
-        """Raise an error that says why nothing may be written now, unless a transaction is open."""
+        """Raise an error with the reason unless a transaction is open to write in."""
         if self.state == State.IN_TRANSACTION:
             return
         if self.error is not None and self.state in (State.ABORTABLE_ERROR, State.FATAL_ERROR):
@@ -239,8 +245,8 @@ class Transactions:
             self.problem(error, spends_epoch=False)
 
     def _is_good(self, code: int, doing: str, key: Key | None = None) -> bool:
-        """Return True if an answer has no error. Otherwise ask again, abort or give up, as the
-        error demands, and return False."""
+        """Return True if an answer has no error. Otherwise repeat the request, abort or give up, as
+        the error demands, and return False."""
         if code == ErrorCode.NONE:
             self._questions.backoff.succeed()
             return True

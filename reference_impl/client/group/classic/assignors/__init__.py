@@ -26,7 +26,7 @@ ASSIGNORS: dict[str, type[Assignor]] = {
     "StickyAssignor": StickyAssignor,
     "CooperativeStickyAssignor": CooperativeStickyAssignor,
 }
-"""By the name of the Java class, as `partition.assignment.strategy` has it."""
+"""Name of the Java class, as in `partition.assignment.strategy` -> the assignor."""
 
 __all__ = [
     "ASSIGNORS",

@@ -18,7 +18,7 @@ SUBSCRIPTION_VERSION = 3
 ASSIGNMENT_VERSION = 3
 
 Assignment = dict[str, list[TopicPartition]]
-"""The partitions that each member reads, by member id."""
+"""Member id -> the partitions that the member should read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class MemberSubscription:
     topics: frozenset[str]
     owned: tuple[TopicPartition, ...] = ()
     generation: int = NO_GENERATION
-    """In which generation it got what it owns: of two that claim a partition the later is right."""
+    """The generation in which the member got its partitions. If two members claim a partition, the
+    one with the later generation owns it."""
     user_data: bytes | None = None
     group_instance_id: str | None = None
 
@@ -37,9 +38,10 @@ class Assignor:
     """One way to share partitions among members."""
 
     name = ""
-    """As members name it in JoinGroup; the group votes for one that all of them have."""
+    """The assignor's name in JoinGroup. The group chooses an assignor that all members have."""
     is_cooperative = False
-    """Members keep what they own through a rebalance, and give up only what another gets."""
+    """Whether members keep their partitions during a rebalance, and give up only those that another
+    member gets."""
 
     def user_data(self, owned: Iterable[TopicPartition], generation: int) -> bytes | None:
         """Return the bytes that this assignor adds to its member's subscription, or None."""
@@ -48,8 +50,7 @@ class Assignor:
     def assign(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> Assignment:
-        """Return the assignment. partitions: how many each topic has, without topics that do not
-        exist."""
+        """Return the assignment. partitions: existing topic -> number of its partitions."""
         raise NotImplementedError
 
 

@@ -4,8 +4,8 @@ partitions.
 Source: KIP-54 (sticky), KIP-341 (generation in the user data), KIP-429 (cooperative); Java classes
 AbstractStickyAssignor, StickyAssignor, CooperativeStickyAssignor.
 
-Balanced means (KIP-54): no member has two partitions more than another that could take one of
-them. What is reached is as balanced and as sticky as Java's (a test compares), by a shorter road:
+Balanced means (KIP-54): no member has two partitions more than another that could take one of them.
+The result is as balanced and as sticky as Java's (a test compares them), with a shorter algorithm:
 
 1. every member keeps what it rightfully owns; 2. free partitions go to the members with the fewest;
 3. while a member has two more than another that could take one, one moves.
@@ -26,7 +26,7 @@ from reference_impl.client.group.classic.assignors.protocol import (
 from reference_impl.client.values import TopicPartition
 
 Claim = tuple[Iterable[TopicPartition], int]
-"""Partitions, and the generation in which they were got."""
+"""(partitions, the generation in which they were assigned)."""
 
 
 class Balance:
@@ -73,8 +73,8 @@ class Balance:
         return kept
 
     def fill(self, kept: set[TopicPartition]) -> None:
-        """Do step 2: hand out the partitions that nobody has yet, first those that the fewest
-        members want."""
+        """Do step 2: assign the partitions that no member has, first those that the fewest members
+        want."""
         readers = {partition.topic: self.readers(partition.topic) for partition in self.all}
         missing = [p for p in self.all if p not in kept and readers[p.topic]]
         for partition in sorted(missing, key=lambda p: (len(readers[p.topic]), p)):
@@ -126,16 +126,15 @@ class StickyAssignor(Assignor):
         return {member_id: sorted(owned) for member_id, owned in balance.assigned.items()}
 
     def claim(self, member: MemberSubscription) -> Claim:
-        """Return the partitions that a member claims to own."""
+        """Return the partitions that a member claims to own, with the generation."""
         return decode_owned(member.user_data)
 
 
 class CooperativeStickyAssignor(StickyAssignor):
-    """The assignor under which members go on reading what they keep; a partition that moves is
-    first given up, then assigned.
+    """The assignor under which members continue to read the partitions that they keep.
 
-    A partition which one member owns and another is to get is assigned to nobody. Its owner sees
-    that it is gone, gives it up and joins again; that second rebalance assigns it (KIP-429).
+    A partition that moves from one member to another is first assigned to neither. Its owner sees
+    that, gives it up and joins again; that second rebalance assigns it (KIP-429).
     """
 
     name = "cooperative-sticky"
