@@ -1,8 +1,9 @@
 """The host of one simulated node, which runs the core of the reference broker in virtual time.
 
-A step takes a random time. Its effects are performed when that has passed, and events that arrive
-meanwhile wait, as in the real host, which has one thread. After a kill there are no more steps; a
-restart makes a new Node over the same disk.
+A step takes a random time and that of its syncs. Its effects are performed when that has passed,
+and events that arrive meanwhile wait, as in the real host, which has one thread. After a kill there
+are no more steps; a restart makes a new Node over the same medium. A kill may come in the middle of
+a step, between any two changes of the disk.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Callable
 from random import Random
 
 from chaos.sim.agenda import Entry
+from chaos.sim.clocks import WallClock
+from chaos.sim.disks.file_system import Ended, FileSystem, Trap, Trouble
+from chaos.sim.disks.medium import Medium
 from chaos.sim.network import Line, Network
 from chaos.world import Address
 from reference_impl.core.effects import (
@@ -39,15 +43,26 @@ from reference_impl.core.events import (
     TimerKey,
 )
 from reference_impl.core.node import Node
-from reference_impl.core.storage import MemoryStorage, StorageError
+from reference_impl.core.storage import Storage, StorageError
 from reference_impl.wire import Malformed, decode_request, encode_response
 
 QUICKEST_S, SLOWEST_S = 0.000_05, 0.000_4
 BOOT_S = 0.2, 1.5
+TRAP_S = 0.05
+"""How long a process may live on that should end in the middle of a step."""
+ENDS_IN_START, START_CHANGES_MAX = 0.1, 40
+"""The share of starts that end like the process before, and by which change of the disk."""
+DIRECTORY = "data"
 CLIENT_HOST = "/10.0.0.1"
 Make = Callable[[int, int, bytes], Event]
 """A function that makes an event from the wall clock in ms, the monotonic clock in ms, and random
 bytes."""
+Aftermath = Callable[[Medium], object]
+"""What happens to the medium when the process on it has ended."""
+
+
+def keep_all(medium: Medium) -> None:
+    """Do nothing: the operating system keeps what it was given."""
 
 
 class Served:
@@ -67,19 +82,23 @@ class SimNode:
         self,
         network: Network,
         address: Address,
-        make: Callable[[MemoryStorage], Node],
+        make: Callable[[Storage], Node],
         wall_us: Callable[[], int],
         rng: Random,
         failed: Callable[[str], None],
     ) -> None:
         """Create the node without starting it. failed: a function to call with the description of
         an error in a step that no fault explains."""
-        self.storage = MemoryStorage()
+        self.medium = Medium()
+        self.medium.add_directory(DIRECTORY)
+        self.medium.settle()
+        self.disk = FileSystem(self.medium, rng)
+        """The disk as the process that runs uses it."""
+        self.clock = WallClock(wall_us)
         self.address = address
         self._agenda = network.agenda
         self._network = network
         self._make = make
-        self._wall_us = wall_us
         self._rng = rng
         self._failed = failed
         self._node: Node | None = None
@@ -87,6 +106,9 @@ class SimNode:
         self._is_listening = False
         self._is_at_work = False
         self.is_paused = False
+        self._held: tuple[Effect, ...] | None = None
+        """The effects of a step that cannot end, since the process or its disk stands still."""
+        self._aftermath: Aftermath = keep_all
         self._inbox: deque[Make] = deque()
         self._served: dict[int, Served] = {}
         self._timers: dict[TimerKey, Entry] = {}
@@ -101,12 +123,15 @@ class SimNode:
     # --- life -----------------------------------------------------------------------------------
 
     def start(self, at_once: bool = False) -> None:
-        """Start a new process on the node's disk. It listens once it has opened its data directory.
-        Raise the core's error if that fails."""
+        """Start a new process on the node's medium. It listens once it has opened its data
+        directory. It may end on the way like the one before, and is started again. Raise the core's
+        error if that fails."""
         self._life += 1
-        self._node = self._make(self.storage)
         boot_s = 0.0 if at_once else self._rng.uniform(*BOOT_S)
-        effects = self._node.step(Started(*self._moment()))
+        effects = self._started(may_end=not at_once)
+        while effects is None:
+            self._aftermath(self.medium)
+            effects = self._started(may_end=True)
         if at_once:
             self._begin(effects)
         else:
@@ -114,29 +139,59 @@ class SimNode:
             self._is_at_work = True
             self._agenda.after(boot_s, lambda: self._begin(effects) if life == self._life else None)
 
+    def _started(self, may_end: bool) -> tuple[Effect, ...] | None:
+        """Take the first step of a process. Return its effects, or None if it has ended in it."""
+        self.disk = FileSystem(self.medium, self._rng)
+        if may_end and self._rng.random() < ENDS_IN_START:
+            self.disk.trap = Trap(self._rng.randrange(START_CHANGES_MAX))
+        self._node = self._make(self.disk)
+        try:
+            return self._node.step(Started(*self._moment()))
+        except Ended:
+            return None
+        finally:
+            self.disk.trap = None
+
     def _begin(self, effects: tuple[Effect, ...]) -> None:
         self._is_listening = True
         self._leave(effects)
 
-    def kill(self) -> None:
-        """End the process at once. Its written data is kept by the operating system."""
-        self.storage.kill()
-        self._die()
+    def crash(self, aftermath: Aftermath = keep_all, trap: Trap | None = None) -> None:
+        """End the process: at once or, with a trap, in the middle of one of the next steps. Then
+        let the aftermath come over the medium."""
+        self.end_if_trapped()
+        if not self.is_running:
+            aftermath(self.medium)
+            return
+        self._aftermath = aftermath
+        if trap is None:
+            self._end()
+        else:
+            life, self.disk.trap = self._life, trap
+            self._agenda.after(
+                TRAP_S, lambda: self.end_if_trapped() if life == self._life else None
+            )
 
-    def lose_power(self) -> None:
-        """Stop at once, and lose all data that was not synced."""
-        self.storage.crash()
+    def end_if_trapped(self) -> None:
+        """End the process now if it should end in one of the next steps."""
+        if self.disk.trap is not None:
+            self._end()
+
+    def _end(self) -> None:
         self._die()
+        self._aftermath(self.medium)
 
     def shut_down(self) -> None:
-        """Shut the process down cleanly."""
+        """End the process in good order."""
+        self.end_if_trapped()
         if self._node is not None:
             self._node.step(Stopping(*self._moment()))
-            self.kill()
+            self.crash()
 
     def _die(self) -> None:
         self._life += 1
-        self._node = None
+        self._node = self._held = None
+        self.disk.unmount()
         self._is_listening = self._is_at_work = self.is_paused = False
         self._inbox.clear()
         for timer in self._timers.values():
@@ -147,9 +202,14 @@ class SimNode:
         self._served.clear()
 
     def resume(self) -> None:
-        """Continue after a pause."""
-        self.is_paused = False
-        self._work()
+        """Go on after a pause, or after a stall of the disk."""
+        self.is_paused = self.disk.waits_for_disk = False
+        self.disk.trouble = Trouble()
+        held, self._held = self._held, None
+        if held is None:
+            self._work()
+        else:
+            self._leave(held)
 
     # --- network --------------------------------------------------------------------------------
 
@@ -198,8 +258,9 @@ class SimNode:
     # --- steps ----------------------------------------------------------------------------------
 
     def _moment(self) -> tuple[int, int, bytes]:
-        """Return (wall clock in ms, monotonic clock in ms, random bytes) for the next event."""
-        return self._wall_us() // 1000, self._agenda.now_us // 1000, self._rng.randbytes(16)
+        """Return (wall clock in ms, monotonic clock in ms, random bytes), which each event
+        carries."""
+        return self.clock.now_us() // 1000, self._agenda.now_us // 1000, self._rng.randbytes(16)
 
     def _put(self, make: Make) -> None:
         self._inbox.append(make)
@@ -210,13 +271,20 @@ class SimNode:
         if self._is_at_work or self.is_paused or self._node is None or not self._inbox:
             return
         event = self._inbox.popleft()(*self._moment())
-        life, effects = self._life, self._node.step(event)
+        try:
+            life, effects = self._life, self._node.step(event)
+        except Ended:
+            self._end()
+            return
         self._is_at_work = True
-        took_s = self._rng.uniform(QUICKEST_S, SLOWEST_S)
+        took_s = self._rng.uniform(QUICKEST_S, SLOWEST_S) + self.disk.take_time_s()
         self._agenda.after(took_s, lambda: self._leave(effects) if life == self._life else None)
 
     def _leave(self, effects: tuple[Effect, ...]) -> None:
-        """Perform the effects of a step whose time is over, and begin the next step."""
+        """Perform the effects of a step whose time is over, and take the next step."""
+        if self.is_paused or self.disk.waits_for_disk:
+            self._held = effects
+            return
         self._is_at_work = False
         life = self._life
         for effect in effects:

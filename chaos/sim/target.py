@@ -7,23 +7,38 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from chaos.sim.disks.file_system import NO_SPACE, Trap
+from chaos.sim.disks.medium import Medium
 from chaos.sim.network import State
-from chaos.sim.node import SimNode
+from chaos.sim.node import DIRECTORY, SimNode, keep_all
 from chaos.sim.witness import Heard
 from chaos.sim.world import VirtualWorld
 from chaos.values.faults import (
+    POWER_FAULTS,
     ROLES,
+    BitFlip,
+    ClockJump,
+    ClockSkew,
     CutClients,
     DelayAnswers,
+    DiskDead,
+    DiskFull,
+    DiskReadOnly,
+    DiskStall,
+    FailedSync,
+    FailedWrite,
     Fault,
     Heal,
     Kill,
+    LostNames,
     Pause,
     PowerLoss,
     ResetConnections,
     Shutdown,
+    SlowDisk,
     SlowLinks,
     StallConnections,
+    TornWrites,
 )
 from chaos.values.protocols import Cluster, Performed, TargetError
 from chaos.world import joined
@@ -35,7 +50,7 @@ from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
-from reference_impl.core.storage import MemoryStorage
+from reference_impl.core.storage import Storage
 
 ADDRESS = ("node-1", 9092)
 LISTENER_KEYS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
@@ -46,6 +61,8 @@ OWN = {
     "transaction.state.log.num.partitions": "4",
 }
 MS = 1 / 1000
+CHANGES_MAX = 12
+"""By which change of the disk a process ends that is ended in the middle of a step."""
 
 
 class SimCluster:
@@ -61,6 +78,7 @@ class SimCluster:
         self.rng = Random(0)
         self.node = node
         self._world = world
+        self._chance = world.stream("faults")
 
     def perform(self, fault: Fault) -> Performed:
         """Perform a fault. Return the nodes that it affected, or the reason why there are none.
@@ -72,10 +90,10 @@ class SimCluster:
             able = ", ".join(sorted(kind.__name__ for kind in FAULTS))
             raise TargetError(f"target 'sim' cannot {fault.name}; it can: {able}")
         self._check_node(fault)
-        if not self.node.is_running:
+        if not self.node.is_running and type(fault) not in POWER_FAULTS - {FailedSync}:
             return Performed(fault, (), "no such node runs")
-        performer(self, fault)
-        return Performed(fault, (1,))
+        has_struck = performer(self, fault) is not False
+        return Performed(fault, (1,)) if has_struck else Performed(fault, (), "nothing to strike")
 
     def _check_node(self, fault: Any) -> None:
         """Raise TargetError if the fault names a node that does not exist. A single node has every
@@ -85,10 +103,17 @@ class SimCluster:
 
     def _heal(self, fault: Heal) -> Performed:
         self._world.network.heal(ADDRESS)
-        struck = self.node.is_paused or not self.node.is_running
-        self.node.resume()
-        if not self.node.is_running:
-            self.node.start()
+        node = self.node
+        node.end_if_trapped()
+        if node.medium.has_failed():
+            node.crash(self._lose_power)
+        elif node.is_running and node.disk.trouble.refusal not in ("", NO_SPACE):
+            node.crash()  # its disk was mounted again
+        struck = node.is_paused or not node.is_running
+        node.clock.set_right()
+        node.resume()
+        if not node.is_running:
+            node.start()
         return Performed(fault, (1,) if struck else ())
 
     def alive(self) -> bool:
@@ -108,7 +133,7 @@ class SimCluster:
     def stop(self) -> None:
         """End the node."""
         if self.node.is_running:
-            self.node.kill()
+            self.node.crash()
 
     # --- faults ---------------------------------------------------------------------------------
 
@@ -140,11 +165,73 @@ class SimCluster:
     def stall(self, fault: StallConnections) -> None:
         self._world.network.stall(ADDRESS, fault.share, fault.timeout_ms * MS)
 
+    # --- the process and its disk -----------------------------------------------------------------
 
-PERFORMERS: Mapping[type[Fault], Callable[[SimCluster, Any], None]] = {
-    Kill: lambda cluster, _: cluster.node.kill(),
+    def kill(self, _: Kill) -> None:
+        self.node.crash(keep_all, self._trap())
+
+    def cut_power(self, _: PowerLoss) -> None:
+        self.node.crash(self._lose_power, self._trap())
+
+    def _trap(self) -> Trap | None:
+        """Return in half of the cases where the process ends in the middle of a step."""
+        return Trap(self._chance.randrange(CHANGES_MAX)) if self._chance.random() < 0.5 else None
+
+    def _lose_power(self, medium: Medium) -> None:
+        medium.lose_power(self._chance)
+
+    def tear(self, fault: TornWrites) -> None:
+        self.node.crash(lambda medium: medium.tear(fault.how, self._chance), Trap(at_sync=True))
+
+    def lose_names(self, _: LostNames) -> None:
+        self.node.crash(Medium.lose_names, self._trap())
+
+    def flip_bit(self, fault: BitFlip) -> bool:
+        """Kill the node and flip a bit; return False, and do nothing, if there is no segment."""
+        has_struck = self.node.medium.flip_bit(fault.segment, self._chance)
+        if has_struck:
+            self.node.crash()
+        return has_struck
+
+    def refuse_writes(self, fault: DiskDead | DiskReadOnly) -> None:
+        trouble = self.node.disk.trouble
+        self.node.medium.settle()
+        trouble.refuses_syncs = isinstance(fault, DiskDead)
+        trouble.refusal = "input/output error" if trouble.refuses_syncs else "read-only disk"
+
+    def fail_sync(self, fault: FailedSync) -> None:
+        self.node.disk.trouble.sync_fails_in = fault.number
+
+    def fail_write(self, fault: FailedWrite) -> None:
+        trouble = self.node.disk.trouble
+        trouble.write_fails_in, trouble.only_indexes = fault.number, fault.only_indexes
+
+    def stall_disk(self, _: DiskStall) -> None:
+        self.node.disk.trouble.is_stalled = True
+
+    def fill_disk(self, _: DiskFull) -> None:
+        self.node.disk.trouble.refusal = NO_SPACE
+
+    def slow_syncs(self, fault: SlowDisk) -> None:
+        self.node.disk.trouble.sync_delay_s = fault.delay_ms * MS
+
+
+PERFORMERS: Mapping[type[Fault], Callable[[SimCluster, Any], object]] = {
+    Kill: SimCluster.kill,
     Shutdown: lambda cluster, _: cluster.node.shut_down(),
-    PowerLoss: lambda cluster, _: cluster.node.lose_power(),
+    PowerLoss: SimCluster.cut_power,
+    TornWrites: SimCluster.tear,
+    LostNames: SimCluster.lose_names,
+    FailedSync: SimCluster.fail_sync,
+    FailedWrite: SimCluster.fail_write,
+    BitFlip: SimCluster.flip_bit,
+    DiskStall: SimCluster.stall_disk,
+    DiskFull: SimCluster.fill_disk,
+    DiskReadOnly: SimCluster.refuse_writes,
+    DiskDead: SimCluster.refuse_writes,
+    SlowDisk: SimCluster.slow_syncs,
+    ClockJump: lambda cluster, fault: cluster.node.clock.jump(fault.by_ms),
+    ClockSkew: lambda cluster, fault: cluster.node.clock.skew(fault.ppm),
     Pause: SimCluster.pause,
     CutClients: SimCluster.cut_clients,
     ResetConnections: SimCluster.reset,
@@ -201,9 +288,9 @@ class Sim:
         return SimCluster(self._world, node)
 
     def _node(self, settings: BrokerConfig) -> SimNode:
-        def make(storage: MemoryStorage) -> Node:
+        def make(storage: Storage) -> Node:
             node_class, rules = BUGS[self.bug].parts() if self.bug in BUGS else (Node, Rules())
-            return node_class(settings, storage, "data", Endpoint(*ADDRESS), rules)
+            return node_class(settings, storage, DIRECTORY, Endpoint(*ADDRESS), rules)
 
         world = self._world
         return SimNode(

@@ -19,6 +19,7 @@ from uuid import UUID
 from reference_impl.wire import (
     ApiKey,
     ControlRecordType,
+    CorruptRecord,
     ErrorCode,
     RecordBatch,
     Struct,
@@ -233,13 +234,16 @@ def _fetch(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Ans
 
 def _given(row: Struct, is_committed: bool, asked: int) -> Given:
     """Return the records that may be delivered, by the definition of KIP-98: with is_committed,
-    without those of aborted transactions."""
+    without those of aborted transactions. None is after a damaged batch."""
     aborted = row.aborted_transactions if is_committed else None
     starts = sorted((each.first_offset, each.producer_id) for each in aborted or ())
     found = Given(asked, -1)
     open_aborts: set[int] = set()
     for header, start, _ in batches(row.records, allow_partial=True):
-        batch, _ = RecordBatch.decode(row.records, start)
+        try:
+            batch, _ = RecordBatch.decode(row.records, start)
+        except CorruptRecord:
+            break
         while starts and starts[0][0] <= header.last_offset:
             open_aborts.add(starts.pop(0)[1])
         if header.is_control:

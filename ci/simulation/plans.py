@@ -8,21 +8,19 @@ occurs would hide errors that show only without it. The same seed always gives t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from random import Random
 
 from chaos.clients.factories import REFERENCE, why_no_groups
 from chaos.nemeses import NEMESES
 from chaos.record.run_directory import Scenario
 from chaos.run.fitting import able, check_somebody_to_strike
+from chaos.scenarios.exploration import promised_config, promises
 from chaos.sim.target import Sim
-from chaos.values.faults import PowerLoss
 from chaos.values.protocols import Nemesis, TargetError, Workload
 from chaos.workloads import WORKLOADS
 
 SECONDS, LONGEST_S, RATE = 20.0, 160.0, 60.0
-FLUSH_EACH = {"log.flush.interval.messages": "1"}
-"""The setting that makes a single node sync before it acknowledges; otherwise it loses acknowledged
-records with its power."""
 SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "offsets.topic.num.partitions": (0.3, ("1", "2")),
     "transaction.state.log.num.partitions": (0.3, ("1", "2")),
@@ -47,13 +45,23 @@ def workloads() -> tuple[Workload, ...]:
 
 
 def nemeses(workload: Workload) -> tuple[Nemesis, ...]:
-    """Return the nemeses that the simulator can perform and whose target exists there."""
+    """Return the nemeses that the simulator can perform, whose target exists there, and under which
+    Kafka promises what the workload's checkers look for."""
     target = Sim()
     return tuple(
         one
         for one in NEMESES.values()
-        if one.nodes_min <= 1 and able(target, one) and has_a_victim(workload, one)
+        if one.nodes_min <= 1
+        and able(target, one)
+        and has_a_victim(workload, one)
+        and promises(workload.name, one.name, target.name)
     )
+
+
+@cache
+def combinations() -> tuple[tuple[Workload, tuple[Nemesis, ...]], ...]:
+    """Return each workload with its nemeses."""
+    return tuple((workload, nemeses(workload)) for workload in workloads())
 
 
 def has_a_victim(workload: Workload, nemesis: Nemesis) -> bool:
@@ -68,13 +76,12 @@ def has_a_victim(workload: Workload, nemesis: Nemesis) -> bool:
 def plan_of(seed: int) -> Scenario:
     """Return the plan of a seed."""
     rng = Random(f"{seed}:plan")
-    workload = rng.choice(workloads())
-    nemesis = rng.choice(nemeses(workload))
+    workload, fitting = rng.choice(combinations())
+    nemesis = rng.choice(fitting)
     config = {}
     for name, (share, values) in SETTINGS.items():
         value, is_drawn = rng.choice(values), rng.random() < share
         if is_drawn and name not in workload.config:
             config[name] = value
-    if PowerLoss in nemesis.faults:
-        config |= FLUSH_EACH
+    config |= promised_config(nemesis.name)
     return Scenario("sim", workload.name, nemesis.name, 1, SECONDS, seed, config, rate=RATE)

@@ -61,9 +61,9 @@ def hash_of(workload: str, nemesis: str, seed: int) -> str:
         result = simulate(target, workload, nemesis, seed, Path(runs))
         rows = pl.read_parquet(result.directory / "history.parquet")
     found.update(rows.write_csv().encode() if not rows.is_empty() else b"")
-    storage = target.cluster.node.storage
-    for path in storage.paths():
-        found.update(path.encode() + storage.read_file(path))
+    files = target.cluster.node.medium.files
+    for path in sorted(files):
+        found.update(path.encode() + files[path].data)
     return found.hexdigest()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.sim.target import Sim
 from chaos.sim.tests.simulated import simulate
-from chaos.values.faults import DiskStall
+from chaos.values.faults import CutLink
 from chaos.values.protocols import TargetError
 from linearizability.judging import check
 from linearizability.verdict import Validity
@@ -69,8 +69,8 @@ def test_a_planted_bug_is_caught(
 def test_what_the_simulator_cannot_do_is_said(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="runs 1 node for now, not 3"):
         Sim().start(tmp_path, 3)
-    with pytest.raises(TargetError, match="'sim' cannot DiskStall; it can: "):
-        Sim().start(tmp_path).perform(DiskStall(1))
+    with pytest.raises(TargetError, match="'sim' cannot CutLink; it can: "):
+        Sim().start(tmp_path).perform(CutLink(1, 1))
     with pytest.raises(TargetError, match="one plain listener; leave listeners out"):
         Sim().start(tmp_path, 1, {"listeners": "PLAINTEXT://x:1"})
     with pytest.raises(TargetError, match="there is no bug 'nonsense'"):

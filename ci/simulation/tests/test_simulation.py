@@ -32,7 +32,7 @@ def test_the_plan_of_a_seed_does_not_depend_on_what_was_drawn_before() -> None:
 
 
 def test_every_workload_and_nemesis_of_the_simulator_is_drawn() -> None:
-    plans = [plan_of(seed) for seed in range(6_000)]
+    plans = [plan_of(seed) for seed in range(12_000)]
     assert {plan.workload for plan in plans} == {one.name for one in workloads()}
     drawn = {(plan.workload, plan.nemesis) for plan in plans}
     assert drawn == {(w.name, n.name) for w in workloads() for n in nemeses(w)}

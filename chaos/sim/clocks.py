@@ -1,0 +1,33 @@
+"""The wall clock of a simulated node, which can jump, and run too fast or too slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class WallClock:
+    """A clock that shows the true time, except while a fault lasts."""
+
+    def __init__(self, true_us: Callable[[], int]) -> None:
+        self._true_us = true_us
+        self._offset_us = self._ppm = self._since_us = 0
+
+    def now_us(self) -> int:
+        """Return the time that the clock shows."""
+        return self._true_us() + self._offset_us + self._gained_us()
+
+    def jump(self, by_ms: int) -> None:
+        """Set the clock forward or, if negative, back."""
+        self._offset_us += by_ms * 1000
+
+    def skew(self, ppm: int) -> None:
+        """Let the clock run faster or slower by so many parts per million from now on."""
+        self._offset_us += self._gained_us()
+        self._ppm, self._since_us = ppm, self._true_us()
+
+    def set_right(self) -> None:
+        """Let the clock show the true time again, by a jump."""
+        self._offset_us = self._ppm = 0
+
+    def _gained_us(self) -> int:
+        return (self._true_us() - self._since_us) * self._ppm // 1_000_000
