@@ -7,25 +7,20 @@ import base64
 import shutil
 import subprocess
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.caches import cache_directory
-from chaos.means.connection import WireError
 from chaos.means.disks import Disk
 from chaos.means.java import find_java
-from chaos.means.links import LinkError, Links, toxiproxy_server
-from chaos.means.ports import NoFreePort
-from chaos.targets.clusters import layout as layouts
-from chaos.targets.clusters import probe, roles
-from chaos.targets.clusters.cluster import LocalCluster
+from chaos.means.links import LinkError, Links
 from chaos.targets.clusters.equipment import disks_for, preload
+from chaos.targets.clusters.kraft import KraftCluster, laid_out
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import by_name, with_listeners
 from chaos.targets.clusters.node import LocalNode
-from chaos.targets.clusters.properties import properties_of
+from chaos.targets.clusters.properties import apache_properties
 from chaos.targets.faults import performers_of
 from chaos.values.faults import (
     ADMIN_FAULTS,
@@ -38,7 +33,7 @@ from chaos.values.faults import (
     Heal,
 )
 from chaos.values.protocols import Cluster, TargetError
-from chaos.world import Address, joined
+from chaos.world import joined
 from reference_impl.host.properties import write_private
 
 DEFAULT_VERSION = "4.3.1"
@@ -83,36 +78,6 @@ log4j.appender.OUT.layout.ConversionPattern=%d{ISO8601} %p [%t] %c{1} %m%n
 """
 
 
-class ApacheCluster(LocalCluster):
-    """A KRaft cluster. Since Metadata names any broker as the controller, the controllers
-    themselves are asked for the leader."""
-
-    layout: Layout
-
-    def controller(self) -> int | None:
-        """Return the id of the metadata quorum's leader in the newest known epoch, or None
-        (KIP-595)."""
-        return newest_leader(self.layout.bound("CONTROLLER", node) for node in self.reachable())
-
-    def stop(self) -> None:
-        try:
-            super().stop()
-        finally:
-            self.layout.release()
-
-
-def newest_leader(controllers: Iterable[Address]) -> int | None:
-    """Return the leader of the metadata quorum, according to the controller that knows the newest
-    epoch, or None."""
-    found: list[tuple[int, int]] = []
-    for address in controllers:
-        with suppress(WireError):
-            answer = probe.quorum_leader(address, roles.ASK_TIMEOUT_S)
-            if answer is not None:
-                found.append(answer)
-    return max(found)[1] if found else None
-
-
 class ApacheKafka:
     """One version of Apache Kafka as a target."""
 
@@ -151,8 +116,6 @@ class ApacheKafka:
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
         java = self._java()
-        if proxied:
-            _check_toxiproxy()
         directory = directory.resolve()  # nodes have working directories of their own
         leftovers.remove()
         with disks_for(directory, nodes, self.on_disks) as disks:
@@ -187,31 +150,14 @@ class ApacheKafka:
             raise
         bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
         performers = performers_of(self.faults)
-        cluster = ApacheCluster(self.name, self.version, bootstrap, members, performers, links)
+        cluster = KraftCluster(self.name, self.version, bootstrap, members, performers, links)
         cluster.layout, cluster.listeners = layout, added
         cluster.start()
         return cluster
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
         """Return (addresses, links); links is None if they cannot be cut. Raise TargetError."""
-        try:
-            layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
-        except NoFreePort as error:
-            raise TargetError(str(error)) from error
-        if not proxied:
-            return layout, None
-        links: Links | None = None
-        try:
-            links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
-            links.add(layout.links())
-        except BaseException as error:
-            if links is not None:
-                links.stop()
-            layout.release()
-            if isinstance(error, LinkError | OSError):
-                raise TargetError(f"{self.name} cannot be started: {error}") from error
-            raise
-        return layout, links
+        return laid_out(self.name, directory, nodes, proxied)
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
         """Prepare the nodes for their network; on loopback there is nothing to do."""
@@ -243,13 +189,6 @@ class ApacheKafka:
         ]
 
 
-def _check_toxiproxy() -> None:
-    try:
-        toxiproxy_server()
-    except LinkError as error:
-        raise TargetError(str(error)) from error
-
-
 def _write(
     directory: Path, layout: Layout, config: Mapping[str, str], launcher: Sequence[str]
 ) -> tuple[list[LocalNode], dict[str, str]]:
@@ -262,7 +201,7 @@ def _write(
     for number in layout.numbers():
         home = directory / "nodes" / str(number)
         home.mkdir(parents=True, exist_ok=True)
-        own = properties_of(layout, number, directory / "data" / str(number))
+        own = apache_properties(layout, number, directory / "data" / str(number))
         settings, listeners = with_listeners(own, config)
         added.append(listeners)
         properties = home / "server.properties"

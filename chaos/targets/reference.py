@@ -1,4 +1,4 @@
-"""The reference broker in a child process; clients reach it through one proxied link."""
+"""The reference broker in child processes, one for each node of a KRaft cluster."""
 
 from __future__ import annotations
 
@@ -10,37 +10,19 @@ from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.disks import Disk
-from chaos.means.links import Link, LinkError, Links
-from chaos.means.ports import NoFreePort, free_ports
-from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.apache import FAULTS, kafka_uuid
 from chaos.targets.clusters.equipment import disks_for, preload
-from chaos.targets.clusters.layout import LOOPBACK, client_link
-from chaos.targets.clusters.listeners import with_listeners
+from chaos.targets.clusters.kraft import KraftCluster, laid_out
+from chaos.targets.clusters.layout import Layout
+from chaos.targets.clusters.listeners import by_name, with_listeners
 from chaos.targets.clusters.node import LocalNode
+from chaos.targets.clusters.properties import properties_of
 from chaos.targets.faults import performers_of
-from chaos.values.faults import (
-    DISK_FAULTS,
-    PROCESS_FAULTS,
-    SHIM_FAULTS,
-    TOXIC_FAULTS,
-    AdminStorm,
-    BitFlip,
-    CutClients,
-    DelayAnswers,
-    Fault,
-    Heal,
-)
 from chaos.values.protocols import Cluster, TargetError
-from chaos.world import Address, joined
-from reference_impl.host.properties import write_private
+from chaos.world import joined
+from reference_impl.host import properties
 
-FAULTS: frozenset[type[Fault]] = (
-    PROCESS_FAULTS
-    | DISK_FAULTS
-    | SHIM_FAULTS
-    | TOXIC_FAULTS
-    | {BitFlip, CutClients, DelayAnswers, AdminStorm, Heal}
-)
+NODES_MAX = 9
 STOP_TIMEOUT_S = 10.0
 _SOURCES = Path(__file__).resolve().parents[__name__.count(".")]
 """The folder from which a node's Python imports the broker: a checkout, or the folder where
@@ -65,11 +47,11 @@ class Reference:
         return Reference(bug, self.on_disks, self.preloaded)
 
     def with_disks(self) -> Reference:
-        """Return the same target with its data on a separate disk."""
+        """Return the same target with each node's data on a separate disk."""
         return Reference(self.bug, True, self.preloaded)
 
     def with_shim(self) -> Reference:
-        """Return the same target with the preloaded shim."""
+        """Return the same target with the shim preloaded into each node."""
         return Reference(self.bug, self.on_disks, preloaded=True)
 
     def start(
@@ -79,77 +61,73 @@ class Reference:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start the broker and wait until it serves."""
-        if nodes != 1:
-            raise TargetError(
-                f"the reference broker runs 1 node for now, not {nodes}; for a cluster use"
-                " apache:4.3.1 with 3 nodes"
-            )
-        directory = directory.resolve()  # the node has a working directory of its own
+        """Start the nodes and wait until each serves and knows all others."""
+        if not 1 <= nodes <= NODES_MAX:
+            raise TargetError(f"{self.name} runs 1 to {NODES_MAX} nodes, not {nodes}")
+        directory = directory.resolve()  # nodes have working directories of their own
         leftovers.remove()
         with disks_for(directory, nodes, self.on_disks) as disks:
-            return self._start(directory, config or {}, proxied, disks.get(1))
+            return self._start(directory, nodes, config or {}, proxied, disks)
 
     def _start(
-        self, directory: Path, config: Mapping[str, str], proxied: bool, disk: Disk | None
+        self,
+        directory: Path,
+        nodes: int,
+        config: Mapping[str, str],
+        proxied: bool,
+        disks: Mapping[int, Disk],
     ) -> Cluster:
+        layout, links = laid_out(self.name, directory, nodes, proxied)
         try:
-            port, proxy_port, api_port = free_ports(3)
-        except NoFreePort as error:
-            raise TargetError(str(error)) from error
-        direct = (LOOPBACK, port)
-        seen = (LOOPBACK, proxy_port) if proxied else direct
-        own = {
-            "listeners": f"PLAINTEXT://{joined(direct)}",
-            "advertised.listeners": f"PLAINTEXT://{joined(seen)}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
-            "group.initial.rebalance.delay.ms": "0",  # as on apache; else each new group waits 3 s
-        }
-        settings, added = with_listeners(own, config)
-        member = self._node(directory, direct, settings)
-        member.disk = disk
-        try:
-            links = _links((LOOPBACK, api_port), direct, seen, directory) if proxied else None
-        except (LinkError, OSError) as error:
-            raise TargetError(str(error)) from error
+            cluster_id = _cluster_id(directory)
+            members, added = [], []
+            for number in layout.numbers():
+                own = properties_of(layout, number, directory / "data" / str(number))
+                settings, listeners = with_listeners(own, config)
+                added.append(listeners)
+                member = self._node(directory, layout, number, settings)
+                member.command = [*member.command, "--cluster-id", cluster_id]
+                member.disk = disks.get(number)
+                members.append(member)
+            if self.preloaded:
+                preload(members, directory)
+        except BaseException:
+            if links is not None:
+                links.stop()
+            layout.release()
+            raise
+        bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
         performers = performers_of(self.faults)
-        cluster = LocalCluster(self.name, own_version(), joined(seen), [member], performers, links)
-        cluster.listeners = added
-        if self.preloaded:
-            preload(cluster.members(), directory)
+        cluster = KraftCluster(self.name, own_version(), bootstrap, members, performers, links)
+        cluster.layout, cluster.listeners = layout, by_name(added)
         cluster.start()
         return cluster
 
-    def _node(self, directory: Path, direct: Address, settings: Mapping[str, str]) -> LocalNode:
-        home = directory / "nodes" / "1"
-        write_private(properties := home / "server.properties", settings)
-        command = [
-            sys.executable,
-            "-m",
-            "reference_impl.host",
-            "--nodes",
-            "1",
-            "--data",
-            str(directory / "data" / "1"),
-            "--config-file",
-            str(properties),
-        ]
+    def _node(
+        self, directory: Path, layout: Layout, number: int, settings: Mapping[str, str]
+    ) -> LocalNode:
+        """Write the settings and the hosts file of a node, and return the node, not started."""
+        home, data = directory / "nodes" / str(number), directory / "data" / str(number)
+        properties.write_private(file := home / "server.properties", settings)
+        command = [sys.executable, "-m", "reference_impl.host", "--config-file", str(file)]
+        if layout.network is not None:
+            hosts = home / "hosts"
+            hosts.write_text(layout.hosts_file(number))
+            command += ["--resolver", str(hosts)]
         if self.bug:
             command += ["--bug", self.bug]
         search_path = [str(_SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONUNBUFFERED": "1"}
-        data = directory / "data" / "1"
-        return LocalNode(1, command, direct, home, STOP_TIMEOUT_S, environment, data)
+        # The last nodes of a cluster that is not needed any more would wait for a majority.
+        patience_s = STOP_TIMEOUT_S if layout.nodes == 1 else 0.0
+        direct = layout.bound("CLIENT", number)
+        return LocalNode(number, command, direct, home, patience_s, environment, data)
 
 
-def _links(api: Address, direct: Address, seen: Address, directory: Path) -> Links:
-    links = Links.start(api, directory / "nodes" / "toxiproxy.log")
-    try:
-        links.add([Link(client_link(1), seen, direct)])
-    except BaseException:
-        links.stop()
-        raise
-    return links
+def _cluster_id(directory: Path) -> str:
+    """Return the id of the cluster whose data are there, from an earlier start, or a new one."""
+    file = directory / "data" / "1" / "meta.properties"
+    return properties.read(file)["cluster.id"] if file.exists() else kafka_uuid()
 
 
 def own_version() -> str:

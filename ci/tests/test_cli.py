@@ -69,7 +69,7 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
                 "--nemesis",
                 "partition-link",
             ],
-            "cannot",
+            "needs 2 nodes at least",
         ),
         (["check", "no-such-run"], "no-such-run"),
         (["report", "no-such-run"], "no-such-run"),

@@ -1,5 +1,4 @@
-"""Write server.properties of one Apache Kafka node. Names: Kafka's broker configuration
-reference."""
+"""The settings of one node of a KRaft cluster. Names: Kafka's broker configuration reference."""
 
 from __future__ import annotations
 
@@ -25,14 +24,12 @@ SMALL = {
     "log.cleaner.dedupe.buffer.size": "16777216",  # 128 MiB by default: half of our heap
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
-    "share.coordinator.state.topic.num.partitions": "4",
 }
 
 
 def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
-    """Return all default settings of a node; the caller adds the user's."""
-    replicas = str(min(layout.nodes, 3))
-    in_sync = "2" if layout.nodes >= 3 else "1"
+    """Return the default settings of a node; the caller adds the user's."""
+    replicas, in_sync = _copies(layout)
     return {
         **_addresses(layout, node),
         "log.dirs": str(data),
@@ -41,13 +38,27 @@ def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": in_sync,
-        "share.coordinator.state.topic.replication.factor": replicas,
-        "share.coordinator.state.topic.min.isr": in_sync,
         "group.initial.rebalance.delay.ms": "0",
         "auto.create.topics.enable": "true",
         **SMALL,
         **QUICK_FAILURE_DETECTION,
     }
+
+
+def apache_properties(layout: Layout, node: int, data: Path) -> dict[str, str]:
+    """Return the default settings of a node of Apache Kafka, which has a share coordinator, too."""
+    replicas, in_sync = _copies(layout)
+    return {
+        **properties_of(layout, node, data),
+        "share.coordinator.state.topic.num.partitions": "4",
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": in_sync,
+    }
+
+
+def _copies(layout: Layout) -> tuple[str, str]:
+    """Return how many replicas partitions have, and how many of them must be in sync."""
+    return str(min(layout.nodes, 3)), "2" if layout.nodes >= 3 else "1"
 
 
 def _addresses(layout: Layout, node: int) -> dict[str, str]:

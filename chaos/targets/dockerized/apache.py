@@ -17,10 +17,10 @@ from chaos.targets.apache import (
     LOG4J2,
     NODES_ALLOWED,
     kafka_uuid,
-    newest_leader,
     of_version,
 )
-from chaos.targets.clusters.properties import properties_of
+from chaos.targets.clusters.kraft import newest_leader
+from chaos.targets.clusters.properties import apache_properties
 from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, Maker
 from chaos.targets.dockerized.network import PORTS, Network
 from chaos.values.protocols import TargetError
@@ -78,7 +78,7 @@ class DockerizedApache(ContainerTarget):
         cluster_id = kafka_uuid()
         found: dict[int, Maker] = {}
         for number, place in places.items():
-            settings = {**properties_of(network.layout, number, place), **config}
+            settings = {**apache_properties(network.layout, number, place), **config}
             script = self.first_words + _script(cluster_id, place)
             found[number] = partial(self._make, engine, number, as_text(settings), script)
         return found

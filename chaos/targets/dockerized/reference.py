@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from chaos.means.docker.containers import Container, Engine
+from chaos.targets.apache import FAULTS
 from chaos.targets.dockerized.cluster import ContainerTarget, Maker
 from chaos.targets.dockerized.network import Network
-from chaos.targets.reference import FAULTS, own_version
+from chaos.targets.reference import own_version
 from chaos.values.protocols import TargetError
 from chaos.world import joined
 from reference_impl.host.properties import as_text

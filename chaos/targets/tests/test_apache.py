@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from chaos.targets import parse_target
-from chaos.targets.apache import ApacheCluster
 from chaos.targets.clusters import roles
+from chaos.targets.clusters.kraft import KraftCluster
 from chaos.values.faults import CutLink, Heal, Isolate, Kill
 from chaos.values.protocols import Cluster, TargetError
 
@@ -93,9 +93,9 @@ def test_a_configuration_that_kafka_refuses_is_a_sentence(tmp_path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheCluster]:
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KraftCluster]:
     cluster = parse_target("apache:4.3").start(tmp_path_factory.mktemp("three"), 3, {}, True)
-    assert isinstance(cluster, ApacheCluster)
+    assert isinstance(cluster, KraftCluster)
     try:
         create_topic(cluster)
         yield cluster
@@ -103,14 +103,14 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheCluster]:
         cluster.stop()
 
 
-def leader(cluster: ApacheCluster) -> int:
+def leader(cluster: KraftCluster) -> int:
     view = roles.focus(cluster)
     return view.leader if view is not None else -1
 
 
 @pytest.mark.needs("toxiproxy")
 def test_isolated_leaders_of_a_partition_and_of_the_quorum_are_replaced(
-    three: ApacheCluster,
+    three: KraftCluster,
 ) -> None:
     """Links between controllers are cut as well as those between brokers."""
     before = leader(three)
@@ -129,7 +129,7 @@ def test_isolated_leaders_of_a_partition_and_of_the_quorum_are_replaced(
 
 
 @pytest.mark.needs("toxiproxy")
-def test_no_node_reaches_another_past_the_proxies(three: ApacheCluster) -> None:
+def test_no_node_reaches_another_past_the_proxies(three: KraftCluster) -> None:
     """After elections too: a new leader tells its peers where to connect (KIP-853)."""
     network = three.layout.network
     through_proxies: set[str] = set()
@@ -144,7 +144,7 @@ def test_no_node_reaches_another_past_the_proxies(three: ApacheCluster) -> None:
 
 
 @pytest.mark.needs("toxiproxy")
-def test_a_killed_leader_is_replaced_and_comes_back_with_its_data(three: ApacheCluster) -> None:
+def test_a_killed_leader_is_replaced_and_comes_back_with_its_data(three: KraftCluster) -> None:
     first = send(three, "a", "b")
     (killed,) = three.perform(Kill("leader")).nodes
     assert killed not in three.reachable()

@@ -76,8 +76,8 @@ def test_an_attack_does_not_outlive_who_waits_for_it(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
-    told = attacked(Scenario("reference", "appends", "kill", 2, 1.0, 1), tmp_path / "runs")
-    assert "runs 1 node for now, not 2" in told["error"]
+    told = attacked(Scenario("reference", "appends", "kill", 10, 1.0, 1), tmp_path / "runs")
+    assert "runs 1 to 9 nodes, not 10" in told["error"]
 
 
 def test_a_real_attack_ends_in_good_order_when_its_night_dies(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.features import METADATA
 from reference_impl.core.controller.image.registrations import BrokerImage, features_of
 from reference_impl.core.controller.leaders import elections
 from reference_impl.core.refused import Refused
@@ -22,6 +23,8 @@ FENCE, UNFENCE = 1, -1
 """BrokerRegistrationFencingChange."""
 IN_CONTROLLED_SHUTDOWN = 1
 SESSION_TIMEOUT = "broker.session.timeout.ms"
+RESERVED_DIRECTORIES = 100
+"""Directory ids below this number are no directories (DirectoryId.java)."""
 
 
 class State(Enum):
@@ -49,13 +52,14 @@ def register_broker(controller: Controller, body: Struct) -> int:
             ErrorCode.INCONSISTENT_CLUSTER_ID,
             f"Expected cluster ID {cluster_id}, but got cluster ID {body.cluster_id}",
         )
-    _check_directories(controller, body)
-    _check_features(controller, body)
     known = controller.image.brokers.get(body.broker_id)
     is_same = known is not None and known.incarnation_id == body.incarnation_id
-    records: list[Struct] = []
     if known is not None and not is_same:
         _check_session(controller, known)
+    _check_directories(controller, body)
+    _check_features(controller, body)
+    records: list[Struct] = []
+    if known is not None and not is_same:
         records += _of_shutdown(controller, known, body.previous_broker_epoch)
     broker_epoch = controller.image.end_offset
     records.append(_registration(body, broker_epoch, known if is_same else None))
@@ -65,13 +69,16 @@ def register_broker(controller: Controller, body: Struct) -> int:
 
 
 def _check_session(controller: Controller, known: BrokerImage) -> None:
-    """Raise Refused while another process is the broker, unless that is about to stop. What was
-    the broker of this node before has ended with its controller: there is no need to wait for the
-    end of its session, as Kafka does."""
-    if known.node_id == controller.node_id:
+    """Raise Refused while another process is this broker, unless that process is about to stop.
+
+    The broker of this controller's own node has ended with the controller before this one: unless
+    it was heard from since, there is no need to wait for the end of its session, as Kafka does.
+    """
+    sessions = controller.sessions
+    if known.node_id == controller.node_id and sessions.of(known.node_id).metadata_offset < 0:
         return
     timeout_ms = controller.config.number(SESSION_TIMEOUT)
-    is_valid = not known.fenced and controller.sessions.is_valid(known.node_id, timeout_ms)
+    is_valid = not known.fenced and sessions.is_valid(known.node_id, timeout_ms)
     if is_valid and not known.in_controlled_shutdown:
         raise Refused(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
@@ -81,22 +88,30 @@ def _check_session(controller: Controller, known: BrokerImage) -> None:
 
 
 def _check_directories(controller: Controller, body: Struct) -> None:
-    """Raise Refused for a directory that another broker has, or one that stands twice."""
+    """Raise Refused unless the broker names directories, each once, that no other broker has."""
     wanted = set(body.log_dirs)
-    if len(wanted) < len(body.log_dirs):
-        raise Refused(ErrorCode.INVALID_REQUEST, "A log directory stands twice.")
+    problem = None
+    if not wanted:
+        problem = "No directories specified in request"
+    elif any(directory.int < RESERVED_DIRECTORIES for directory in wanted):
+        problem = "Reserved directory ID in request"
+    elif len(wanted) < len(body.log_dirs):
+        problem = "Duplicate directory ID in request"
     for broker in controller.image.brokers.values():
         if broker.node_id != body.broker_id and wanted & set(broker.log_dirs):
-            raise Refused(
-                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-                f"Broker {body.broker_id} claims directories that broker {broker.node_id} has.",
-            )
+            problem = f"Broker {body.broker_id} claims directories of broker {broker.node_id}"
+    if problem is not None:
+        raise Refused(ErrorCode.INVALID_REGISTRATION, problem)
 
 
 def _check_features(controller: Controller, body: Struct) -> None:
     """Raise Refused for a broker that cannot work at a level in force
     (ClusterControlManager.processRegistrationFeature)."""
     supported = features_of(body.features)
+    if METADATA not in supported:
+        raise Refused(
+            ErrorCode.INVALID_REGISTRATION, f"Request features do not contain '{METADATA}'"
+        )
     for name, level in controller.image.features.items():
         levels = supported.get(name)
         if levels is None or not levels.lowest <= level <= levels.highest:

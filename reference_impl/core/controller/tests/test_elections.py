@@ -167,11 +167,16 @@ def test_a_registration_that_comes_again_amends_the_one_before() -> None:
 
 def test_a_broker_of_another_cluster_level_or_directory_is_refused() -> None:
     scene = Scene()
+    features = scene.registration(4).features
+    only_metadata = [each for each in features if each.name == "metadata.version"]
     for code, change in (
         (ErrorCode.INCONSISTENT_CLUSTER_ID, {"cluster_id": "other"}),
-        (ErrorCode.UNSUPPORTED_VERSION, {"features": []}),
-        (ErrorCode.DUPLICATE_BROKER_REGISTRATION, {"log_dirs": scene.registration(2).log_dirs}),
-        (ErrorCode.INVALID_REQUEST, {"log_dirs": 2 * scene.registration(4).log_dirs}),
+        (ErrorCode.INVALID_REGISTRATION, {"features": []}),
+        (ErrorCode.UNSUPPORTED_VERSION, {"features": only_metadata}),
+        (ErrorCode.INVALID_REGISTRATION, {"log_dirs": scene.registration(2).log_dirs}),
+        (ErrorCode.INVALID_REGISTRATION, {"log_dirs": 2 * scene.registration(4).log_dirs}),
+        (ErrorCode.INVALID_REGISTRATION, {"log_dirs": []}),
+        (ErrorCode.INVALID_REGISTRATION, {"log_dirs": [UUID(int=99)]}),
     ):
         body = scene.registration(4)
         for name, value in change.items():

@@ -1,0 +1,74 @@
+"""A KRaft cluster of child processes: its addresses, its links, and how its controller is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from chaos.means.connection import WireError
+from chaos.means.links import LinkError, Links, toxiproxy_server
+from chaos.means.ports import NoFreePort
+from chaos.targets.clusters import layout as layouts
+from chaos.targets.clusters import probe, roles
+from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.layout import Layout
+from chaos.values.protocols import TargetError
+from chaos.world import Address
+
+
+class KraftCluster(LocalCluster):
+    """A KRaft cluster. Since Metadata names any broker as the controller, the controllers
+    themselves are asked for the leader."""
+
+    layout: Layout
+
+    def controller(self) -> int | None:
+        """Return the id of the metadata quorum's leader in the newest known epoch, or None
+        (KIP-595)."""
+        return newest_leader(self.layout.bound("CONTROLLER", node) for node in self.reachable())
+
+    def stop(self) -> None:
+        try:
+            super().stop()
+        finally:
+            self.layout.release()
+
+
+def newest_leader(controllers: Iterable[Address]) -> int | None:
+    """Return the leader of the metadata quorum, according to the controller that knows the newest
+    epoch, or None."""
+    found: list[tuple[int, int]] = []
+    for address in controllers:
+        with suppress(WireError):
+            answer = probe.quorum_leader(address, roles.ASK_TIMEOUT_S)
+            if answer is not None:
+                found.append(answer)
+    return max(found)[1] if found else None
+
+
+def laid_out(
+    target: str, directory: Path, nodes: int, proxied: bool
+) -> tuple[Layout, Links | None]:
+    """Return the addresses of a new cluster on loopback, and its links, or None unless they are to
+    be proxied. Raise TargetError with the name of the target."""
+    try:
+        if proxied:
+            toxiproxy_server()
+        layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
+    except (LinkError, NoFreePort) as error:
+        raise TargetError(str(error)) from error
+    if not proxied:
+        return layout, None
+    links: Links | None = None
+    try:
+        links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
+        links.add(layout.links())
+    except BaseException as error:
+        if links is not None:
+            links.stop()
+        layout.release()
+        if isinstance(error, LinkError | OSError):
+            raise TargetError(f"{target} cannot be started: {error}") from error
+        raise
+    return layout, links
