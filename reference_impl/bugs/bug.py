@@ -92,6 +92,8 @@ class ClientBug:
 
 
 WITHOUT_BUG = {
+    "needs_snapshot": _OF_QUORUMS,
+    "replaces_log": _OF_QUORUMS,
     "forgets_decisions": _CONTROLLERS,
     "check_still_decides": _CONTROLLERS,
     "forwarded_principal": _CONTROLLERS,

@@ -41,7 +41,7 @@ from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quorum import duties
 from reference_impl.core.quorum.election_state import ElectionFile
-from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog
+from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog, log_config
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.quorum import Hooks, Member, Quorum, Settings
 from reference_impl.core.quotas.throttling import Throttles
@@ -138,7 +138,7 @@ class Broker:
 
     def _quorum(self, storage: Storage) -> Quorum:
         """Return this node's part in the quorum of the metadata log, which has not begun."""
-        log = MetadataLog(self.logs, self.now_ms)
+        log = MetadataLog(self.logs, self.now_ms, log_config(self.started_with))
         voters = self.membership.voters or {self.node_id}
         return Quorum(
             Member(

@@ -97,6 +97,10 @@ _OBEYED = (
     ConfigKey("max.incremental.fetch.session.cache.slots", _I, "1000", 0),
     ConfigKey("metadata.log.max.record.bytes.between.snapshots", _L, "20971520", 1),
     ConfigKey("metadata.log.max.snapshot.interval.ms", _L, "3600000", 0),
+    ConfigKey("metadata.log.segment.bytes", _I, "1073741824", 8 << 20),
+    ConfigKey("metadata.log.segment.ms", _L, "604800000"),
+    ConfigKey("metadata.max.retention.bytes", _L, "104857600"),
+    ConfigKey("metadata.max.retention.ms", _L, "604800000"),
     ConfigKey("num.partitions", _I, "1", 1),
     ConfigKey("offset.metadata.max.bytes", _I, "4096"),
     ConfigKey("offsets.commit.timeout.ms", _I, "5000", 1),
@@ -173,10 +177,14 @@ IGNORED = (
     ConfigKey("num.replica.fetchers", _I, "1"),
 )
 
+_INTERNAL = ConfigKey("internal.metadata.log.segment.bytes", _I, None, 1)
+"""Kafka's own key for tests that need small segments; accepted, never described."""
+
 BROKER_CONFIGS = table(
-    *IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED, *OF_CLUSTER, *OF_LISTENERS.values()
+    _INTERNAL, *IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED, *OF_CLUSTER, *OF_LISTENERS.values()
 )
 KNOWN_CONFIGS = table(*BROKER_CONFIGS.values(), *WITHOUT_EFFECT.values())
+del KNOWN_CONFIGS[_INTERNAL.name]
 """The keys that DescribeConfigs shows and AlterConfigs knows, including those without effect
 here."""
 

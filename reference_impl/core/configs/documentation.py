@@ -80,6 +80,7 @@ _BROKERS = {
     "controller.quorum.bootstrap.servers": "Controllers that tell a node who the voters are.",
     "controller.quorum.election.backoff.max.ms": "The longest wait between elections.",
     "controller.quorum.election.timeout.ms": "How long an election waits for votes.",
+    "controller.quorum.fetch.snapshot.max.bytes": "How much of a snapshot a node fetches at once.",
     "controller.quorum.fetch.timeout.ms": "After which silence of the leader voters elect another.",
     "controller.quorum.request.timeout.ms": "How long a voter waits for another's answer.",
     "controller.quorum.retry.backoff.ms": "How long a voter waits before it asks again.",
@@ -133,10 +134,17 @@ _BROKERS = {
     "log.roll.hours": "As log.roll.ms, in hours; the finer unit goes before.",
     "log.roll.jitter.hours": "As log.roll.jitter.ms, in hours; the finer unit goes before.",
     "max.incremental.fetch.session.cache.slots": "How many fetch sessions are remembered.",
+    "internal.metadata.log.segment.bytes": "As metadata.log.segment.bytes, for tests.",
     "metadata.log.max.record.bytes.between.snapshots": "How many bytes of metadata may be committed"
     " before the next snapshot.",
     "metadata.log.max.snapshot.interval.ms": "How old the last snapshot may be while metadata were"
     " committed since; 0: of any age.",
+    "metadata.log.segment.bytes": "The size at which a segment of the metadata log is closed.",
+    "metadata.log.segment.ms": "The age at which a segment of the metadata log is closed.",
+    "metadata.max.retention.bytes": "The size of the metadata log and its snapshots above which the"
+    " oldest go.",
+    "metadata.max.retention.ms": "The age above which the oldest snapshot goes, and the log before"
+    " the next one.",
     "node.id": "The id of this node, unique in the cluster.",
     "num.io.threads": "Threads for requests; this broker has one thread for everything.",
     "num.network.threads": "Threads for sockets; this broker has one thread for everything.",

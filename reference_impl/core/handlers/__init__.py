@@ -62,6 +62,7 @@ from reference_impl.core.handlers.expire_delegation_token import (
 )
 from reference_impl.core.handlers.fetch import handle_fetch
 from reference_impl.core.handlers.fetch_metadata import handle_fetch_metadata
+from reference_impl.core.handlers.fetch_snapshot import handle_fetch_snapshot
 from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
 from reference_impl.core.handlers.forwarding import forward, forward_change_of_topics
 from reference_impl.core.handlers.get_telemetry_subscriptions import (
@@ -215,6 +216,7 @@ with one error."""
 QUORUM: dict[int, Api] = {
     ApiKey.ENVELOPE: Api(among_nodes("EnvelopeResponse", handle_envelope), 0, 0),
     ApiKey.FETCH: Api(among_nodes("FetchResponse", handle_fetch_metadata), 12, 18),
+    ApiKey.FETCH_SNAPSHOT: Api(among_nodes("FetchSnapshotResponse", handle_fetch_snapshot), 0, 1),
     ApiKey.VOTE: Api(among_nodes("VoteResponse", handle_vote), 0, 2),
     ApiKey.BEGIN_QUORUM_EPOCH: Api(
         among_nodes("BeginQuorumEpochResponse", handle_begin_quorum_epoch), 0, 1

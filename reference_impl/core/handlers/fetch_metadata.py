@@ -1,5 +1,5 @@
 """Fetch (API key 1) of the metadata log, on a controller's listener. Spec: KIP-595 (diverging
-epochs, replication by fetches), KIP-1166 (the follower's high watermark, v18).
+epochs, replication by fetches), KIP-630 (snapshots), KIP-1166 (the follower's high watermark, v18).
 
 Voters and observers fetch alike. The offset of a fetch acknowledges everything below it: a follower
 syncs what it has fetched before it asks again.
@@ -82,9 +82,13 @@ def check_leads(quorum: Quorum, wanted: Struct) -> None:
 
 
 def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
-    """Return the fields of the answer: the point at which the follower's log diverges from ours, or
-    the batches after its end. Note the follower's progress."""
+    """Return the fields of the answer: the snapshot that the follower needs, or the point at which
+    its log diverges from ours, or the batches after its end. Note the follower's progress."""
     epoch, offset = wanted.last_fetched_epoch, wanted.fetch_offset
+    snapshot = quorum.snapshot_for((epoch, offset))
+    if snapshot is not None:
+        id = RESPONSE.struct("SnapshotId", end_offset=snapshot.offset, epoch=snapshot.epoch)
+        return {"snapshot_id": id}
     found = quorum.log.end_of_epoch(epoch)
     if not quorum.rules.agrees(epoch, offset, found):
         diverging = RESPONSE.struct("EpochEndOffset", epoch=found[0], end_offset=found[1])
@@ -103,9 +107,13 @@ def answer(quorum: Quorum, **fields: Any) -> Struct:
         leader_id=messages.NOBODY if leader is None else leader,
         leader_epoch=quorum.epoch,
     )
-    row = {"records": b"", "aborted_transactions": [], "log_start_offset": 0, **fields}
+    row = {"records": b"", "aborted_transactions": [], **fields}
     data = RESPONSE.struct(
-        "PartitionData", current_leader=current, high_watermark=quorum.told_high_watermark, **row
+        "PartitionData",
+        current_leader=current,
+        high_watermark=quorum.told_high_watermark,
+        log_start_offset=quorum.log.start_offset,
+        **row,
     )
     topic = RESPONSE.struct(
         "FetchableTopicResponse", topic=TOPIC, topic_id=TOPIC_ID, partitions=[data]

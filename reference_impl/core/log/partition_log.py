@@ -247,6 +247,7 @@ class PartitionLog(ReadableLog):
         self._snapshots.keep_only(())
         self._segments = Segments([self._new_segment(offset)])
         self._log_start_offset = offset
+        self.leader_epochs.truncate_from_end(0)  # they were those of the records
         self._after_cut(offset)
 
     def _after_cut(self, log_end_offset: int) -> None:

@@ -14,6 +14,11 @@ from reference_impl.core.effects import Effect, Report, SetTimer, Wait
 from reference_impl.core.events import TimerKey
 from reference_impl.core.quorum import messages
 from reference_impl.core.quorum.quorum import Quorum
+from reference_impl.core.quorum.snapshots.snapshot_file import (
+    DamagedSnapshot,
+    SnapshotId,
+    UnfinishedSnapshot,
+)
 from reference_impl.core.quorum.states import State
 from reference_impl.core.waiting.waits import Answer, Later, Outbox, Unanswered
 from reference_impl.links.effects import Lane
@@ -152,6 +157,9 @@ def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
     quorum.hear(row.current_leader.leader_epoch, known(row.current_leader.leader_id))
     if row.error_code != ErrorCode.NONE or quorum.turn != turn or node != quorum.leader_id:
         return False
+    if row.snapshot_id.end_offset >= 0 and row.snapshot_id.epoch >= 0:
+        id = SnapshotId(row.snapshot_id.end_offset, row.snapshot_id.epoch)
+        return (yield from fetch_snapshot(quorum, node, id))
     if row.diverging_epoch.epoch >= 0:
         quorum.take_divergence((row.diverging_epoch.epoch, row.diverging_epoch.end_offset))
         return True
@@ -161,6 +169,56 @@ def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
         yield Report(f"metadata that node {node} sent are damaged; they are fetched again: {error}")
         return False
     return True
+
+
+def fetch_snapshot(quorum: Quorum, leader: int, id: SnapshotId) -> Generator[Any, Any, bool]:
+    """Fetch a snapshot part by part, and go on from its end. Return whether that has succeeded; if
+    not, the next fetch of the log begins again (KIP-630)."""
+    snapshots = quorum.log.snapshots
+    unfinished = snapshots.create(id)
+    try:
+        size = -1
+        while unfinished.size != size:
+            row = yield from fetch_part(quorum, leader, unfinished)
+            if row is None or not row.unaligned_records or unfinished.size > row.size:
+                unfinished.drop()
+                return False
+            size = row.size
+        unfinished.freeze()
+        snapshots.finished(id)
+        quorum.take_snapshot(snapshots.read(id))
+    except DamagedSnapshot as error:
+        yield Report(f"from node {leader}: {snapshots.set_aside(id, error)}")
+        return False
+    return True
+
+
+def fetch_part(
+    quorum: Quorum, leader: int, unfinished: UnfinishedSnapshot
+) -> Generator[Any, Any, Struct | None]:
+    """Fetch the next part of a snapshot and append it. Ask again while the leader is silent. Return
+    the row of its answer, or None if it has refused, or leads no more."""
+    turn, settings, id = quorum.turn, quorum.settings, unfinished.id
+    api_key, timeout_ms = ApiKey.FETCH_SNAPSHOT, settings.request_timeout_ms
+    while quorum.turn == turn:
+        body = messages.fetch_snapshot_request(quorum, id, unfinished.size)
+        try:
+            answer = yield Answer(leader, api_key, body, timeout_ms, Lane.METADATA)
+        except Unanswered:
+            yield Later(settings.retry_backoff_ms)
+            continue
+        row = None if answer.error_code else messages.only_row(answer)
+        if row is None or quorum.turn != turn:
+            return None
+        quorum.hear(row.current_leader.leader_epoch, known(row.current_leader.leader_id))
+        is_it = (row.snapshot_id.end_offset, row.snapshot_id.epoch) == (id.offset, id.epoch)
+        is_next = is_it and row.position == unfinished.size
+        if row.error_code != ErrorCode.NONE or quorum.turn != turn or not is_next:
+            return None
+        quorum.heard_leader()
+        unfinished.append(row.unaligned_records or b"")
+        return row
+    return None
 
 
 def known(node_id: int) -> int | None:

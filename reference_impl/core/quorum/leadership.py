@@ -71,6 +71,13 @@ class Leadership:
         progress.fetched_at_ms, progress.fetched_at_wall_ms = now_ms, wall_ms
         progress.leader_end_offset = own_end
 
+    def heard(self, voter: int, now_ms: int) -> None:
+        """Note that a voter is alive, though it fetches a snapshot instead of the log
+        (LeaderState.updateCheckQuorumForFollowingVoter)."""
+        progress = self.followers.get(voter)
+        if progress is not None:
+            progress.fetched_at_ms = now_ms
+
     def ends(self, own_end: int) -> Iterator[int]:
         """Yield the end offset of each voter's log, as far as this leader knows. own_end: that of
         its own log."""

@@ -6,15 +6,18 @@ Source: VoteRequest.json and so on; RaftUtil.java.
 
 from __future__ import annotations
 
+from typing import Any
+
 from reference_impl.core.quorum.metadata_log import TOPIC, TOPIC_ID
 from reference_impl.core.quorum.quorum import Quorum
+from reference_impl.core.quorum.snapshots.snapshot_file import SnapshotId
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct, definition
 
 VOTE, BEGIN, END = (
     definition(f"{name}Request") for name in ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
 )
-FETCH = definition("FetchRequest")
+FETCH, FETCH_SNAPSHOT = definition("FetchRequest"), definition("FetchSnapshotRequest")
 NOBODY = -1
 FETCH_BYTES_MAX = 8 << 20
 """Kafka's KafkaRaftClient.MAX_FETCH_SIZE_BYTES."""
@@ -78,6 +81,23 @@ def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
     )
 
 
+def fetch_snapshot_request(quorum: Quorum, id: SnapshotId, position: int) -> Struct:
+    """Return a FetchSnapshot request for the bytes from this position on."""
+    row = FETCH_SNAPSHOT.struct(
+        "PartitionSnapshot",
+        current_leader_epoch=quorum.epoch,
+        snapshot_id=FETCH_SNAPSHOT.struct("SnapshotId", end_offset=id.offset, epoch=id.epoch),
+        position=position,
+        replica_directory_id=quorum.directory_id,
+    )
+    return FETCH_SNAPSHOT.new(
+        cluster_id=quorum.cluster_id,
+        replica_id=quorum.node_id,
+        max_bytes=quorum.settings.snapshot_bytes_max,
+        topics=[FETCH_SNAPSHOT.struct("TopicSnapshot", name=TOPIC, partitions=[row])],
+    )
+
+
 def only_row(body: Struct) -> Struct | None:
     """Return the row of the metadata partition in a request or an answer. Return None if that is
     not its only row: there is one log, so any other request is a mistake."""
@@ -85,11 +105,15 @@ def only_row(body: Struct) -> Struct | None:
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         return None
     topic, row = topics[0], topics[0].partitions[0]
-    name = topic.topic_name if hasattr(topic, "topic_name") else topic.topic
-    if name != TOPIC and getattr(topic, "topic_id", None) != TOPIC_ID:
+    is_named = TOPIC in fields_of(topic, "topic_name", "topic", "name")
+    if not is_named and getattr(topic, "topic_id", None) != TOPIC_ID:
         return None
-    index = row.partition if hasattr(row, "partition") else row.partition_index
-    return row if index == 0 else None
+    return row if fields_of(row, "partition", "partition_index", "index") == [0] else None
+
+
+def fields_of(row: Struct, *names: str) -> list[Any]:
+    """Return the values of those fields of a row that its kind of message has."""
+    return [getattr(row, name) for name in names if hasattr(row, name)]
 
 
 def checked_row(quorum: Quorum, body: Struct) -> Struct:

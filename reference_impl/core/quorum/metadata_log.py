@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
+from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
@@ -57,10 +58,12 @@ have directories, KIP-853.)"""
 class MetadataLog:
     """Keeps the records, and tells its listeners which ones are committed."""
 
-    def __init__(self, directory: LogDirectory, now_ms: int) -> None:
+    def __init__(
+        self, directory: LogDirectory, now_ms: int, config: LogConfig | None = None
+    ) -> None:
         """Open the log, from the newest snapshot on. Raise StorageError, and CorruptLog for a log
         that this version cannot understand: it stops the node before it changes anything."""
-        self.log = directory.open_log(TOPIC, 0, TOPIC_ID, LogConfig(), now_ms)
+        self.log = directory.open_log(TOPIC, 0, TOPIC_ID, config or LogConfig(), now_ms)
         self._directory = directory
         self.snapshots = Snapshots(directory.storage, self.log.directory)
         snapshot = self.snapshots.latest_whole()
@@ -76,7 +79,7 @@ class MetadataLog:
 
     def _begin_at(self, start: SnapshotId) -> None:
         """Let the log go on where the newest snapshot ends (KafkaRaftLog.createLog)."""
-        self._start = start
+        self._newest = start
         if self.log.log_start_offset > start.offset:
             raise CorruptLog(
                 self.log.directory,
@@ -85,12 +88,21 @@ class MetadataLog:
                 " from a copy, or let the node begin with an empty directory",
             )
         if self.log.log_end_offset < start.offset:
-            self.log.truncate_fully_and_start_at(start.offset)
-            self._directory.checkpoint()
+            self._drop_log(start)
         # What the checkpoint says was committed; yet a node serves nothing before its leader, who
         # may have written more, has told it how far the log is committed now. Of a snapshot that
         # is known.
         self.log.high_watermark = start.offset
+
+    def _drop_log(self, start: SnapshotId) -> None:
+        self._newest = start
+        self.log.truncate_fully_and_start_at(start.offset)
+        self._directory.checkpoint()
+
+    @property
+    def start_offset(self) -> int:
+        """The offset of the first record that is still here, and not only in a snapshot."""
+        return self.log.log_start_offset
 
     @property
     def end_offset(self) -> int:
@@ -100,7 +112,7 @@ class MetadataLog:
     @property
     def last_epoch(self) -> int:
         """The epoch of the last batch, 0 if there is none."""
-        return max(self.log.latest_epoch or 0, self._start.epoch)
+        return max(self.log.latest_epoch or 0, self._newest.epoch)
 
     @property
     def end(self) -> LogEnd:
@@ -208,6 +220,10 @@ class MetadataLog:
         if epoch > self.last_epoch:
             return self.end
         found = self.log.end_offset_for_epoch(epoch)
+        earliest = self.snapshots.earliest
+        if earliest is not None and found == (epoch, earliest.offset):
+            # Of the records before the log's first one only the epoch of the last is known.
+            return earliest.epoch, earliest.offset
         return found if found[0] >= 0 else self.end
 
     def read(self, offset: int, max_bytes: int) -> bytes:
@@ -245,6 +261,34 @@ class MetadataLog:
         self.bytes_since_snapshot = 0
         return self.snapshots.create(id)
 
+    def load(self, snapshot: Snapshot) -> None:
+        """Begin again where a fetched snapshot ends, and hand out what it holds. Raise
+        StorageError, or CorruptLog if it lacks committed records."""
+        if snapshot.id.offset < self.high_watermark:
+            raise CorruptLog(
+                self.log.directory,
+                f"the leader's snapshot ends at offset {snapshot.id.offset}, but everything below"
+                f" {self.high_watermark} is committed: one of the two has lost data; compare the"
+                " logs of the voters, and restore the shorter one from a copy",
+            )
+        self._drop_log(snapshot.id)
+        self._known = deque((of_snapshot(snapshot),))
+        self.commit(snapshot.id.offset)
+
+    def clean(self, now_ms: int, bytes_max: int, age_max_ms: int) -> None:
+        """Delete the oldest snapshot, and the log before the next one, while all together are too
+        large or that one is too old; -1 sets no limit. The newest snapshot stays
+        (KafkaRaftLog.maybeClean). Raise StorageError."""
+        snapshots = self.snapshots
+        while (following := snapshots.second) is not None:
+            size_bytes = self.log.size_bytes + snapshots.size_bytes
+            is_too_large = 0 <= bytes_max < size_bytes
+            if not is_too_large and not 0 <= age_max_ms < now_ms - snapshots.oldest_ms:
+                return
+            self.log.delete_records_before(following.offset)
+            self._directory.checkpoint()
+            snapshots.delete_before(following)
+
 
 CONTROLS = (ControlRecordType.LEADER_CHANGE,)
 """The control records of a log whose voters the configuration names (kraft.version 0)."""
@@ -266,3 +310,13 @@ def of_snapshot(snapshot: Snapshot) -> Committed:
     """Return what a snapshot holds as the listeners get it."""
     id, written_ms = snapshot.id, snapshot.last_timestamp_ms
     return Committed(snapshot.records, 0, id.offset, id.epoch, written_ms, is_snapshot=True)
+
+
+def log_config(config: BrokerConfig) -> LogConfig:
+    """Return the configuration of the metadata log. Its retention is that of the snapshots."""
+    internal = config.text("internal.metadata.log.segment.bytes")
+    return LogConfig(
+        segment_bytes=config.number("metadata.log.segment.bytes"),
+        segment_ms=config.number("metadata.log.segment.ms"),
+        internal_segment_bytes=int(internal) if internal else None,
+    )

@@ -19,6 +19,7 @@ from reference_impl.core.quorum.election_state import ElectionFile, ElectionStat
 from reference_impl.core.quorum.leadership import Leadership, Observer
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
+from reference_impl.core.quorum.snapshots.snapshot_file import Snapshot, SnapshotId
 from reference_impl.core.quorum.states import RAFT, Move, State
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
@@ -46,6 +47,8 @@ class Settings:
     fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
+    snapshot_bytes_max: int
+    """The bytes of a snapshot that a follower fetches at once."""
 
     @classmethod
     def of(cls, config: BrokerConfig) -> Settings:
@@ -54,7 +57,8 @@ class Settings:
             *("election.timeout", "election.backoff.max", "fetch.timeout"),
             *("request.timeout", "retry.backoff"),
         )
-        return cls(*(config.number(f"controller.quorum.{name}.ms") for name in names))
+        keys = *(f"{name}.ms" for name in names), "fetch.snapshot.max.bytes"
+        return cls(*(config.number(f"controller.quorum.{key}") for key in keys))
 
     @property
     def quorum_patience_ms(self) -> int:
@@ -379,6 +383,21 @@ class Quorum:
             self.leadership.fetched(replica, offset, self.end_offset, now_ms, wall_ms)
             self.commit()
 
+    def snapshot_for(self, follower: LogEnd) -> SnapshotId | None:
+        """Return the snapshot from which a follower goes on whose log this leader's log cannot
+        continue, or None if it can."""
+        snapshots = self.log.snapshots
+        if snapshots.earliest is None:
+            return None
+        earliest = snapshots.earliest.epoch, snapshots.earliest.offset
+        is_needed = self.rules.needs_snapshot(follower, self.log.start_offset, earliest)
+        return snapshots.latest if is_needed else None
+
+    def heard(self, voter: int) -> None:
+        """Note that a voter fetches a snapshot."""
+        if self.leadership is not None:
+            self.leadership.heard(voter, self.moment.monotonic_ms)
+
     def resign(self) -> None:
         """Stop being the leader, and let the others elect a successor at once."""
         if self.leadership is not None:
@@ -411,7 +430,7 @@ class Quorum:
     def take_fetched(self, data: bytes, high_watermark: int) -> None:
         """Append the batches that the leader has sent, and commit up to its high watermark. Raise
         CorruptRecord, StorageError."""
-        self._heard_leader()
+        self.heard_leader()
         if data:
             self.log.append_fetched(data, self.moment.now_ms)
         self.log.commit(min(high_watermark, self.end_offset))
@@ -421,16 +440,25 @@ class Quorum:
 
     def take_divergence(self, told: LogEnd) -> None:
         """Cut off the records that the leader's log lacks. Raise CorruptLog, StorageError."""
-        self._heard_leader()
+        self.heard_leader()
         found = self.log.end_of_epoch(told[0])
         self.log.truncate(self.rules.truncation_offset(told, found))
+
+    def take_snapshot(self, snapshot: Snapshot) -> None:
+        """Begin again with a snapshot that the leader has sent, if it ends later than this log.
+        Raise StorageError, CorruptLog."""
+        id = snapshot.id
+        if self.rules.replaces_log((id.epoch, id.offset), self.log.end):
+            self.log.load(snapshot)
+            self._changed()
 
     def _note_caught_up(self) -> None:
         if not self._has_caught_up:
             self._has_caught_up = True
             self._catch_up()
 
-    def _heard_leader(self) -> None:
+    def heard_leader(self) -> None:
+        """Note that the leader of this epoch is alive."""
         self.hears_leader = True
         self._wait(self.settings.fetch_timeout_ms)
 

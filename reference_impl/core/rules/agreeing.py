@@ -72,6 +72,22 @@ class Agreeing:
         follower's last, and its end (KIP-101, KIP-595; ReplicatedLog.validateOffsetAndEpoch)."""
         return found[0] == epoch and end_offset <= found[1]
 
+    def needs_snapshot(self, follower: LogEnd, log_start_offset: int, earliest: LogEnd) -> bool:
+        """Return whether a follower whose log ends so must fetch a snapshot: the leader's log
+        begins later, or holds nothing of the follower's last epoch, since its oldest snapshot
+        stands for it. `earliest` is the end of that snapshot (KIP-630;
+        KafkaRaftLog.validateOffsetAndEpoch)."""
+        epoch, offset = follower
+        if follower == (0, 0) and log_start_offset == 0:
+            return False
+        is_behind = offset < log_start_offset or epoch < earliest[0]
+        return is_behind or (offset == log_start_offset and epoch != earliest[0])
+
+    def replaces_log(self, snapshot: LogEnd, own: LogEnd) -> bool:
+        """Return whether a follower begins again with the snapshot that it has fetched, since that
+        ends later than its log (KafkaRaftLog.truncateToLatestSnapshot)."""
+        return snapshot > own
+
     def has_caught_up(self, end_offset: int, high_watermark: int) -> bool:
         """Return whether a node that has started has read everything that is committed. At the
         start of its epoch, a leader may not know the high watermark and then names -1, which is no

@@ -6,11 +6,13 @@ their logs hold. It asks no rule of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.image.image_records import records_of
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request, RequestArrived
@@ -26,6 +28,13 @@ from reference_impl.wire import ApiKey, ErrorCode, request_definition, response_
 ANSWER = response_definition(ApiKey.HEARTBEAT)
 WRITE = request_definition(ApiKey.HEARTBEAT)
 PATIENCE_MS = 5_000
+FORGETFUL = {
+    "metadata.log.max.record.bytes.between.snapshots": "200",
+    "metadata.max.retention.bytes": "0",
+    "internal.metadata.log.segment.bytes": "300",
+    "controller.quorum.fetch.snapshot.max.bytes": "400",
+}
+"""Settings with which nodes write snapshots often, and keep little of the log before them."""
 FIRST_CLIENT = 1_000_000
 
 
@@ -86,6 +95,7 @@ class Watcher:
     def _compare_committed(self, node: int) -> None:
         quorum = self.cluster.nodes[node].broker.quorum
         _, place = self.seen.get(node, (0, 0))
+        place = max(place, bisect_left(self.ends, quorum.log.start_offset))
         for data in quorum.log.log.batches(self.ends[place]):
             batch = bytes(data)
             end = self.ends[place] + int.from_bytes(batch[23:27], "big") + 1
@@ -105,24 +115,42 @@ class Watcher:
     def logs_match(self) -> None:
         """Check that two logs which have one batch in common agree on all before it (Raft, 5.3).
         Raise Broken."""
-        before: dict[tuple[int, int], bytes] = {}
+        found: dict[tuple[int, int], bytes] = {}
+        before: dict[tuple[int, int], tuple[int, int]] = {}
         for node, each in self.cluster.nodes.items():
-            so_far = b""
+            last: tuple[int, int] | None = None
             for data in each.broker.quorum.log.log.batches():
-                so_far += bytes(data)
                 key = int.from_bytes(data[0:8], "big"), int.from_bytes(data[12:16], "big")
-                if before.setdefault(key, so_far) != so_far:
+                if found.setdefault(key, bytes(data)) != data:
+                    raise Broken(f"node {node} has another batch at offset and epoch {key}")
+                if last is not None and before.setdefault(key, last) != last:
                     raise Broken(f"node {node} has another log below offset and epoch {key}")
+                last = key
+
+    def images_match(self) -> None:
+        """Check that nodes which have applied the log up to the same offset know the same cluster,
+        by the log or by snapshots. Raise Broken."""
+        images: dict[int, list[str]] = {}
+        for node, each in self.cluster.nodes.items():
+            image = each.broker.image
+            records = sorted(map(repr, records_of(image)))
+            if images.setdefault(image.end_offset, records) != records:
+                raise Broken(f"node {node} knows another cluster at offset {image.end_offset}")
 
 
 class Schedule:
     """Faults and writes by a seed."""
 
     def __init__(
-        self, seed: int, voters: int = 3, rules: type[Rules] = Rules, observers: int = 0
+        self,
+        seed: int,
+        voters: int = 3,
+        rules: type[Rules] = Rules,
+        observers: int = 0,
+        configs: Mapping[str, str] | None = None,
     ) -> None:
         self.random = Random(seed)
-        self.cluster = Cluster({ApiKey.HEARTBEAT: write}, seed, voters, rules, observers)
+        self.cluster = Cluster({ApiKey.HEARTBEAT: write}, seed, voters, rules, observers, configs)
         self.nodes = list(self.cluster.nodes)
         self.watcher = Watcher(self.cluster)
         self.cluster.watch = self.look
@@ -165,6 +193,7 @@ class Schedule:
         if min(reached.values()) <= before:  # sessions of brokers may have ended meanwhile
             raise Broken(f"a write at offset {before} is committed so far: {reached}")
         self.watcher.logs_match()
+        self.watcher.images_match()
 
     def look(self, node: int) -> None:
         """Check what a node is after its step, and sometimes kill it when it has just voted."""

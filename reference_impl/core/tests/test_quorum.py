@@ -12,7 +12,7 @@ import pytest
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.core.tests.cluster import Cluster
-from reference_impl.core.tests.hostile_quorum import Broken, Schedule
+from reference_impl.core.tests.hostile_quorum import FORGETFUL, Broken, Schedule
 
 
 @pytest.mark.parametrize("voters", [3, 5])
@@ -23,11 +23,40 @@ def test_a_quorum_keeps_its_promises_whatever_happens(seed: int, voters: int) ->
     assert len(schedule.watcher.committed) > 5
 
 
+@pytest.mark.parametrize("observers", [0, 2])
+def test_a_quorum_that_keeps_only_snapshots_keeps_its_promises(observers: int) -> None:
+    """Nodes that were away for long fetch snapshots, since the log before them is deleted."""
+    schedule = Schedule(observers, 3, observers=observers, configs=FORGETFUL)
+    schedule.run(seconds=15)
+    nodes = schedule.cluster.nodes.values()
+    assert all(node.broker.quorum.log.start_offset > 0 for node in nodes)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_observers_learn_what_is_committed_and_never_vote(seed: int) -> None:
     schedule = Schedule(seed, 3, observers=2)
     schedule.run(seconds=10)
     assert len(schedule.watcher.committed) > 5
+
+
+class ServeNoSnapshots(Rules):
+    def needs_snapshot(self, follower: LogEnd, log_start_offset: int, earliest: LogEnd) -> bool:
+        return False
+
+
+class KeepShortLogs(Rules):
+    def replaces_log(self, snapshot: LogEnd, own: LogEnd) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("bug", [ServeNoSnapshots, KeepShortLogs])
+def test_a_planted_bug_keeps_nodes_from_going_on_from_a_snapshot(bug: type[Rules]) -> None:
+    for seed in range(SEEDS):
+        try:
+            Schedule(seed, 3, bug, configs=FORGETFUL).run(seconds=10)
+        except Broken:
+            return
+    pytest.fail(f"{SEEDS} schedules have not found it")
 
 
 class ForgetVotes(Rules):

@@ -88,7 +88,7 @@ def test_no_snapshot_ends_within_a_transaction() -> None:
     append(world, definition("EndTransactionRecord").new())
     world.wait(3_000)
     (id,) = snapshots_of(world)
-    snapshot = read_snapshot(world.storage, DIRECTORY, id)
+    snapshot = read_snapshot(world.storage, f"{DIRECTORY}/{id.file_name}", id)
     assert [r.value for r in snapshot.records if getattr(r, "name", "") == "log.retention.ms"]
 
 
@@ -176,3 +176,46 @@ def test_a_controller_that_forgets_begins_with_the_snapshot() -> None:
     broker.controller.image.end_offset = broker.quorum.log.end_offset + 1
     broker.controller.leader_changed(None, 9)
     assert broker.controller.image.topics.keys() == {"t0", "t1", "t2", "later"}
+
+
+SMALL = {**OFTEN, "internal.metadata.log.segment.bytes": "300"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ({}, 3),
+        ({"metadata.max.retention.bytes": "0"}, 1),
+        ({"metadata.max.retention.ms": "3600000"}, 2),
+        ({"metadata.max.retention.bytes": "-1", "metadata.max.retention.ms": "-1"}, 3),
+    ],
+)
+def test_old_snapshots_go_and_the_log_before_the_oldest(limits: dict[str, str], kept: int) -> None:
+    """The first snapshot is older than an hour when the third is written; the second is not."""
+    world = world_with({**SMALL, **limits})
+    for number in range(2):
+        world.wait(2_000_000)
+        for each in range(3):
+            world.create_topic(f"later{number}.{each}")
+    world.wait(120_000)
+    ids = snapshots_of(world)
+    assert len(ids) == kept
+    log = world.node.broker.quorum.log
+    assert log.start_offset == (0 if kept == 3 else ids[0].offset)
+    before = image_of(world)
+    world.kill()
+    assert image_of(world) == before
+    assert world.node.broker.quorum.log.start_offset <= log.start_offset
+
+
+def test_the_segments_before_the_oldest_snapshot_are_deleted() -> None:
+    world = world_with({**SMALL, "metadata.max.retention.bytes": "0"}, topics=6)
+    world.wait(2_000)
+    for number in range(6):
+        world.create_topic(f"later{number}")
+    world.wait(2_000)
+    log = world.node.broker.quorum.log
+    assert log.log.segment_base_offsets[0] > 0
+    world.wait(200_000)  # file.delete.delay.ms
+    first = min(p for p in world.storage.paths() if p.startswith(DIRECTORY) and p.endswith(".log"))
+    assert first == f"{DIRECTORY}/{log.log.segment_base_offsets[0]:020d}.log"

@@ -72,6 +72,7 @@ def test_a_follower_far_behind_starts_anew(storage: MemoryStorage) -> None:
     log = filled(storage, 5)
     log.truncate_fully_and_start_at(100)
     assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (100, 100, 100)
+    assert log.latest_epoch is None
     assert append(log, batch(b"x")).base_offset == 100
     assert log.segment_base_offsets == [100]
 

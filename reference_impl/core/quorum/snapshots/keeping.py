@@ -1,4 +1,4 @@
-"""Write a snapshot of the committed metadata from time to time.
+"""Write a snapshot of the committed metadata from time to time, and delete old ones.
 
 Source: SnapshotGenerator.java, SnapshotEmitter.java; KIP-630. Every node writes its own, from what
 it has applied. The records are noted in one go, since the image goes on changing; they are encoded
@@ -18,22 +18,35 @@ from reference_impl.core.waiting.waits import Later, Pause
 
 LOOK_MS = 1_000
 """How often a node looks whether a snapshot is due."""
+CLEAN_MS = 60_000
+"""How often a node looks for old snapshots (KafkaRaftClient.RaftMetadataLogCleanerManager)."""
 
 
 def keep_snapshots(broker: Broker) -> Iterator[Effect]:
-    """Write a snapshot whenever one is due, as long as the process runs."""
-    last_ms = broker.monotonic_ms
+    """Write a snapshot whenever one is due and delete old ones, as long as the process runs."""
+    last_ms = cleaned_ms = broker.monotonic_ms
     while True:
         yield Later(LOOK_MS)
-        if not is_due(broker, broker.monotonic_ms - last_ms):
+        now_ms = broker.monotonic_ms
+        must_write = is_due(broker, now_ms - last_ms)
+        if not must_write and now_ms - cleaned_ms < CLEAN_MS:
             continue
-        last_ms = broker.monotonic_ms
+        cleaned_ms = now_ms
         try:
-            snapshot = broker.quorum.log.begin_snapshot()
-            if snapshot is not None:
-                yield from write_whole(broker, snapshot)
+            if must_write:
+                last_ms = now_ms
+                snapshot = broker.quorum.log.begin_snapshot()
+                if snapshot is not None:
+                    yield from write_whole(broker, snapshot)
+            clean(broker)
         except StorageError as error:
-            yield Report(f"the snapshot of the metadata is not written; the log stays: {error}")
+            yield Report(f"the snapshot of the metadata and its log stay as they are: {error}")
+
+
+def clean(broker: Broker) -> None:
+    """Delete what retention does not allow to stay. Raise StorageError."""
+    limits = (broker.config.number(f"metadata.max.retention.{unit}") for unit in ("bytes", "ms"))
+    broker.quorum.log.clean(broker.now_ms, *limits)
 
 
 def is_due(broker: Broker, waited_ms: int) -> bool:

@@ -28,7 +28,9 @@ from reference_impl.wire import (
     control_type,
     definition,
     encode_metadata_record,
+    read_header,
 )
+from reference_impl.wire.batches.batch_header import HEADER_BYTES
 
 SUFFIX, UNFINISHED = ".checkpoint", ".part"
 BATCH_RECORDS_MAX = 1_024
@@ -81,12 +83,13 @@ class Snapshot:
 class UnfinishedSnapshot:
     """A snapshot that is being written or fetched. No start takes it for whole."""
 
-    def __init__(self, storage: Storage, directory: str, id: SnapshotId) -> None:
+    def __init__(self, storage: Storage, directory: str, id: SnapshotId, number: int) -> None:
+        """Create the file. number: tells apart several attempts of one process."""
         self.id = id
         self._storage, self._directory = storage, directory
         self._whole = f"{directory}/{id.file_name}"
-        storage.delete(self._whole + UNFINISHED)
-        self._file = storage.open(self._whole + UNFINISHED, create=True)
+        self._path = f"{self._whole.removesuffix(SUFFIX)}-{number}{SUFFIX}{UNFINISHED}"
+        self._file = storage.open(self._path, create=True)
         self._records_count = 0
 
     @property
@@ -116,13 +119,13 @@ class UnfinishedSnapshot:
         """Sync the file and give it its name: from now on it counts. Raise StorageError."""
         self._file.sync()
         self._file.close()
-        self._storage.rename(self._whole + UNFINISHED, self._whole)
+        self._storage.rename(self._path, self._whole)
         self._storage.sync_directory(self._directory)
 
     def drop(self) -> None:
         """Remove what was written. Raise StorageError."""
         self._file.close()
-        self._storage.delete(self._whole + UNFINISHED)
+        self._storage.delete(self._path)
 
     def _control(self, kind: ControlRecordType, value: bytes, now_ms: int) -> None:
         self._batch([control_record(kind, value)], CONTROL_BIT, now_ms)
@@ -139,10 +142,9 @@ class UnfinishedSnapshot:
         self._records_count += len(records)
 
 
-def read_snapshot(storage: Storage, directory: str, id: SnapshotId) -> Snapshot:
+def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Snapshot:
     """Read a snapshot. Raise DamagedSnapshot, and CorruptLog for a record whose meaning this
     version does not know."""
-    path = f"{directory}/{id.file_name}"
     data = storage.read_file(path)
     try:
         found = _decode(data)
@@ -155,8 +157,26 @@ def read_snapshot(storage: Storage, directory: str, id: SnapshotId) -> Snapshot:
     for batch in found:
         with replaying(path, batch.base_offset):
             records += records_in(batch, (HEADER, FOOTER))
-    header = _HEADER_RECORD.decode(found[0].records[0].value or b"", 0)
-    return Snapshot(id, header.last_contained_log_timestamp, records)
+    return Snapshot(id, _timestamp_in(found[0]), records)
+
+
+def read_timestamp(storage: Storage, path: str) -> int:
+    """Return when the last batch was written that a snapshot stands for. Raise DamagedSnapshot,
+    StorageError."""
+    file = storage.open(path)
+    try:
+        size = read_header(file.read(0, HEADER_BYTES)).size
+        return _timestamp_in(_decode(file.read(0, size))[0])
+    except CorruptRecord as error:
+        raise DamagedSnapshot(path, f"the snapshot is damaged: {error}") from error
+    finally:
+        file.close()
+
+
+def _timestamp_in(header: RecordBatch) -> int:
+    record = _HEADER_RECORD.decode(header.records[0].value or b"", 0)
+    timestamp_ms: int = record.last_contained_log_timestamp
+    return timestamp_ms
 
 
 def _decode(data: bytes) -> list[RecordBatch]:

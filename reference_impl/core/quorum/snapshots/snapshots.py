@@ -1,10 +1,14 @@
 """The snapshots in the directory of the metadata log.
 
-Source: KafkaRaftLog.java (recoverSnapshots, latestSnapshotId, earliestSnapshotId). A file that was
-never finished is deleted at the start; one that is damaged is set aside, and an older one counts.
+Source: KafkaRaftLog.java (recoverSnapshots, latestSnapshotId, earliestSnapshotId, maybeClean). A
+file that was never finished is deleted at the start; one that is damaged is set aside, and an older
+one counts.
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
+from itertools import count
 
 from reference_impl.core.quorum.snapshots.snapshot_file import (
     BOOTSTRAP,
@@ -15,6 +19,7 @@ from reference_impl.core.quorum.snapshots.snapshot_file import (
     SnapshotId,
     UnfinishedSnapshot,
     read_snapshot,
+    read_timestamp,
 )
 from reference_impl.core.storage import Storage
 
@@ -29,42 +34,96 @@ class Snapshots:
         self.notes: list[str] = []
         """Sentences for the host's log: which files were set aside, and why."""
         self._storage = storage
-        self._ids: list[SnapshotId] = []
-        for name in storage.list(directory):
+        self._numbers = count(1)
+        self._sizes: dict[SnapshotId, int] = {}
+        """The size of each file, the oldest snapshot first."""
+        for name in storage.list(directory):  # sorted, and so are the ids in the names
             id = SnapshotId.of_file(name)
             if id is not None:
-                self._ids.append(id)
+                self.finished(id)
             elif name.endswith(SUFFIX + UNFINISHED):
                 storage.delete(f"{directory}/{name}")
-        self._ids.sort()
 
     @property
     def latest(self) -> SnapshotId | None:
         """The newest snapshot, or None if there is none."""
-        return self._ids[-1] if self._ids else None
+        return next(reversed(self._sizes), None)
+
+    @property
+    def earliest(self) -> SnapshotId | None:
+        """The oldest snapshot, or None if there is none."""
+        return next(iter(self._sizes), None)
+
+    @property
+    def second(self) -> SnapshotId | None:
+        """The oldest snapshot but one, or None if there is none."""
+        return list(self._sizes)[1] if len(self._sizes) > 1 else None
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of all snapshots."""
+        return sum(self._sizes.values())
+
+    @property
+    def oldest_ms(self) -> int:
+        """When the last batch was written that the oldest snapshot stands for; 0 if its file does
+        not say. Raise StorageError."""
+        assert self.earliest is not None
+        with suppress(DamagedSnapshot):
+            return read_timestamp(self._storage, self._path(self.earliest))
+        return 0
+
+    def size_of(self, id: SnapshotId) -> int | None:
+        """Return the size of a snapshot, or None if there is no such snapshot."""
+        return self._sizes.get(id)
+
+    def read_bytes(self, id: SnapshotId, position: int, size: int) -> bytes:
+        """Return a part of a snapshot's file. Raise StorageError."""
+        file = self._storage.open(self._path(id))
+        try:
+            return file.read(position, size)
+        finally:
+            file.close()
+
+    def read(self, id: SnapshotId) -> Snapshot:
+        """Read one of the snapshots. Raise DamagedSnapshot, CorruptLog."""
+        return read_snapshot(self._storage, self._path(id), id)
 
     def latest_whole(self) -> Snapshot | None:
         """Read the newest snapshot that is whole, and set damaged ones aside. Return None if there
         is none. Raise CorruptLog for one that this version does not understand."""
-        while self._ids:
+        while self.latest is not None:
             try:
-                snapshot = self.read(self._ids[-1])
+                snapshot = self.read(self.latest)
             except DamagedSnapshot as error:
-                self._storage.rename(error.path, error.path + DAMAGED)
-                self._ids.pop()
-                self.notes.append(f"{error}; it is set aside as {error.path}{DAMAGED}")
+                self.notes.append(self.set_aside(self.latest, error))
             else:
                 return None if snapshot.id == BOOTSTRAP else snapshot
         return None
 
-    def read(self, id: SnapshotId) -> Snapshot:
-        """Read one of the snapshots. Raise DamagedSnapshot, CorruptLog."""
-        return read_snapshot(self._storage, self.directory, id)
+    def set_aside(self, id: SnapshotId, error: DamagedSnapshot) -> str:
+        """Rename a damaged snapshot, so that it no longer counts. Return a sentence that says
+        so. Raise StorageError."""
+        self._storage.rename(self._path(id), self._path(id) + DAMAGED)
+        del self._sizes[id]
+        return f"{error}; it is set aside as {self._path(id)}{DAMAGED}"
 
     def create(self, id: SnapshotId) -> UnfinishedSnapshot:
         """Begin a new snapshot. Raise StorageError."""
-        return UnfinishedSnapshot(self._storage, self.directory, id)
+        return UnfinishedSnapshot(self._storage, self.directory, id, next(self._numbers))
 
     def finished(self, id: SnapshotId) -> None:
-        """Count a snapshot that is whole now."""
-        self._ids = sorted({*self._ids, id})
+        """Count a snapshot that is whole now. Raise StorageError."""
+        file = self._storage.open(self._path(id))
+        sizes = {**self._sizes, id: file.size()}
+        file.close()
+        self._sizes = dict(sorted(sizes.items()))
+
+    def delete_before(self, id: SnapshotId) -> None:
+        """Delete all older snapshots. Raise StorageError."""
+        for older in [each for each in self._sizes if each < id]:
+            del self._sizes[older]
+            self._storage.delete(self._path(older))
+
+    def _path(self, id: SnapshotId) -> str:
+        return f"{self.directory}/{id.file_name}"

@@ -14,8 +14,6 @@ from random import Random
 import pytest
 
 import reference_impl
-from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.quorum import metadata_log
 from reference_impl.core.tests.transactional import CONFIG
 from reference_impl.core.tests.world import World
 from reference_impl.host.serve import CANNOT_START
@@ -51,20 +49,18 @@ NOT_STARTED = "the broker does not start, and says why"
 @pytest.fixture(scope="module")
 def files() -> Files:
     """Return the disk of a broker that was killed, with some segments of each log."""
-    with pytest.MonkeyPatch.context() as patch:
-        small = LogConfig(internal_segment_bytes=SMALL_SEGMENT)
-        patch.setattr(metadata_log, "LogConfig", lambda: small)
-        world = World({**CONFIG, "offsets.topic.num.partitions": "1"})
-        world.create_topic("rolled", internal_segment_bytes="1000", index_interval_bytes="200")
-        for n in range(5):
-            world.create_topic(f"more-{n}")
-        for value in VALUES:
-            assert world.produce("rolled", value).error_code == 0
-            assert world.produce("more-0", value).error_code == 0
-        world.call(ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["g"])
-        roll_small(world, "__consumer_offsets")
-        for offset in range(COMMITS):
-            commit(world, offset)
+    small = {"internal.metadata.log.segment.bytes": str(SMALL_SEGMENT)}
+    world = World({**CONFIG, **small, "offsets.topic.num.partitions": "1"})
+    world.create_topic("rolled", internal_segment_bytes="1000", index_interval_bytes="200")
+    for n in range(5):
+        world.create_topic(f"more-{n}")
+    for value in VALUES:
+        assert world.produce("rolled", value).error_code == 0
+        assert world.produce("more-0", value).error_code == 0
+    world.call(ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["g"])
+    roll_small(world, "__consumer_offsets")
+    for offset in range(COMMITS):
+        commit(world, offset)
     return files_in(world.storage, "data")
 
 
