@@ -90,7 +90,8 @@ class Gate:
         check_answer(api, version, asked, answer)
 
     def _is_told(self, mutant: Mutant, version: int, asked: Struct) -> bool:
-        """Return whether the mutant of the last answer contradicts its request, or itself."""
+        """Apply the mutant to the last answer, and return whether the checks of every answer
+        (`check_answer`) find it. Return False if the mutant changes nothing."""
         answer = decode_response(self._frame, api_key(mutant.api), version)[1]
         if not mutant.apply(answer, self._before):
             return False

@@ -19,7 +19,8 @@ KILLED_MIN = 0.97
 JUDGED = "(?!.*(stale|neighbour)$)"
 """Two answers in a row, and two rows, often say the same rightly."""
 THROTTLE = "throttle_time_ms"
-"""One case asks it of every API (WIRE-29), which is not in the slice."""
+"""A field that is left out: only one case checks it, for every API (WIRE-29), and that case is not
+in the selection."""
 
 
 def run_gate(

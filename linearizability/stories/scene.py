@@ -137,7 +137,8 @@ def scene_of(history: pl.LazyFrame, anomalies: Sequence[Anomaly]) -> Scene:
 
 
 def _whole_reads(history: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the last complete read of each partition, if it has an end."""
+    """Return the last complete read of each partition, out of those whose high watermark is
+    known."""
     is_whole = (pl.col("f") == F.READ_ALL.value) & (pl.col("type") == Type.OK.value)
     told = is_whole & pl.col("high_watermark").is_not_null() & pl.col("topic").is_not_null()
     return (

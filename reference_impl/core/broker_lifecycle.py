@@ -1,7 +1,7 @@
-"""The life of a broker in its cluster: it registers, catches up, is unfenced, and is heard of.
+"""The life of a broker in its cluster: it registers, catches up, is unfenced, and sends heartbeats.
 
-Source: BrokerLifecycleManager.java, BrokerServer.scala; KIP-631, KIP-966 (previous broker epoch).
-A broker is a part of the cluster as long as the active controller hears its heartbeats.
+Source: BrokerLifecycleManager.java, BrokerServer.scala; KIP-631, KIP-966 (previous broker epoch). A
+broker is part of the cluster as long as the active controller receives its heartbeats.
 """
 
 from __future__ import annotations

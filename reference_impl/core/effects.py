@@ -1,8 +1,8 @@
 """The actions that a broker asks of its host, performed strictly in the order in which `step`
 returns them.
 
-That order is the point: "append, then answer" can be read in a handler, because the append has
-happened when the Respond is yielded, and the host sends nothing before that.
+Because of that order, "append, then answer" can be read in a handler: the append has happened when
+the Respond is yielded, and the host sends nothing before that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The events that can reach a broker. Time and randomness arrive here, and nowhere else.
 
-The core asks nobody for the time and never draws a random number: each event carries the wall
-clock (`now_ms`, for timestamps), a clock that never jumps (`monotonic_ms`, for periods) and some
-random bytes (`entropy`, for ids). Timers (`effects.SetTimer`) run by the clock that never jumps.
+The core never reads a clock or draws a random number: each event carries the wall clock (`now_ms`,
+for timestamps), a clock that never jumps (`monotonic_ms`, for periods) and some random bytes
+(`entropy`, for ids). Timers (`effects.SetTimer`) run by the clock that never jumps.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class GoOn(Event):
 
 @dataclass(slots=True)
 class ConnectionOpened(Event):
-    """Somebody has connected to a listener. Without this a connection is one to the first."""
+    """A client has connected to a listener. Without this a connection is one to the first."""
 
     connection: int
     listener: str

@@ -1,11 +1,11 @@
 """The disk as the core sees it: two small synchronous Protocols, and a disk in memory.
 
-Everything that the broker keeps (segments, indexes, checkpoints, snapshots) goes through
-`Storage`, so that the same code runs over real files (`host/disk.py`) and over a disk that
-loses unsynced writes (the simulator).
+Everything that the broker keeps (segments, indexes, checkpoints, snapshots) goes through `Storage`,
+so that the same code runs over real files (`host/disk.py`) and over a disk that loses unsynced
+writes (the simulator).
 
-Files are append-only: the one other change is to cut the end off. That is all that Kafka's log
-needs (design#filesystem), and it makes the effect of a crash simple to state.
+Files are append-only: the only other change is to cut off the end. Kafka's log needs nothing else
+(design#filesystem), and so the effect of a crash is simple.
 
 Paths are strings with `/` between the names.
 """

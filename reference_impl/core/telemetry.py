@@ -1,11 +1,11 @@
-"""Clients' metrics: which ones each client shall push, and what it pushes (KIP-714).
+"""Clients' metrics: those that each client should push, and those that it has pushed (KIP-714).
 
 An administrator subscribes to metrics of clients (configurations of type CLIENT_METRICS). A client
 sends GetTelemetrySubscriptions and gets names of metrics, an interval and the id of this
 subscription; once an interval it sends PushTelemetry with its measurements under that id. When
 subscriptions change, so does the id, and the client asks again.
 
-Apache Kafka gives what clients send to a plugin, and advertises both APIs only where there is one.
+Apache Kafka passes the pushed metrics to a plugin, and advertises both APIs only if there is one.
 This broker is its own receiver: it keeps the newest measurements, RECEIVED_BYTES_MAX of them, and
 reports the first ones of each client.
 

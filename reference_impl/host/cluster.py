@@ -5,7 +5,8 @@
     DATA/1/             its data directory
 
 The nodes end with this process, however it ends: each watches a pipe that this process alone holds
-open. A node that ends alone is not started again, so that one may see how the others go on.
+open. A node that ends alone is not started again, so that the behaviour of the others can be
+observed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """Faults that the owner's commands begin and end: links, disks, power, the clock.
 
-| fault | commands of every node |
-|----------------------|------------------------------------------------------| | CutLink, Split |
-`cut` (with {peer}), `heal_links` | | CutClients | `cut_clients`, `heal_links` | | Isolate | `cut`,
-`cut_clients`, `heal_links` | | SlowLinks | `slow_links` (with {ms}), `heal_links` | | DiskFull,
-DiskStall | `fill_disk`, `free_disk`; `stall_disk`, `release_disk` | | PowerLoss | `lose_power`,
-`start` | | ClockJump | `set_clock` (with {ms}, signed), `reset_clock` |
+| fault                | commands of every node                               |
+|----------------------|------------------------------------------------------|
+| CutLink, Split       | `cut` (with {peer}), `heal_links`                    |
+| CutClients           | `cut_clients`, `heal_links`                          |
+| Isolate              | `cut`, `cut_clients`, `heal_links`                   |
+| SlowLinks            | `slow_links` (with {ms}), `heal_links`               |
+| DiskFull, DiskStall  | `fill_disk`, `free_disk`; `stall_disk`, `release_disk` |
+| PowerLoss            | `lose_power`, `start`                                |
+| ClockJump            | `set_clock` (with {ms}, signed), `reset_clock`       |
 
 `cut` stops the connections that its node opens to {peer}, the host of another node. To cut both
 directions, the commands of both nodes are run. {peer_port}, {how} (blackhole or refuse),

@@ -1,7 +1,7 @@
 """A group assigns each partition to one live member within a bounded time.
 
-Whoever joins, leaves or crashes: a rebalance ends when all others have joined again, or with the
-rebalance time-out (`max.poll.interval.ms`), and a crashed member is removed after its session
+Whichever members join, leave or crash, a rebalance ends when all others have joined again, or with
+the rebalance time-out (`max.poll.interval.ms`), and a crashed member is removed after its session
 time-out (`session.timeout.ms`). Members join again when they poll. So the limit is the sum of the
 session time-out, the longest time that a member spent between two polls (5 s at least, the
 rebalance time-out at most), and 15 s. After so much time, in which members polled and there was no

@@ -1,4 +1,4 @@
-"""A consumer's decisions about which fetched records it hands out."""
+"""A consumer's decisions about the fetched records that it delivers."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ class Reading:
         return offset < position
 
     def is_still_wanted(self, position: int | None, next_offset: int) -> bool:
-        """Return whether fetched records may be handed out: the position was not moved by a seek
+        """Return whether fetched records may be delivered: the position was not moved by a seek
         meanwhile (FetchCollector.fetchRecords)."""
         return position == next_offset

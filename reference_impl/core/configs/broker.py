@@ -1,9 +1,9 @@
 """The configuration keys of a broker, and their values as the core uses them.
 
 Source: AbstractKafkaConfig.java and what it gathers (ServerLogConfigs, GroupCoordinatorConfig,
-SocketServerConfigs, ReplicationConfigs, ServerConfigs), Kafka 4.3. The table holds the keys which
-this broker obeys, and those which configurations commonly carry and which it may ignore honestly,
-because they size threads and buffers that it does not have (IGNORED).
+SocketServerConfigs, ReplicationConfigs, ServerConfigs), Kafka 4.3. The table has the keys that this
+broker obeys, and common keys that it may ignore because they only set the sizes of threads and
+buffers that it does not have (IGNORED).
 """
 
 from __future__ import annotations

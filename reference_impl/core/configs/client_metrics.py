@@ -1,8 +1,8 @@
 """The configuration keys of a subscription to clients' metrics, which clients may be asked to send.
 
-Source: KIP-714; ClientMetricsConfigs.java. telemetry.py tells clients what they ask for. Patterns
-have RE2's syntax, not Java's: without lookaround and backreferences no client name can make one
-slow.
+Source: KIP-714; ClientMetricsConfigs.java. telemetry.py tells clients which metrics are requested.
+Patterns have RE2's syntax, not Java's: without lookaround and backreferences no client name can
+make matching slow.
 """
 
 from __future__ import annotations

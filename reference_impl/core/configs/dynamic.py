@@ -1,9 +1,9 @@
 """The broker's keys that may be changed while it runs. Source: KIP-226; DynamicBrokerConfig.java.
 
-Three layers lie over the defaults, the strongest first: what was set for this broker, what was set
-for all brokers (resource name ""), what the broker was started with. The first two are records of
-the metadata log, so that they survive a restart. Kafka can also change listeners and their
-certificates; here they are read at the start.
+Three layers override the defaults, the strongest first: values set for this broker, values set for
+all brokers (resource name ""), and values with which the broker was started. The first two are
+records of the metadata log, so that they survive a restart. Kafka can also change listeners and
+their certificates; here they are read at the start.
 """
 
 from __future__ import annotations

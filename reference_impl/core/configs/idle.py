@@ -1,8 +1,8 @@
 """Broker keys of Apache Kafka that nothing here obeys: they are described, and may be altered.
 
-Source: what DescribeConfigs of Apache Kafka 4.3.1 tells of a fresh broker: names, types, defaults.
-They size threads, quorums, tiers and plugins that this broker does not have. A broker refuses to
-start with one, because a setting that is given at the start should do something.
+Source: the answer of a fresh Apache Kafka 4.3.1 to DescribeConfigs: names, types, defaults. They
+size threads, quorums, tiers and plugins that this broker does not have. A broker refuses to start
+with one, because a setting that is given at the start should do something.
 """
 
 from __future__ import annotations

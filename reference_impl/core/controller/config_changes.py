@@ -1,8 +1,8 @@
 """Check changes of configurations, and write the records that make them.
 
-Source: ConfigAdminManager.java (form, brokers), ConfigurationControlManager.java (topics,
-records), KIP-226 (brokers). AlterConfigs and IncrementalAlterConfigs differ only in how they say
-what a resource should have afterwards.
+Source: ConfigAdminManager.java (form, brokers), ConfigurationControlManager.java (topics, records),
+KIP-226 (brokers). AlterConfigs and IncrementalAlterConfigs differ only in the way in which they
+state the new configuration.
 """
 
 from __future__ import annotations

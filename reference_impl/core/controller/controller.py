@@ -1,7 +1,7 @@
 """The controller: it decides what happens to the cluster, and writes it into the metadata log.
 
-Its image runs ahead of what is committed, so that each decision sees those before it. What it has
-decided is in force, and may be answered, when brokers have applied the records (`Broker.apply`).
+Its image includes records that are not committed yet, so that each decision sees those before it. A
+decision is in force, and may be answered, when brokers have applied its records (`Broker.apply`).
 The other files of this folder hold the decisions: each checks, then writes records.
 
 Source: QuorumController.java.

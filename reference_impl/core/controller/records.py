@@ -9,7 +9,8 @@ from reference_impl.core.controller.image.metadata_image import TOPIC_RESOURCE
 from reference_impl.wire import Struct, definition
 
 UNASSIGNED_DIRECTORY = UUID(int=0)
-"""DirectoryId.UNASSIGNED: of a broker with several directories, which chooses one itself."""
+"""The directory id of a replica while its broker, which has several log directories, has not chosen
+one (DirectoryId.UNASSIGNED)."""
 
 
 def new_topic(name: str, topic_id: UUID) -> Struct:

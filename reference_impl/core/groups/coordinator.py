@@ -2,10 +2,10 @@
 
 Source: GroupCoordinatorService.java, GroupMetadataManager.java, OffsetMetadataManager.java. Changes
 that must survive a restart are written to `__consumer_offsets` before the request is answered
-(group_log.py). Groups are of two kinds: classic ones (classic/), whose members work out the
-assignment, and consumer groups (consumer/), for which the broker does it (KIP-848). This file finds
-groups and writes what changes; state.py holds what the log says, service.py finds the coordinator
-of a group.
+(group_log.py). Groups are of two kinds: classic ones (classic/), one of whose members computes the
+assignment, and consumer groups (consumer/), for which the broker does (KIP-848). This file finds
+groups and writes what changes; state.py holds the state that results from the log, service.py finds
+the coordinator of a group.
 
 Not modelled: share and streams groups.
 """

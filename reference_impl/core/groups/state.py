@@ -1,5 +1,5 @@
-"""Groups and committed offsets, as the records of one partition of `__consumer_offsets` add up to
-them.
+"""Groups and committed offsets, as they result from the records of one partition of
+`__consumer_offsets`.
 
 Source: GroupMetadataManager.java and OffsetMetadataManager.java (replay). A new leader reads the
 log back through the same functions that follow each append.

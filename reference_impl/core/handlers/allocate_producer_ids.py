@@ -16,7 +16,7 @@ RESPONSE = definition("AllocateProducerIdsResponse")
 
 
 def handle_allocate_producer_ids(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Give a broker a block of producer ids that were never given out before."""
+    """Give a broker a block of producer ids that was never given to any broker before."""
     body, answer = request.body, RESPONSE.new()
     try:
         # VALIDATE

@@ -1,5 +1,7 @@
 """The common part of AlterConfigs and IncrementalAlterConfigs: change each named resource, and
 answer for each one separately.
+
+Source: ConfigAdminManager.java (preprocess).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: ControllerApis.scala (handleEnvelopeRequest), RequestChannel.scala (buildResponse): an
 answer that says NOT_CONTROLLER becomes the error of the envelope, so that the broker forwards the
-request to the next controller, and its client hears nothing of it.
+request to the next controller, and its client does not notice.
 """
 
 from __future__ import annotations

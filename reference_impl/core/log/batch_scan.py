@@ -56,7 +56,7 @@ def scan_batches(
 
 
 class _Window:
-    """A stretch of the file in memory, moved forward as the walk needs it."""
+    """A part of the file in memory, which is moved forward as the scan needs it."""
 
     def __init__(self, file: File, end: int) -> None:
         self._file, self._end = file, end

@@ -1,13 +1,12 @@
-"""The log of one partition: what produce appends to and what fetch reads from.
+"""The log of one partition, to which Produce appends and from which Fetch reads.
 
-Source: UnifiedLog.java, LocalLog.java; design#log. A list of segments in one directory; the
-last one is written to. This class keeps the offsets that matter (log start, log end, high
-watermark, last stable, recovery point) and sees to it that files, leader epochs and producer
-state change together.
+Source: UnifiedLog.java, LocalLog.java; design#log. A list of segments in one directory; the last
+one is written to. This class keeps the offsets that matter (log start, log end, high watermark,
+last stable, recovery point) and ensures that files, leader epochs and producer state change
+together.
 
-Whether a batch may be appended is decided before, by the broker's rules; here it is a fact. An
-append is acknowledged once the operating system has it: it survives `kill -9`, and a loss of
-power only after a flush.
+The broker's rules decide before whether a batch may be appended. An append is acknowledged once the
+operating system has it: it survives `kill -9`, and a loss of power only after a flush.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Delete old segments: those past `retention.ms`, and those that `retention.bytes` has no room for.
+"""Delete old segments: those older than `retention.ms`, and those beyond `retention.bytes`.
 
 Source: UnifiedLog.java (deleteOldSegments and what it calls). Only whole segments go, the oldest
-first, and only below the high watermark: what is not committed yet is never deleted. A segment is
-deleted as soon as one of the two limits is reached. If all segments are too old, even the active
-one is deleted, after a new one has begun at the log end, so that offsets continue.
+first, and only below the high watermark: records that are not committed yet are never deleted. A
+segment is deleted as soon as one of the two limits is reached. If all segments are too old, even
+the active one is deleted, after a new one has begun at the log end, so that offsets continue.
 """
 
 from __future__ import annotations

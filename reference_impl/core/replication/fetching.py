@@ -266,7 +266,7 @@ SESSION_ERRORS = (
 
 
 def position_of(partition: Partition) -> Position:
-    """Return where a follower goes on: at the end of its log."""
+    """Return the position from which a follower continues to fetch: the end of its log."""
     log, latest = partition.log, partition.log.latest_epoch
     return Position(
         partition.topic,

@@ -56,7 +56,7 @@ class Grouping:
     def session_has_ended(self, member: Member) -> bool:
         """Return whether a member is removed when its session timer fires. One that waits for the
         answer to a JoinGroup or SyncGroup cannot send heartbeats and is kept. A new member is
-        removed all the same, since its timer is a longer one (KIP-62; GroupMetadataManager.java,
+        removed even then, since its timer is longer (KIP-62; GroupMetadataManager.java,
         expireClassicGroupMemberHeartbeat)."""
         return member.is_new or not (member.awaiting_join or member.awaiting_sync)
 

@@ -42,9 +42,8 @@ class Producing:
             )
 
     def reserve_producer_ids(self, write: Callable[[list[Struct]], object], block: Struct) -> None:
-        """Write the record that allocates a block of producer ids before the first id is handed
-        out, so that no id is handed out again after a restart (KIP-730;
-        ProducerIdControlManager.java).
+        """Write the record that allocates a block of producer ids before the first id is assigned,
+        so that no id is assigned again after a restart (KIP-730; ProducerIdControlManager.java).
         """
         write([block])
 

@@ -1,5 +1,5 @@
-"""One shard: the state of a coordinator that the records of one partition of its topic add up to,
-during one leadership.
+"""One shard: the state of a coordinator that results from the records of one partition of its
+topic, during one leadership.
 
 Source: CoordinatorRuntime.java (CoordinatorContext), CoordinatorShard.java,
 CoordinatorLoaderImpl.java, CoordinatorTimerImpl.java. A shard is never reused: the next leadership

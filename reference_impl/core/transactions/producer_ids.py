@@ -1,4 +1,4 @@
-"""Producer ids: unique for ever, handed out of a block that the controller has allocated to this
+"""Producer ids: unique for ever, taken from a block that the controller has allocated to this
 broker. Source: KIP-730, RPCProducerIdManager.java."""
 
 from __future__ import annotations

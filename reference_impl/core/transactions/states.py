@@ -8,7 +8,7 @@ partition (or consumer group) it is ONGOING. EndTxn, a time-out or a newer produ
 PREPARE_COMMIT or PREPARE_ABORT on, which is in the log before anything else happens, the outcome
 cannot change, not even by a crash. Then a marker goes into every partition of the transaction, and
 the id is COMPLETE_COMMIT or COMPLETE_ABORT; its next transaction begins there. DEAD is an id that
-nobody has used for long.
+was not used for a long time.
 
 Kafka's PREPARE_EPOCH_FENCE is never written to its log: it is the moment in which a newer epoch is
 given to an ongoing transaction so as to abort it; here that and the abort are one step.

@@ -1,6 +1,7 @@
-"""The coordinator's state of one transactional id, as a value; each move makes a new one.
+"""The coordinator's state of one transactional id, as an immutable value; each change creates a new
+one.
 
-Source: TransactionMetadata.java (the prepare… methods); KIP-98, KIP-360 (a producer that goes on
+Source: TransactionMetadata.java (the prepare… methods); KIP-98, KIP-360 (a producer that continues
 after an error), KIP-588, KIP-890 (transaction version 2: each transaction has its own epoch).
 """
 

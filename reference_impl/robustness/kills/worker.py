@@ -1,4 +1,4 @@
-"""Run a client in its own thread, which goes on when the broker dies and restarts."""
+"""Run a client in its own thread, which continues when the broker dies and restarts."""
 
 from __future__ import annotations
 

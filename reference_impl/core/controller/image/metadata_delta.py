@@ -1,8 +1,8 @@
 """Deltas: the changes of the cluster between two moments, which brokers put in force.
 
 Source: MetadataDelta.java, TopicsDelta.java, ConfigurationsDelta.java. The net change counts: a
-topic that was made and removed in between is in no delta. What is looked up in the image at each
-question (ACLs, quotas, credentials of SCRAM, groups' configurations) is only named as changed.
+topic that was created and removed in between is in no delta. Parts that are read from the image at
+each use (ACLs, quotas, credentials of SCRAM, groups' configurations) are only marked as changed.
 """
 
 from __future__ import annotations

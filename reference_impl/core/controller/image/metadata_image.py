@@ -1,4 +1,4 @@
-"""The image of the cluster: the state that the records of the metadata log add up to.
+"""The image of the cluster: the state that results from the records of the metadata log.
 
 Source: KIP-631; the record definitions TopicRecord, PartitionRecord, PartitionChangeRecord,
 ConfigRecord, RemoveTopicRecord, ProducerIdsRecord, AccessControlEntryRecord; Java classes

@@ -58,7 +58,7 @@ class ClassicGroup:
     static_members: dict[str, str] = field(default_factory=dict)
     """group.instance.id -> member id."""
     pending_members: set[str] = field(default_factory=set)
-    """Ids that were given out but not used yet (KIP-394)."""
+    """Member ids that were given to clients but not used yet (KIP-394)."""
     pending_syncs: set[str] = field(default_factory=set)
     """The members that got the new generation and have not come for the assignment yet."""
     new_member_added: bool = False

@@ -3,10 +3,10 @@
 Source: ClassicGroupState.java (the states and their valid predecessors), ClassicGroup.java; KIP-62,
 KIP-134, KIP-345, KIP-394.
 
-A group is EMPTY until somebody joins. Then it is PREPARING_REBALANCE: it collects the JoinGroup
+A group is EMPTY until a member joins. Then it is PREPARING_REBALANCE: it collects the JoinGroup
 requests of all members, and holds back the answers. When all are in (or the rebalance timeout is
-over) everybody is answered at once with a new generation, and the group is COMPLETING_REBALANCE:
-one member, the leader, works out the assignment and sends it with SyncGroup, while the SyncGroup
+over) all of them are answered at once with a new generation, and the group is COMPLETING_REBALANCE:
+one member, the leader, computes the assignment and sends it with SyncGroup, while the SyncGroup
 requests of the others wait. With the leader's assignment the group is STABLE. Whatever changes the
 membership leads back to PREPARING_REBALANCE. A group that is DEAD answers nothing any more.
 

@@ -1,4 +1,4 @@
-"""The timers of groups: each expects something of a member within a time.
+"""The timers of groups: each limits the time for an action of a member.
 
 Source: GroupCoordinator's timers (GroupMetadataManager.java: heartbeat, join, sync keys). A key is
 (TIMER, what, group, member); setting it again restarts it, which is what a heartbeat does.

@@ -1,4 +1,4 @@
-"""Remove members that leave, or that were not heard from in time.
+"""Remove members that leave, or that did not send a heartbeat in time.
 
 Source: GroupMetadataManager.java (consumerGroupLeave, consumerGroupStaticMemberGroupLeave,
 consumerGroupFenceMembers); KIP-848, KIP-345.
@@ -83,7 +83,7 @@ def remove(
 def timer_fired(
     coordinator: GroupCoordinator, group: ConsumerGroup, what: str, member_id: str
 ) -> Iterator[Effect]:
-    """Remove a member that was not heard from in time."""
+    """Remove a member that did not send a heartbeat in time."""
     member = group.members.get(member_id)
     if member is None or not coordinator.rules.was_awaited_in_vain(member, what):
         return

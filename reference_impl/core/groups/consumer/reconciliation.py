@@ -1,7 +1,8 @@
 """Take one member's next step towards its target.
 
-Source: KIP-848, Reconciliation of the group; CurrentAssignmentBuilder.java. Pure: a member, its
-target and what others hold go in, the member after the step comes out.
+Source: KIP-848, Reconciliation of the group; CurrentAssignmentBuilder.java. These are pure
+functions of a member, its target and the partitions that others hold; they return the member after
+the step.
 
 A step is the first of these that applies:
 
@@ -9,7 +10,7 @@ A step is the first of these that applies:
 2. otherwise it moves to the target's epoch, with everything of its part that is free;
 3. what others still hold comes later, when they have let go of it.
 
-So at no moment two members may read one partition, although nobody waits for all.
+So two members never read one partition at the same time, although no member waits for all others.
 """
 
 from __future__ import annotations

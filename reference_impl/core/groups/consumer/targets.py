@@ -1,4 +1,8 @@
-"""Bump the epoch of a group, and compute a new target assignment for it."""
+"""Raise the epoch of a group, and compute a new target assignment for it.
+
+Source: GroupMetadataManager.java (updateSubscriptionMetadata, maybeUpdateTargetAssignment,
+maybeReconcile), TargetAssignmentBuilder.java; KIP-848, Rebalance Process.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The state of transactions that the cleaner keeps while it walks a log from its start.
+"""The state of transactions that the cleaner keeps while it reads a log from its start.
 
 Source: CleanedTransactionMetadata.java, AbortedTransactionMetadata.java. Records of aborted
-transactions go at once. A marker goes last: not as long as a batch of its transaction is left, and
-then only after the delete horizon, so that no reader that has seen the records misses their end.
+transactions are removed at once. A marker is removed last: when no batch of its transaction is
+left, and only after the delete horizon, so that no reader that has seen the records misses their
+end.
 """
 
 from __future__ import annotations

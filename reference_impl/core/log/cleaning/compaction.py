@@ -1,12 +1,12 @@
-"""Compaction: of each key the newest record stays, at its offset (design#compaction).
+"""Compaction: the newest record of each key stays, at its offset (design#compaction).
 
 Source: LogCleanerManager.java (cleanableOffsets, maxCompactionDelay), LogToClean.java, Cleaner.java
 (doClean, buildOffsetMap, groupSegmentsBySize, cleanSegments); KIP-58, KIP-354.
 
 A log consists of a clean section, a dirty one, and an end that is not touched: the active segment,
-what is at or above the last stable offset, and what is younger than `min.compaction.lag.ms`.
+records at or above the last stable offset, and records younger than `min.compaction.lag.ms`.
 Cleaning notes the newest offset of each key in the dirty section, then copies all segments before
-its end, leaving out what a newer record replaces.
+its end, without the records that a newer one replaces.
 
 `clean` is a generator: it works in slices of about 256 KiB and lets the broker do other things
 between them. If the log has changed in between, `clean` gives up, and the broker begins again

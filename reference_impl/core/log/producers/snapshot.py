@@ -3,8 +3,7 @@
 
 Source: ProducerSnapshot.json; ProducerStateManager.java (writeSnapshot, readSnapshot). int16
 version, uint32 CRC-32C of all that follows, the entries. Only the last batch of each producer is
-stored: the four before it are known again only if the log that holds them is replayed (claims
-IDM-1).
+stored: the four before it are restored only if the log that holds them is replayed (claims IDM-1).
 
 Snapshots are not synced: if a loss of power has torn one, its CRC is wrong, and the one before it
 is used, with a longer replay.

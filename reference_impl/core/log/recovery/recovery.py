@@ -1,16 +1,16 @@
-"""Open a partition's directory: keep what is whole, cut off what a crash has torn, rebuild the
-rest.
+"""Open a partition's directory: keep whole batches, cut off those that a crash has torn, rebuild
+the rest.
 
 Source: LogLoader.java, LogSegment.recover; design#log (recovery).
 
 After a clean shutdown the files are trusted; only an index that is missing or cannot be right is
 rebuilt. Otherwise every segment that may hold unsynced bytes (those that end after the recovery
-point) is read through, batch by batch with CRC and offsets, and its indexes are rebuilt. What
-follows the last whole batch of the last segment was never acknowledged, or never synced: it is cut
-off. A bad batch anywhere else is damage, not a torn tail, and so is one of which a single bit is
-wrong or that stands at the wrong offset (`damage.py`): Kafka cuts there as well and drops all that
-follows; here the partition is not opened, so that nothing is lost by starting. Offsets that are in
-no segment are reported.
+point) is read through, batch by batch with CRC and offsets, and its indexes are rebuilt. Bytes
+after the last whole batch of the last segment were never acknowledged, or never synced: they are
+cut off. A bad batch anywhere else is damage, not a torn tail, and so is one of which a single bit
+is wrong or that stands at the wrong offset (`damage.py`): Kafka cuts there as well and drops all
+that follows; here the partition is not opened, so that nothing is lost by starting. Offsets that
+are in no segment are reported.
 """
 
 from __future__ import annotations

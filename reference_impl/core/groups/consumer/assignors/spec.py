@@ -23,7 +23,7 @@ Assignment = dict[str, frozenset[TopicIdPartition]]
 """Member id -> its partitions. Every partition of a subscribed topic is in exactly one."""
 
 Assignor = Callable[[Sequence[MemberSpec], Mapping[UUID, int]], Assignment]
-"""(members, number of partitions of each topic that exists) -> who reads what."""
+"""(members, existing topic -> number of its partitions) -> the assignment."""
 
 
 def by_member_id(members: Sequence[MemberSpec]) -> list[MemberSpec]:

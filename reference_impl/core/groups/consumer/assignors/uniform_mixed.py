@@ -1,9 +1,10 @@
-"""The `uniform` assignor where members want different topics.
+"""The `uniform` assignor for members that subscribe to different topics.
 
-Source: UniformHeterogeneousAssignmentBuilder.java. It takes three steps: every member keeps what it
-still wants; the rest goes, topic by topic, to the subscriber with the least; then partitions move
-from those with the most to those with the least as long as that makes a difference smaller. The
-balance is not always perfect, since that may need a chain of moves through several members.
+Source: UniformHeterogeneousAssignmentBuilder.java. It takes three steps: every member keeps the
+partitions that it still wants; the others are assigned, topic by topic, to the subscriber with the
+fewest; then partitions move from the members with the most to those with the fewest as long as that
+makes a difference smaller. The balance is not always perfect, since that may need a chain of moves
+through several members.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ ROUNDS_MAX = 16
 
 
 def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) -> Assignment:
-    """Let members keep what they hold of their topics, hand out the rest, then even out the
-    parts."""
+    """Let members keep their partitions of subscribed topics, assign the others, then even out the
+    numbers."""
     ordered = by_member_id(members)
     subscribers = {
         topic: [member.member_id for member in wanting]

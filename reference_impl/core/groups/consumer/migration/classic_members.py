@@ -3,9 +3,9 @@
 Source: KIP-848, Supporting Online Consumer Group Upgrade; GroupMetadataManager.java
 (classicGroupJoinToConsumerGroup, classicGroupSyncToConsumerGroup,
 classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup). To such a member the broker
-looks like a group whose leader is somebody else: JoinGroup reports what it owns and gets its epoch
+looks like a group whose leader is another member: JoinGroup reports what it owns and gets its epoch
 as generation, SyncGroup gets its partitions, Heartbeat tells it when there is a reason to join
-again. Nobody waits for anybody, so every answer comes at once.
+again. No member waits for another, so every answer comes at once.
 """
 
 from __future__ import annotations

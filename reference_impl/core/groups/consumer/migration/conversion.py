@@ -6,9 +6,9 @@ convertToClassicGroup), ConsumerGroup.java (fromClassicGroup), ClassicGroup.java
 (fromConsumerGroup).
 
 The first member that speaks the new protocol turns a classic group into a consumer group; the
-others go on with JoinGroup, SyncGroup and Heartbeat inside it (classic_members.py). When the last
-one that speaks the new protocol leaves, the group becomes classic again. Generations and epochs are
-one sequence of numbers, and nobody's partitions change by the conversion itself.
+others continue to use JoinGroup, SyncGroup and Heartbeat inside it (classic_members.py). When the
+last one that speaks the new protocol leaves, the group becomes classic again. Generations and
+epochs are one sequence of numbers, and the conversion itself changes no member's partitions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A change of a consumer group that is being worked out.
+"""A change of a consumer group that is not written yet.
 
-Each record takes effect on a copy of the group at once, so what is decided next can rely on it.
-Written as a whole or not at all: a request that is refused half way, or a disk that fails, leaves
-the group as it was.
+Each record takes effect on a copy of the group at once, so that later decisions can rely on it. The
+change is written as a whole or not at all: a request that is refused half way, or a disk that
+fails, leaves the group as it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from reference_impl.core.groups.consumer.model.records import KeyValue
 
 
 class Draft:
-    """The group as it will be, the records that make it so, and what follows once they are in."""
+    """The group after a change, the records that cause the change, and the actions to take once
+    they are written."""
 
     def __init__(self, group: ConsumerGroup, before: Iterable[KeyValue] = ()) -> None:
         self.group = group.draft()

@@ -1,8 +1,8 @@
 """One member of a consumer group, as the log describes it.
 
 Source: ConsumerGroupMember.java; records ConsumerGroupMemberMetadataValue (what the member wants)
-and ConsumerGroupCurrentMemberAssignmentValue (what it has). A member is a value: a change makes
-another one, which is written to the log before it counts.
+and ConsumerGroupCurrentMemberAssignmentValue (what it has). A member is an immutable value: a
+change creates another one, which is written to the log before it takes effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The records of a consumer group in `__consumer_offsets`, and the change that each makes.
+"""The records of a consumer group in `__consumer_offsets`, and the change that each causes.
 
 Source: GroupCoordinatorRecordHelpers.java, GroupMetadataManager.java (replay); the definitions
 ConsumerGroup*Key and *Value (types 3 to 8 and 16). The first half writes a fact as a record; the

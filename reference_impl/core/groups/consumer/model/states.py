@@ -3,24 +3,26 @@
 Source: KIP-848, Group State and Member State; ConsumerGroup.java (maybeUpdateGroupState),
 MemberState.java, CurrentAssignmentBuilder.java.
 
-In the classic protocol the whole group stops, and a member works out who reads what. Here the
-broker works it out, and each member walks towards its part alone. Three numbers say how far
-everything is. The *group epoch* counts changes: of members, subscriptions, topics. The *assignment
-epoch* is the group epoch for which the target, who shall read what, was worked out. The *member
-epoch* is the assignment epoch which a member has reached. So the group is
+In the classic protocol all members of a group stop reading, and one of them computes the
+assignment. Here the broker computes it (the *target*), and each member moves to its part of the
+target by itself. Three numbers describe the progress. The *group epoch* counts changes of members,
+subscriptions and topics. The *assignment epoch* is the group epoch for which the target was
+computed. The *member epoch* is the assignment epoch that a member has reached. So the group is
 
 - EMPTY without members;
 - ASSIGNING while its epoch is ahead of the target's: a new target is due;
 - RECONCILING while a member is behind the target;
 - STABLE once everybody has arrived.
 
-On its way a member gives up before it gets: in UNREVOKED_PARTITIONS it still has to stop reading
-what it loses, and keeps its epoch. Then it takes the new epoch with what is free of its part; as
-long as others still hold some of it, it is in UNRELEASED_PARTITIONS.
+A member first releases partitions and then gets others: in UNREVOKED_PARTITIONS it must still stop
+reading the partitions that it loses, and keeps its epoch. Then it gets the new epoch with those
+partitions of its part that are free; as long as other members still hold some of them, it is in
+UNRELEASED_PARTITIONS.
 
-Everything about transitions is in this file; their causes are in the others. A member moves by its
-table. The state of a group is read off its epochs and members (ConsumerGroup.state), and the table
-says what that can amount to; tests hold groups to it under random events.
+Everything about transitions is in this file; their causes are in the others. A member changes its
+state only as its table allows. The state of a group is computed from its epochs and members
+(ConsumerGroup.state); the table lists the possible changes, and tests check groups against it under
+random events.
 """
 
 from __future__ import annotations

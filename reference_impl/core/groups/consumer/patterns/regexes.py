@@ -1,9 +1,9 @@
-"""Subscriptions by pattern: which topics does each pattern of a group describe now?
+"""Subscriptions by pattern: find the topics that match each pattern of a group.
 
 Source: KIP-848 (SubscribedTopicRegex); GroupMetadataManager.java (maybeUpdateRegularExpressions,
 handleRegularExpressionsResult), TopicRegexResolver.java. Kafka looks through the topics on another
-thread, so a member that joins with a new pattern is answered before its topics are known, and hears
-of them with a later heartbeat. Here, too, the answer comes first.
+thread, so a member that joins with a new pattern is answered before its topics are known, and gets
+them with a later heartbeat. Here, too, the answer comes first.
 """
 
 from __future__ import annotations
