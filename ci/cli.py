@@ -20,6 +20,7 @@ from ci.commands.examining import conform_app
 from ci.commands.examples import epilog
 from ci.commands.judging import check, report, ui
 from ci.commands.nights import findings, nightly, scenarios
+from ci.commands.operating import status
 from ci.commands.project import bench, demo, doctor, setup
 from ci.commands.simulating import sim
 from ci.errors import explain
@@ -46,6 +47,7 @@ COMMANDS = (
     doctor,
     setup,
     serve,
+    status,
     check,
     report,
     ui,

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "doctor": ("touchstone doctor", "touchstone doctor --mend"),
     "setup": ("touchstone setup toxiproxy porcupine",),
-    "serve": ("touchstone serve --port 9092 --data data --config num.partitions=3",),
+    "serve": (
+        "touchstone serve --port 9092 --data data --config num.partitions=3",
+        "touchstone serve --nodes 3 --port 9092 --data data",
+    ),
+    "status": (
+        "touchstone status --bootstrap localhost:9092",
+        "touchstone status --bootstrap localhost:9092 --watch",
+    ),
     "check": (
         "touchstone check runs/RUN --explain",
         "touchstone check history.edn --format jepsen --profile jepsen",

@@ -17,6 +17,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.partitions.fetch_sessions import (
+    CONSUMER,
     NO_SESSION,
     TOPIC_IDS_SINCE,
     FetchContext,
@@ -37,7 +38,7 @@ RESPONSE = definition("FetchResponse")
 PartitionData = RESPONSE.struct_class("PartitionData")
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNDEFINED_EPOCH = -1
-ZSTD_SINCE = 10
+ZSTD_SINCE, FROM_FOLLOWERS_SINCE = 10, 11
 SENT_FROM_FILE_BYTES = 64 << 10
 """The size in bytes from which records are sent straight from the file. Above it, that saves a
 third of the processor time, and memory; below, asyncio's bookkeeping costs more than the copy
@@ -95,6 +96,11 @@ class PendingFetch:
         self._min_bytes = min(request.body.min_bytes, self._max_bytes)
         self._denied: set[WantedKey] | None = None
         self._replica_id = replica_of(request.body)
+        # [New in v11: KIP-392] A consumer may read from a follower.
+        may_follow = request.api_version >= FROM_FOLLOWERS_SINCE
+        self._asks_the_leader = self._replica_id >= 0 or (
+            self._replica_id == CONSUMER and not may_follow
+        )
         self._is_first = True
         """Whether no attempt has read yet: the first one alone tells how far a follower is."""
 
@@ -173,7 +179,9 @@ class PendingFetch:
         params, isolation = wanted.params, self.request.body.isolation_level
         by_id = self.request.api_version >= TOPIC_IDS_SINCE
         topic_id = wanted.topic_id if by_id else None
-        partition = self._broker.led_partition(wanted.topic, topic_id, params.partition)
+        replicas, image = self._broker.replicas, self._broker.image
+        find = replicas.led if self._asks_the_leader else replicas.held
+        partition = find(image, wanted.topic, topic_id, params.partition)
         # A Fetch takes every negative epoch for none (FetchRequest.optionalEpoch).
         partition.check_leader_epoch(max(UNDEFINED_EPOCH, params.current_leader_epoch))
         check_reader(self.request, partition, params)
@@ -195,9 +203,9 @@ class PendingFetch:
             return row
         is_follower = self._replica_id >= 0
         end = (
-            partition.log.log_end_offset
-            if is_follower
-            else rules.readable_end(partition, isolation)
+            rules.readable_end(partition, isolation)
+            if self._replica_id == CONSUMER
+            else partition.log.log_end_offset
         )
         row.records = read(
             rules,

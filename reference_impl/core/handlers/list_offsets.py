@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.partitions.fetch_sessions import CONSUMER, DEBUGGING_CONSUMER
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.requests.giving_way import counted, merged
@@ -65,7 +66,10 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
 def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Found:
     """Look up one partition's offset, or raise Refused."""
     # VALIDATE
-    partition = broker.led_partition(topic, None, wanted.partition_index)
+    reader, index = request.body.replica_id, wanted.partition_index
+    is_debugging = reader == DEBUGGING_CONSUMER
+    find = broker.replicas.held if is_debugging else broker.replicas.led
+    partition = find(broker.image, topic, None, index)
     partition.check_leader_epoch(wanted.current_leader_epoch)
     if wanted.timestamp < 0 and (
         wanted.timestamp < EARLIEST_PENDING_UPLOAD
@@ -75,8 +79,8 @@ def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Fo
     # DEDUPLICATE, APPLY: reading changes nothing.
     rules, isolation = broker.rules, request.body.isolation_level
     symbolic = SYMBOLIC.get(wanted.timestamp)
-    if wanted.timestamp == LATEST and request.body.replica_id >= 0:
-        return -1, partition.log.log_end_offset, partition.leader_epoch  # for a follower
+    if wanted.timestamp == LATEST and reader != CONSUMER:
+        return -1, partition.log.log_end_offset, partition.leader_epoch
     with disk_errors_refused():
         if symbolic is not None:
             return symbolic(rules, partition, isolation)

@@ -34,6 +34,9 @@ EVICTION_MS = 120_000
 must be before a session of higher worth may
 (ServerConfigs.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS)."""
 TOPIC_IDS_SINCE = 13
+CONSUMER, DEBUGGING_CONSUMER = -1, -2
+"""The replica ids of readers that are no brokers; the second may read any replica to its log
+end (FetchRequest.java)."""
 PARTITIONS_MAX = 500_000
 """The most partitions that all sessions may have together, some hundred MiB. (Kafka limits only the
 number of sessions.)"""
@@ -315,6 +318,8 @@ def wanted_in(body: Struct) -> list[Wanted]:
 
 
 def replica_of(body: Struct) -> int:
-    """Return the node id of a follower, or -1 for a consumer."""
-    replica_id: int = max(body.replica_id, body.replica_state.replica_id)
-    return replica_id
+    """Return the node id of a follower, CONSUMER or DEBUGGING_CONSUMER."""
+    # [Modified in v15: KIP-903] A follower names itself in the replica state.
+    old: int = body.replica_id
+    new: int = body.replica_state.replica_id
+    return new if old == CONSUMER else old

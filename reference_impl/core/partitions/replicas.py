@@ -133,6 +133,14 @@ class Replicas:
         """Return the partition if this broker leads it, or raise Refused with the reason. `name` is
         empty in versions of requests that use topic ids (KIP-516); topic_id is None in the
         others."""
+        partition = self.held(image, name, topic_id, index)
+        if not partition.leads:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return partition
+
+    def held(self, image: MetadataImage, name: str, topic_id: UUID | None, index: int) -> Partition:
+        """Return the partition if this broker has a replica of it, or raise Refused. For name and
+        topic_id see `led`."""
         if not name and topic_id is not None:
             topic = image.topics_by_id.get(topic_id)
             if topic is None:
@@ -145,8 +153,6 @@ class Replicas:
             if known is not None and index in known.partitions:
                 raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if not partition.leads:
-            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition
 
     def check_online(self, topic: str, index: int) -> None:

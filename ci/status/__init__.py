@@ -1,0 +1,1 @@
+"""The status of a running cluster, by Kafka's public requests: quorum, brokers, every replica."""

@@ -1,0 +1,89 @@
+"""The status of a cluster: how it is shown, and that clusters can be asked for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from chaos.probes.asking import append, make_topic
+from chaos.targets import parse_target
+from chaos.targets.clusters.kraft import KraftCluster
+from ci.cli import app
+from ci.status.asking import PartitionStatus, QuorumStatus, Replica, Status, status_of
+from ci.status.showing import as_document, as_lines
+from ci.tests.schema import unknown_properties, violations
+
+STATUS = Status(
+    "MkU3OEVBNTcwNTJENDM2Qk",
+    {1: ("127.0.0.1", 9092), 3: ("b3", 9094)},
+    QuorumStatus(3, 7, 40, {1: 41, 3: 41}, {4: 39}),
+    (
+        PartitionStatus("t", 0, 1, 5, (1,), (3,), (Replica(1, 9, 8), Replica(2), Replica(3, 4, 4))),
+        PartitionStatus("t", 1, -1, 6, (), (), (Replica(2),)),
+    ),
+    {2: "it is not among the living brokers"},
+)
+
+
+def test_each_replica_has_a_line() -> None:
+    assert list(as_lines(STATUS)) == [
+        "cluster MkU3OEVBNTcwNTJENDM2Qk: brokers 1 at 127.0.0.1:9092, 3 at b3:9094",
+        "quorum: node 3 leads in epoch 7, high watermark 40; voters 1 at 41, 3 at 41;"
+        " observers 4 at 39",
+        "PARTITION  LEADER  EPOCH  ISR  ELR  REPLICA  LOG END  HIGH WM  LAG",
+        "t-0        1       5      1    3    1        9        8        0",
+        "                                    2        ?        ?        ?",
+        "                                    3        4        4        5",
+        "t-1        none    6      -    -    2        ?        ?        ?",
+        "broker 2 does not tell of all its replicas: it is not among the living brokers",
+    ]
+
+
+def test_a_cluster_without_quorum_or_topics_has_lines_too() -> None:
+    empty = replace(STATUS, quorum=None, partitions=(), unanswered={}, brokers={})
+    assert list(as_lines(empty))[1:] == ["quorum: no controller tells of it", "no topics"]
+
+
+def test_the_document_follows_its_schema() -> None:
+    for status in (STATUS, replace(STATUS, quorum=None)):
+        document = json.loads(json.dumps(as_document(status)))
+        assert violations("status-1", document) == []
+        assert unknown_properties("status-1", document) == set()
+
+
+def test_who_does_not_answer_is_one_sentence() -> None:
+    result = CliRunner().invoke(app, ["status", "--bootstrap", "127.0.0.1:1"])
+    assert result.exit_code == 2
+    assert "127.0.0.1:1 cannot be reached" in result.output
+    assert "name a broker by --bootstrap" in result.output
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "reference",
+        pytest.param(
+            "apache:4.3.1", marks=[pytest.mark.nightly, pytest.mark.needs("java", "kafka-jars")]
+        ),
+    ],
+)
+def test_every_replica_of_a_cluster_tells_how_far_it_is(target: str, tmp_path: Path) -> None:
+    cluster = parse_target(target).start(tmp_path, 3)
+    assert isinstance(cluster, KraftCluster)
+    try:
+        make_topic(cluster.direct(1), "t", 3)
+        found = status_of(cluster.bootstrap)
+        (leader,) = [each.leader for each in found.partitions if each.topic == "t"]
+        append(cluster.direct(leader), "t", 30.0)
+        found = status_of(cluster.bootstrap)
+    finally:
+        cluster.stop()
+    assert found.unanswered == {} and set(found.brokers) == {1, 2, 3}
+    assert found.quorum is not None and set(found.quorum.voters) == {1, 2, 3}
+    (partition,) = [each for each in found.partitions if each.topic == "t"]
+    assert set(partition.isr) == {1, 2, 3} and partition.elr == ()
+    assert {(each.log_end, partition.lag(each)) for each in partition.replicas} == {(1, 0)}
