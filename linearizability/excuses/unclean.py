@@ -39,6 +39,7 @@ OF_DURABILITY = frozenset(
         "compaction",
         "delivery_semantics",
         "high_watermark",
+        "leader_epochs",
         PORCUPINE,
         REGISTERS,
     }

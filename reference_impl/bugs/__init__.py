@@ -95,6 +95,7 @@ from reference_impl.bugs.shift_cleaned_times import ShiftCleanedTimes
 from reference_impl.bugs.skip_large_batches import SkipLargeBatches
 from reference_impl.bugs.skip_segment_tails import SkipSegmentTails
 from reference_impl.bugs.stale_snapshot import StaleSnapshot
+from reference_impl.bugs.stamp_first_epoch import StampFirstEpoch
 from reference_impl.bugs.stop_without_sync import StopWithoutSync
 from reference_impl.bugs.tear_transactions import TearTransactions
 from reference_impl.bugs.trust_failed_syncs import TrustFailedSyncs
@@ -208,6 +209,9 @@ BUGS: dict[str, Bug] = {
         ("phantom_records",),
         workload="appends-mixed",
         config={"compression.type": "zstd"},
+    ),
+    "stamp-first-epoch": Bug(
+        StampFirstEpoch, Kind.RECORD, ("leader_epochs",), workload="transactions", nemesis="kill"
     ),
     "drop-headers-in-cleaning": Bug(
         DropHeadersInCleaning, Kind.RECORD, ("phantom_records",), workload="compaction"

@@ -2,7 +2,8 @@
 
 Each leader stamps what it appends with its epoch, and later leaders have higher ones. An epoch that
 goes down along a log means that two leaders wrote, or that a follower did not truncate records that
-it had to.
+it had to. A record that was sent and acknowledged while a leader led has the epoch of that leader:
+by it readers and followers learn what was truncated.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -1,12 +1,30 @@
 """Histories written by hand for `leader_epochs`."""
 
-from linearizability.hand_written.rows import RAW, Invalid, P, Valid
+from linearizability.hand_written.rows import RAW, SAYS, Invalid, P, Row, S, Valid
+
+
+def AT(second: int, row: Row) -> Row:
+    return row | {"t_invoke_ns": second * 10, "t_complete_ns": second * 10 + 5}
+
+
+def LED(first: int, last: int) -> list[Row]:
+    """Return answers of leaders of these epochs, and between them a send that is acknowledged."""
+    return [
+        AT(1, SAYS(0) | {"leader_epoch": first}),
+        AT(2, S(1, 0)),
+        AT(3, SAYS(1) | {"leader_epoch": last}),
+    ]
+
 
 VALID: Valid = {
     "growing": [RAW(n, n, leader_epoch=epoch) for n, epoch in enumerate((0, 0, 4))],
     "unknown": [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=-1)],
     "other partitions": [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=1, partition=1)],
     "the leader that answered": [P(1, 0, leader_epoch=3), P(2, 1, leader_epoch=2)],
+    "the leader that led": [*LED(2, 2), RAW(1, 0, leader_epoch=2)],
+    "elected meanwhile": [*LED(1, 2), RAW(1, 0, leader_epoch=1)],
+    "a deposed leader still answers": [*LED(2, 1), RAW(1, 0, leader_epoch=1)],
+    "nobody was asked afterwards": [*LED(2, 2)[:2], RAW(1, 0, leader_epoch=1)],
     "above a replica's high watermark": [
         RAW(1, 0, leader_epoch=3, replica=1, high_watermark=0),
         RAW(2, 1, leader_epoch=2),
@@ -14,6 +32,10 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "of an older leader": (
+        [*LED(2, 2), RAW(1, 0, leader_epoch=1), RAW(2, 1, leader_epoch=2)],
+        [("older-epoch", (0, 1, 2, 1000))],
+    ),
     "within a read": (
         [RAW(1, 0, leader_epoch=2), RAW(2, 3, leader_epoch=1)],
         [("epoch-goes-back", (1000,))],

@@ -5,8 +5,9 @@ from random import Random
 
 from linearizability.history import F
 from linearizability.self_test.clause import Clauses, by
-from linearizability.self_test.lookup import changed_row
+from linearizability.self_test.lookup import NOT_OURS, changed_row, is_acked
 from linearizability.self_test.model.world import Row
+from linearizability.self_test.truth import is_raw
 
 
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -28,4 +29,38 @@ def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     return [changed_row(row, victim, older) for row in rows]
 
 
-CLAUSES: Clauses = {"leader epochs decrease along a log": by("epoch-goes-back", lower_an_epoch)}
+def stamp_an_older_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a record was sent and acknowledged while a leader answered with its epoch,
+    and has an older one."""
+    acked = [row for row in rows if is_acked(row) and row["t_complete_ns"] is not None]
+    raw = [
+        row
+        for row in rows
+        if is_raw(row) and row.get("replica") is None and (row.get("leader_epoch") or 0) > 0
+    ]
+    shown = {(row["partition"], row["offset"], row["value"]): row for row in raw}
+    victims = [row for row in acked if (row["partition"], row["offset"], row["value"]) in shown]
+    if not victims:
+        return None
+    send = rng.choice(victims)
+    seen = shown[send["partition"], send["offset"], send["value"]]
+    told = send | {
+        "f": F.POLL.value,
+        "value": None,
+        "offset": None,
+        "process": NOT_OURS,
+        "leader_epoch": seen["leader_epoch"],
+        "client": "raw",
+    }
+    first = told | {"op_id": NOT_OURS, "t_invoke_ns": send["t_invoke_ns"] - 2}
+    first["t_complete_ns"] = send["t_invoke_ns"] - 1
+    last = told | {"op_id": NOT_OURS + 1, "t_invoke_ns": send["t_complete_ns"] + 1}
+    last["t_complete_ns"] = send["t_complete_ns"] + 2
+    older = {"leader_epoch": rng.randrange(seen["leader_epoch"])}
+    return [*(changed_row(row, seen, older) for row in rows), first, last]
+
+
+CLAUSES: Clauses = {
+    "leader epochs decrease along a log": by("epoch-goes-back", lower_an_epoch),
+    "a record has an older epoch than the leader that led": by("older-epoch", stamp_an_older_epoch),
+}

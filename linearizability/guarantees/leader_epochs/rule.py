@@ -7,16 +7,32 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.ingest import KEY
-from linearizability.reads.inferred_log import PROVEN_POLL
+from linearizability.history import F
+from linearizability.ingest import IS_OK, KEY
+from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 
 BATCH = PROVEN_POLL & pl.col("producer_id").is_not_null() & (pl.col("leader_epoch") >= 0)
 """The condition on rows that have the header of their batch; there, `leader_epoch` is that of the
 leader that wrote the batch."""
+OLDER = "older-epoch"
+NAMES_LEADER = (
+    pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])
+    & IS_OK
+    & pl.col("offset").is_null()
+    & pl.col("replica").is_null()
+    & (pl.col("leader_epoch") >= 0)
+    & pl.col("t_complete_ns").is_not_null()
+)
+"""The condition on rows without a record: there, `leader_epoch` is that of the leader that
+answered."""
 
 
 class LeaderEpochs(Checker):
     """A record read raw was written under an older leader epoch than one at a lower offset.
+
+    Or a record was sent and acknowledged (acks=all) while the leader of a newer epoch led: it
+    answered before the send was asked for, and still did after the acknowledgement. A deposed
+    leader may append meanwhile, but nobody acknowledges that, since nobody follows it.
 
     A leader stamps what it appends with its epoch, and a new leader's epoch is higher. Source:
     KIP-101, "Leader Epoch"; LeaderEpochFileCache. Counted: records read raw after another.
@@ -27,7 +43,7 @@ class LeaderEpochs(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
     counted_under: ClassVar[frozenset[Needs]] = needs
-    whole: ClassVar[str] = "the record before each"
+    whole: ClassVar[str] = "the record before each, and who led when"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = along_the_log(events).filter(pl.col("leader_epoch") < pl.col("before"))
@@ -38,7 +54,21 @@ class LeaderEpochs(Checker):
             "offset_before",
             "before",
         )
-        return describe(found, KEY, "epoch-goes-back", ["op_before", "op_id"], message, "broker")
+        older = pl.format(
+            "record {} at offset {} has leader epoch {}, but it was sent and acknowledged while the"
+            " leader of epoch {} led",
+            "value",
+            "offset",
+            "leader_epoch",
+            "led",
+        )
+        operations = ["op_id", "send_op", "op_before", "op_behind"]
+        return pl.concat(
+            [
+                describe(found, KEY, "epoch-goes-back", ["op_before", "op_id"], message, "broker"),
+                describe(stamped_older(events), KEY, OLDER, operations, older, "broker"),
+            ]
+        )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         return count(along_the_log(events))
@@ -57,4 +87,48 @@ def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
             op_before=pl.col("op_id").shift(1).over(KEY),
         )
         .filter(pl.col("before").is_not_null())
+    )
+
+
+def stamped_older(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records that have an older epoch than that of the leader who answered last before
+    they were sent, and first after they were acknowledged."""
+    answers = events.filter(NAMES_LEADER).select(
+        *KEY, "op_id", led="leader_epoch", begun_ns="t_invoke_ns", over_ns="t_complete_ns"
+    )
+    sent = events.filter(ACKNOWLEDGED & pl.col("t_complete_ns").is_not_null()).select(
+        *KEY, "offset", "value", "t_invoke_ns", "t_complete_ns", send_op="op_id"
+    )
+    batches = (
+        events.filter(BATCH)
+        .group_by(*KEY, "offset", "value", "leader_epoch")
+        .agg(pl.col("op_id").min())
+    )
+    before = answers.sort("over_ns", "op_id").select(*KEY, "led", "over_ns", op_before="op_id")
+    behind = answers.sort("begun_ns", "op_id", descending=[False, True]).select(
+        *KEY, "begun_ns", led_behind="led", op_behind="op_id"
+    )
+    return (
+        sent.sort("t_invoke_ns")
+        .join_asof(
+            before,
+            left_on="t_invoke_ns",
+            right_on="over_ns",
+            by=KEY,
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .sort("t_complete_ns")
+        .join_asof(
+            behind,
+            left_on="t_complete_ns",
+            right_on="begun_ns",
+            by=KEY,
+            strategy="forward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("led") == pl.col("led_behind"))
+        .join(batches, on=[*KEY, "offset", "value"])
+        .filter(pl.col("leader_epoch") < pl.col("led"))
     )

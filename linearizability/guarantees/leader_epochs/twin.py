@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from linearizability.twins.facts import Found, Row, is_proof, is_read
+from linearizability.twins.facts import Found, Row, is_acked, is_proof, is_read
 
 
 def leader_epochs(rows: list[Row]) -> Found:
@@ -14,9 +14,48 @@ def leader_epochs(rows: list[Row]) -> Found:
             log = logs.setdefault(row["place"], {})
             at = (row["offset"], row["leader_epoch"])
             log[at] = min(log.get(at, row["op_id"]), row["op_id"])
-    return {
+    return _stamped_older(rows) | {
         ("epoch-goes-back", tuple(sorted({log[a], log[b]})), place)
         for place, log in logs.items()
         for a, b in pairwise(sorted(log))
         if b[1] < a[1]
     }
+
+
+def _stamped_older(rows: list[Row]) -> Found:
+    found: Found = set()
+    for send in rows:
+        if not is_acked(send) or send["t_complete_ns"] is None:
+            continue
+        here = [row for row in rows if row["place"] == send["place"]]
+        answers = [
+            row
+            for row in here
+            if row["f"] in ("poll", "read_all")
+            and row["type"] == "ok"
+            and row["offset"] is None
+            and row["replica"] is None
+            and row["t_complete_ns"] is not None
+            and row["leader_epoch"] is not None
+            and row["leader_epoch"] >= 0
+        ]
+        before = [row for row in answers if row["t_complete_ns"] < send["t_invoke_ns"]]
+        behind = [row for row in answers if row["t_invoke_ns"] > send["t_complete_ns"]]
+        if not before or not behind:
+            continue
+        last = max(before, key=lambda row: (row["t_complete_ns"], row["op_id"]))
+        first = min(behind, key=lambda row: (row["t_invoke_ns"], row["op_id"]))
+        if last["leader_epoch"] != first["leader_epoch"]:
+            continue
+        shown: dict[int, int] = {}
+        for row in here:
+            is_it = (row["offset"], row["value"]) == (send["offset"], send["value"])
+            if not is_it or row["f"] != "poll" or row["producer_id"] is None or not is_proof(row):
+                continue
+            epoch = row["leader_epoch"]
+            if epoch is not None and 0 <= epoch < last["leader_epoch"]:
+                shown[epoch] = min(shown.get(epoch, row["op_id"]), row["op_id"])
+        for op in shown.values():
+            numbers = {op, send["op_id"], last["op_id"], first["op_id"]}
+            found.add(("older-epoch", tuple(sorted(numbers)), send["place"]))
+    return found
