@@ -20,14 +20,24 @@ class Ending(StrEnum):
     """Something was found in every run, but by no checker that the bug names."""
     ACCUSED = "accused"
     """The clean broker was found INVALID in the run that caught the bug."""
+    WRONG_SIDE = "wrong side"
+    """A checker of the bug found it, but the other side was blamed."""
     NOT_JUDGED = "not judged"
     """The bug's run could not be made, or the clean broker's run ended UNKNOWN, which never counts
     as success."""
 
 
+class Side(StrEnum):
+    """The side that a bug is planted in, or that is blamed for what a run shows."""
+
+    BROKER = "broker"
+    CLIENT = "client"
+
+
 @dataclass(frozen=True)
 class Attempt:
-    """One run of a bug. `accusers`: the checkers whose opinion was INVALID."""
+    """One run of a bug. `accusers`: the checkers whose opinion was INVALID. `blamed`: the side that
+    is at fault, if the target can tell."""
 
     seed: int
     validity: Validity | None
@@ -37,6 +47,7 @@ class Attempt:
     run: str
     command: str
     seconds: float
+    blamed: str = ""
 
     @classmethod
     def of(cls, seed: int, verdict: Verdict, run: str, command: str, seconds: float) -> Attempt:
@@ -62,6 +73,7 @@ class Finding:
     attempts: list[Attempt] = field(default_factory=list)
     clean: Attempt | None = None
     left_out: str = ""
+    side: Side = Side.BROKER
 
     def add(self, attempt: Attempt) -> bool:
         """Add an attempt. Return whether it has caught the bug."""
@@ -94,6 +106,8 @@ class Finding:
     @property
     def ending(self) -> Ending:
         if self.caught_by:
+            if self.attempts[-1].blamed not in ("", self.side):
+                return Ending.WRONG_SIDE
             if self.clean is None or self.clean.validity in (None, Validity.UNKNOWN):
                 return Ending.NOT_JUDGED
             return Ending.CAUGHT if self.clean.validity is Validity.VALID else Ending.ACCUSED
@@ -117,6 +131,9 @@ class Finding:
                     f"{', '.join(self.others)} found something, but not"
                     f" {' or '.join(self.expected_of)}; {how}"
                 )
+            case Ending.WRONG_SIDE:
+                blamed = self.attempts[-1].blamed
+                return f"by {', '.join(self.caught_by)}, but the {blamed} was blamed; {how}"
             case Ending.MISSED:
                 reasons = {attempt.reason for attempt in self.attempts if attempt.reason}
                 why = f" ({'; '.join(sorted(reasons))})" if reasons else ""
@@ -139,9 +156,9 @@ class Finding:
 
 
 def exit_status(findings: Sequence[Finding]) -> int:
-    """Return 1 if a bug was missed or the clean broker was accused, 3 if a run was not judged or
-    nothing was tried, else 0."""
+    """Return 1 if a bug was missed, the wrong side blamed or the clean broker accused, 3 if a run
+    was not judged or nothing was tried, else 0."""
     endings = {finding.ending for finding in findings}
-    if endings & {Ending.MISSED, Ending.UNRELATED, Ending.ACCUSED}:
+    if endings & {Ending.MISSED, Ending.UNRELATED, Ending.ACCUSED, Ending.WRONG_SIDE}:
         return 1
     return 3 if Ending.NOT_JUDGED in endings or not findings else 0

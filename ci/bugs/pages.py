@@ -7,7 +7,14 @@ import json
 from collections.abc import Sequence
 
 from ci.bugs.finding import Ending, Finding
-from reference_impl.bugs import BUGS, CONFORMANCE, Kind
+from reference_impl.bugs import BUGS, CONFORMANCE, Bug, Kind
+from reference_impl.bugs.bug import ClientBug
+from reference_impl.bugs.clients import CLIENT_BUGS
+
+
+def every_bug() -> dict[str, Bug | ClientBug]:
+    """Return the planted bugs of the broker and of its clients, by their names."""
+    return {**BUGS, **CLIENT_BUGS}
 
 
 def render_bugs() -> str:
@@ -15,7 +22,7 @@ def render_bugs() -> str:
     parts = []
     for kind in Kind:
         parts.append(f"== {kind.value}")
-        for name, bug in BUGS.items():
+        for name, bug in every_bug().items():
             if bug.kind is kind:
                 text = inspect.getdoc(bug.rules) or ""
                 parts.append(f"{name}\n" + "\n".join(f"    {line}" for line in text.splitlines()))
@@ -33,7 +40,7 @@ def bugs_as_json() -> str:
             "nemesis": bug.nemesis,
             "caught_by": list(bug.expected_of),
         }
-        for name, bug in BUGS.items()
+        for name, bug in every_bug().items()
     ]
     return json.dumps(entries, indent=2)
 

@@ -26,7 +26,6 @@ EXCEPTIONS: dict[str, int] = {
     "list_offset": 8,
     "log_in": 7,
     "read": 7,
-    "run_bugs": 7,
     "run_nightly": 7,
     "with_header": 11,
     "write_marker": 8,

@@ -99,11 +99,20 @@ def bugs(
         list[str] | None,
         typer.Option(help="Run only these bugs; repeatable, or separated by commas."),
     ] = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            help="reference: processes; sim: virtual time, with the bugs of clients, too."
+        ),
+    ] = "reference",
     seed: Annotated[int, typer.Option(help="Seed of the first run of each bug.")] = 1,
     attempts: Annotated[
-        int, typer.Option("--runs", min=1, help="Maximum number of runs of each bug.")
-    ] = 3,
-    seconds: Annotated[float, typer.Option(help="Length of every run in seconds.")] = 30,
+        int | None,
+        typer.Option("--runs", min=1, help="Maximum number of runs of each bug (3; in sim 20)."),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Length of every run in seconds (30; in sim 20).")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=16, help="Number of runs in parallel.")] = 1,
     out: Annotated[
         Path, typer.Option(help="Directory in which run directories are created.")
@@ -114,9 +123,9 @@ def bugs(
 ) -> None:
     """Run every planted bug until its checker finds it, and the clean broker with the same seed.
 
-    Exit status 1 if a bug is missed or the clean broker is accused.
+    Exit status 1 if a bug is missed, the wrong side blamed or the clean broker accused.
     """
-    from ci.bugs import bugs_as_json, render_bugs, run_bugs
+    from ci.bugs import Plan, bugs_as_json, render_bugs, run_bugs
 
     if show:
         print(bugs_as_json() if as_json else render_bugs())
@@ -126,8 +135,8 @@ def bugs(
     check_above_zero(seconds=seconds)
     check_directory("--out", out)
     form = "json" if as_json else "markdown" if markdown else "text"
-    raise typer.Exit(
-        run_bugs(
-            only or [], out, seed=seed, attempts=attempts, seconds=seconds, jobs=jobs, form=form
-        )
-    )
+    if target not in ("reference", "sim"):
+        raise UsageError(f"--target {target}: bugs are planted in reference and in sim alone")
+    in_sim = target == "sim"
+    plan = Plan(seed, attempts or (20 if in_sim else 3), seconds or (20 if in_sim else 30), jobs)
+    raise typer.Exit(run_bugs(only or [], out, plan, simulated=in_sim, form=form))

@@ -35,8 +35,7 @@ def sim(
 
     if bug is not None and bug not in BUGS and bug not in CLIENT_BUGS:
         raise UsageError(
-            f"--bug {bug}: there is no such bug; `touchstone bugs --list` shows those of the"
-            f" broker, and those of clients are {', '.join(CLIENT_BUGS)}"
+            f"--bug {bug}: there is no such bug; `touchstone bugs --list` shows them all"
         )
     check_above_zero(seeds=seeds, minutes=minutes)
     if first_seed < 0:

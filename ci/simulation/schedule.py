@@ -166,7 +166,8 @@ def _judged(scenario: Scenario, directory: Path) -> Outcome:
         settings=tuple(scenario.config),
         acknowledged=int(judged.run["counts"]["records_acknowledged"]),
         decided=_decided(rows),
-        lacks=validity is Validity.UNKNOWN and bool(judged.run.get("not_shown")),
+        lacks=validity is Validity.UNKNOWN
+        and not any(one.validity is Validity.UNKNOWN for one in opinions.values()),
     )
 
 

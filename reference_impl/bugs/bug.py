@@ -23,6 +23,7 @@ class Kind(StrEnum):
     RARE = "what happens rarely"
     SHOWN = "what a run must bring about"
     SLACK = "limits"
+    CLIENT = "decisions of clients"
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,12 @@ class ClientBug:
     workload: str = "appends"
     nemesis: str = "none"
     """The nemesis under which the bug shows."""
+    kind: Kind = Kind.CLIENT
+
+    @property
+    def expected_of(self) -> tuple[str, ...]:
+        """The checkers of which at least one must find it."""
+        return self.caught_by
 
 
 WITHOUT_BUG = {

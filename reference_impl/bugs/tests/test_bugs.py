@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import reference_impl.bugs as package
-from reference_impl.bugs import BUGS, CONFORMANCE, Kind
+from reference_impl.bugs import BUGS, CONFORMANCE, Bug, Kind
 from reference_impl.bugs.acknowledge_before_append import DELAY_MS
+from reference_impl.bugs.bug import ClientBug
+from reference_impl.bugs.clients import CLIENT_BUGS
 from reference_impl.core.rules import CHAPTERS, Rules
 from reference_impl.core.tests.transactional import Producer, transactional_world
 from reference_impl.core.tests.world import World
@@ -68,7 +70,8 @@ def test_a_bug_overrides_at_least_one_rule(name: str) -> None:
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_there_are_three_bugs_of_each_kind_that_a_checker_must_find(kind: Kind) -> None:
-    assert sum(bug.kind is kind and bool(bug.caught_by) for bug in BUGS.values()) >= 3
+    bugs: list[Bug | ClientBug] = [*BUGS.values(), *CLIENT_BUGS.values()]
+    assert sum(bug.kind is kind and bool(bug.caught_by) for bug in bugs) >= 3
 
 
 @pytest.mark.parametrize("name", sorted(BUGS))
