@@ -73,6 +73,10 @@ _OF_QUORUMS = (
     "a quorum of one node has nobody to agree with; core/tests/test_quorum.py plants a bug in this"
     " rule, in a quorum of three, and finds it"
 )
+_OF_ISR = (
+    "a partition on one node has no other replica; core/tests/test_isr.py plants a bug in this"
+    " rule, in a cluster of three nodes, and finds it"
+)
 _OF_REPLICAS = (
     "a partition on one node has no other replica; core/tests/test_followers.py plants a bug in"
     " this rule, in a cluster of three nodes, and finds it"
@@ -177,6 +181,9 @@ WITHOUT_BUG = {
     "check_fetched": _OF_REPLICAS,
     "followed_high_watermark": _OF_REPLICAS,
     "check_replica_epoch": _OF_REPLICAS,
+    "is_caught_up": _OF_ISR,
+    "has_reached": _OF_ISR,
+    "maximal_isr": _OF_ISR,
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so that no kill"
         " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"

@@ -110,11 +110,10 @@ class Broker:
         self._delta = MetadataDelta(self.image)
         self._begin_quorum()
         self.replicas = Replicas(
-            self.logs,
-            self.config.topic_defaults,
-            lambda: self.now_ms,
-            Holder(self.node_id, rules.high_watermark, self.purgatory.note_change),
+            self.logs, self.config.topic_defaults, lambda: self.now_ms, self._holder()
         )
+        self.proposals: dict[Partition, None] = {}
+        """The partitions whose ISR the controller is still to be asked to change."""
         self.followers = self._followers()
         self.tokens = Tokens(self.image.delegation_tokens, self.moment, config)
         self.authentication = Authentication(
@@ -182,6 +181,34 @@ class Broker:
         self._has_caught_up = True
         if self._is_built:
             self._apply_what_came()
+
+    def _holder(self) -> Holder:
+        return Holder(
+            self.node_id,
+            self.rules.high_watermark,
+            self.purgatory.note_change,
+            self.rules.maximal_isr,
+            self._is_joining,
+            lambda: self.monotonic_ms,
+            heard_ms={},
+            outsiders={},
+        )
+
+    def _is_joining(self, partition: Partition, replica: int) -> bool:
+        """Return whether the leader will soon propose a replica for the ISR."""
+        epoch = partition.followers[replica].broker_epoch
+        may_join = self.rules.may_join_isr(self.image.brokers.get(replica), epoch)
+        return may_join and self.is_caught_up(partition, replica)
+
+    def is_caught_up(self, partition: Partition, replica: int) -> bool:
+        """Return whether a follower of a partition that this broker leads may stay in the ISR."""
+        follower = partition.followers[replica]
+        return self.rules.is_caught_up(
+            follower.log_end_offset,
+            partition.log.log_end_offset,
+            self.monotonic_ms - follower.caught_up_ms,
+            self.config.number("replica.lag.time.max.ms"),
+        )
 
     def _followers(self) -> Followers:
         follower = Follower(self.node_id, lambda: self.broker_epoch, self._now_in_force)

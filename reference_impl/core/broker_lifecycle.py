@@ -15,6 +15,7 @@ from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOU
 from reference_impl.core.controller.leaders.elections import prefer_first_replicas
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.refused import Refused
+from reference_impl.core.replication.isr import watch_followers
 from reference_impl.core.requests.asking_controller import ask_controller
 from reference_impl.core.requests.producer_id_blocks import ask_for_blocks
 from reference_impl.core.storage import StorageError
@@ -28,10 +29,11 @@ LEAST_INTERVAL_MS = 10
 
 
 def begin(broker: Broker) -> None:
-    """Start the broker's life cycle, and have this node's controller watch all sessions."""
+    """Start the broker's life cycle, and what goes on as long as the process runs."""
     ask_for_blocks(broker)
     broker.outbox.post("lifecycle", live(broker))
     broker.outbox.post("sessions", watch_sessions(broker))
+    broker.outbox.post("followers", watch_followers(broker))
     broker.outbox.post("preferred leaders", balance_leaders(broker))
 
 

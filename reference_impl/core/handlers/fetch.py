@@ -29,6 +29,7 @@ from reference_impl.core.partitions.fetch_sessions import (
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import Watch, answered
 from reference_impl.core.refused import Refused
+from reference_impl.core.replication.isr import consider_joining, consider_outsider
 from reference_impl.core.rules import READ_COMMITTED, Rules
 from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION, READ_TOPIC
 from reference_impl.core.storage import StorageError
@@ -56,7 +57,9 @@ def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
         yield Respond(request, RESPONSE.new(error_code=refused.code))
         return
     # DEDUPLICATE: reading changes nothing.
-    # APPLY: nothing.
+    # APPLY: nothing, but for the progress of a follower.
+    if replica_of(request.body) >= 0:
+        consider_outsider(broker, replica_of(request.body))
     # RESPOND: now, or when there is enough to read, or when the client's patience ends.
     fetch = PendingFetch(broker, request, context)
     changes = broker.purgatory.changes
@@ -235,7 +238,8 @@ class PendingFetch:
         broker, replica_state = self._broker, self.request.body.replica_state
         registered = broker.image.brokers.get(self._replica_id)
         broker.rules.check_replica_epoch(registered, replica_state.replica_epoch)
-        partition.follower_reached(self._replica_id, offset)
+        partition.follower_reached(self._replica_id, offset, replica_state.replica_epoch)
+        consider_joining(broker, partition, self._replica_id)
 
     def _aborted(
         self, partition: Partition, from_offset: int, records: bytes | Slice

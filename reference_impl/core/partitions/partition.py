@@ -15,12 +15,11 @@ from uuid import UUID
 from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import AppendResult, PartitionLog
+from reference_impl.core.partitions.follower_state import NEVER_MS, FollowerState
 from reference_impl.core.refused import Refused
 from reference_impl.wire import BatchHeader, ErrorCode
 
 NO_LEADER = -1
-NEVER_FETCHED = -1
-"""The log end offset of a follower that has not fetched from this leader yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,15 @@ class Holder:
     changed: Callable[[str, int], None]
     """A function to call when the high watermark has moved, or the leader or the ISR has
     changed."""
+    maximal_isr: Callable[[Collection[int], Collection[int]], Collection[int]]
+    """The rule that says which replicas may be in sync as the controller sees it."""
+    is_joining: Callable[[Partition, int], bool]
+    """Whether a replica outside the ISR is about to join it."""
+    monotonic_ms: Callable[[], int]
+    heard_ms: dict[int, int]
+    """When each broker has last fetched as a follower."""
+    outsiders: dict[int, dict[Partition, None]]
+    """The partitions that this broker leads, by the followers that are not in their ISR."""
 
 
 class Partition:
@@ -54,7 +62,12 @@ class Partition:
         self.state = state
         self.log = log
         self._holder = holder
-        self._follower_ends: dict[int, int] = {}
+        self.followers: dict[int, FollowerState] = {}
+        """The other replicas, while this broker leads."""
+        self.proposed_isr: tuple[int, ...] | None = None
+        """The ISR that this leader has asked the controller for, until the answer is in force."""
+        self.epoch_start_offset = log.log_end_offset
+        """The log end when this leadership began."""
 
     @property
     def leads(self) -> bool:
@@ -82,13 +95,17 @@ class Partition:
         that is smaller (effectiveMinIsr)."""
         return min(self.log.config.min_insync_replicas, len(self.state.replicas))
 
-    def ends_in_sync(self) -> Collection[int]:
-        """Return the log end of each replica in the ISR, as far as this leader knows."""
-        ends, own = self._follower_ends, self._holder.node_id
-        return [
-            self.log.log_end_offset if replica == own else ends.get(replica, NEVER_FETCHED)
-            for replica in self.state.isr
-        ]
+    def ends_that_count(self) -> Collection[int]:
+        """Return the log ends of the replicas whose records are committed only once all have them:
+        those that are, or may be, in the ISR, and those that are about to join it (Partition.java,
+        maybeIncrementLeaderHW)."""
+        ends, followers = [self.log.log_end_offset], self.followers
+        if followers:
+            members = self._holder.maximal_isr(self.state.isr, self.proposed_isr or ())
+            for replica, follower in followers.items():
+                if replica in members or self._holder.is_joining(self, replica):
+                    ends.append(follower.log_end_offset)
+        return ends
 
     # --- writing ------------------------------------------------------------------------------
 
@@ -97,32 +114,75 @@ class Partition:
     ) -> AppendResult:
         """Write one batch at the end of the log, under the current leader epoch. Raise
         StorageError."""
+        if self.followers:
+            self._leave_followers_behind()
         result = self.log.append(data, header, self.state.leader_epoch, now_ms)
         self.advance_high_watermark()
-        if len(self.state.replicas) > 1:
-            self._holder.changed(self.topic, self.index)  # followers read beyond what is committed
         return result
 
-    def follower_reached(self, replica: int, log_end_offset: int) -> None:
-        """Note the log end offset of a follower, and commit the records that every replica in the
-        ISR has now."""
-        self._follower_ends[replica] = log_end_offset
-        self.advance_high_watermark()
+    def _leave_followers_behind(self) -> None:
+        end, heard_ms = self.log.log_end_offset, self._holder.heard_ms
+        for replica, follower in self.followers.items():
+            if follower.log_end_offset == end:
+                follower.left_behind(heard_ms.get(replica, NEVER_MS))
+        self._holder.changed(self.topic, self.index)  # they read beyond what is committed
+
+    def follower_reached(self, replica: int, log_end_offset: int, broker_epoch: int = -1) -> None:
+        """Note the end of a follower's log, and commit the records that every replica in the ISR
+        has now."""
+        follower = self.followers.get(replica)
+        if follower is not None:
+            leader_end, now_ms = self.log.log_end_offset, self._holder.monotonic_ms()
+            follower.fetched(log_end_offset, leader_end, now_ms, broker_epoch)
+            self.advance_high_watermark()
 
     def take_state(self, state: PartitionImage) -> None:
         """Put the controller's new leader and ISR in force. Raise StorageError."""
-        if state.leader_epoch > self.leader_epoch:
-            self._follower_ends.clear()
+        if state.partition_epoch != self.state.partition_epoch:
+            self.proposed_isr = None
+        is_new = state.leader_epoch > self.leader_epoch
         self.state = state
+        self._note_outsiders()
+        if is_new:
+            self.followers.clear()
         self.begin_epoch()
         self.advance_high_watermark()
         self._holder.changed(self.topic, self.index)
 
     def begin_epoch(self) -> None:
-        """Begin the epoch of this leadership at the log end, even if nothing is written in it. A
-        follower learns of epochs by the batches that it copies (Partition.makeLeader)."""
-        if self.leads:
-            self.log.leader_epochs.begin(self.state.leader_epoch, self.log.log_end_offset)
+        """Begin the epoch of this leadership at the log end, unless it has begun, even if nothing
+        is written in it. A follower learns of epochs by the batches that it copies. Members of the
+        ISR get time to fetch, as they had all that was committed (Partition.makeLeader)."""
+        if not self.leads:
+            self.followers.clear()
+            return
+        log, own = self.log, self._holder.node_id
+        if log.latest_epoch != self.leader_epoch:
+            self.epoch_start_offset = log.log_end_offset
+            log.leader_epochs.begin(self.leader_epoch, log.log_end_offset)
+        replicas = [replica for replica in self.state.replicas if replica != own]
+        for replica in self.followers.keys() - replicas:
+            del self.followers[replica]
+        for replica in replicas:
+            if replica not in self.followers:
+                is_member = replica in self.state.isr
+                now_ms = self._holder.monotonic_ms() if is_member else NEVER_MS
+                self.followers[replica] = FollowerState(caught_up_ms=now_ms)
+        self._note_outsiders()
+
+    def _note_outsiders(self) -> None:
+        outsiders = self._holder.outsiders
+        for replica in self.followers:
+            outsiders.get(replica, {}).pop(self, None)
+        if self.leads and len(self.state.isr) < len(self.state.replicas):
+            for replica in self.state.replicas:
+                if replica not in self.state.isr:
+                    outsiders.setdefault(replica, {})[self] = None
+
+    def withdraw_proposal(self) -> None:
+        """Forget the ISR that the controller has not given."""
+        self.proposed_isr = None
+        self.advance_high_watermark()
 
     def follow(self, high_watermark: int) -> None:
         """Take over the leader's high watermark, as far as this log goes."""
@@ -133,6 +193,7 @@ class Partition:
     def resign(self) -> None:
         """Stop being the leader, because the partition is deleted."""
         self.state = replace(self.state, leader=NO_LEADER)
+        self._note_outsiders()
 
     def advance_high_watermark(self) -> None:
         """Move the high watermark up to the end of the committed records, and wake the requests

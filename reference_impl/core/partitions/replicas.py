@@ -49,6 +49,12 @@ class Replicas:
     def __iter__(self) -> Iterator[Partition]:
         return iter(list(self._by_name.values()))
 
+    def heard_of(self, broker_id: int) -> list[Partition]:
+        """Note that a broker fetches as a follower, whatever partitions it names. Return those
+        whose ISR it is still to join."""
+        self._holder.heard_ms[broker_id] = self._holder.monotonic_ms()
+        return list(self._holder.outsiders.get(broker_id, ()))
+
     def holds(self, partition: Partition) -> bool:
         """Return whether this is still one of the open partitions."""
         return self._by_name.get((partition.topic, partition.index)) is partition

@@ -3,6 +3,8 @@ believes."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from reference_impl.core.controller.image.registrations import BrokerImage
 from reference_impl.core.log.readable_log import ReadableLog
 from reference_impl.core.refused import Refused
@@ -49,3 +51,24 @@ class Replicating:
         (KIP-903; Replica.updateFetchStateOrThrow)."""
         if broker is not None and -1 < broker_epoch < broker.broker_epoch:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    # --- the ISR ------------------------------------------------------------------------------
+
+    def is_caught_up(
+        self, follower_end: int, leader_end: int, silent_ms: int, lag_max_ms: int
+    ) -> bool:
+        """Return whether a follower may stay in the ISR: it has the whole log, or had it not long
+        ago (replica.lag.time.max.ms; KIP-16; Replica.isCaughtUp)."""
+        return follower_end == leader_end or silent_ms <= lag_max_ms
+
+    def has_reached(self, follower_end: int, high_watermark: int, epoch_start: int) -> bool:
+        """Return whether a follower has all that is committed. The leader's high watermark may lag
+        at first; what may be committed beyond it is older than the leader's epoch (KAFKA-7128;
+        Partition.isFollowerInSync)."""
+        return follower_end >= max(high_watermark, epoch_start)
+
+    def maximal_isr(self, members: Collection[int], proposed: Collection[int]) -> Collection[int]:
+        """Return the replicas that may be in the ISR as the controller sees it while a change is
+        under way: it may elect a new one that is to join, and one that is to leave (KIP-497;
+        PendingPartitionChange.maximalIsr)."""
+        return {*members, *proposed}

@@ -14,6 +14,9 @@ class Replicated:
 
     def __init__(self, world: World, topic: str, index: int = 0) -> None:
         self.world, self.topic, self.index = world, topic, index
+        broker = world.node.broker
+        # The follower fetches when the test says so, which may be never.
+        broker.config = broker.config.under({"replica.lag.time.max.ms": str(1 << 40)})
         self.change(replicas=[OWN, FOLLOWER], isr=[OWN, FOLLOWER])
         self.catch_up()
 

@@ -9,6 +9,7 @@ from reference_impl.core.partitions.fetch_sessions import replica_of
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.cluster import Cluster, Handle
+from reference_impl.links.effects import Ask, Lane
 from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, request_definition
 
 PRODUCE, CREATE = request_definition(ApiKey.PRODUCE), request_definition(ApiKey.CREATE_TOPICS)
@@ -18,6 +19,7 @@ FAST = {
     "replica.lag.time.max.ms": "3000",
     "replica.fetch.wait.max.ms": "200",
     "replica.fetch.backoff.ms": "100",
+    "replica.socket.timeout.ms": "1000",
 }
 TOPIC = "t"
 
@@ -36,7 +38,18 @@ class ReplicatedCluster(Cluster):
         super().__init__(apis, seed, voters=3, rules=rules, configs=configs)
         self.alter: Callable[[Struct], None] = lambda row: None
         """Called with each row of an answer to a follower's fetch; it may change the row."""
+        self.blocked: set[int] = set()
+        """Brokers whose fetches as followers never arrive, while all else does."""
+        self.asked: list[Ask] = []
+        """The requests between the nodes, except the quorum's."""
         self.run(3_000)
+
+    def _ask(self, node: int, ask: Ask) -> None:
+        if ask.destination.lane in (Lane.DATA, Lane.CONTROLLER):
+            self.asked.append(ask)
+        is_blocked = node in self.blocked and ask.destination.lane is Lane.DATA
+        if not (is_blocked and ask.api_key == ApiKey.FETCH):
+            super()._ask(node, ask)
 
     def _answer(self, node: int, effect: Respond) -> None:
         request = effect.request

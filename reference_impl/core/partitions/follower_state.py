@@ -1,0 +1,41 @@
+"""A follower as its leader knows it.
+
+Source: Replica.java, ReplicaState.java.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NEVER_FETCHED = -1
+"""The log end of a follower that this leader has not heard of yet."""
+NEVER_MS = -(1 << 62)
+
+
+@dataclass(slots=True)
+class FollowerState:
+    """The log end and the times of one follower, as its fetches have told since this leadership
+    began. Times are on the clock that never jumps."""
+
+    log_end_offset: int = NEVER_FETCHED
+    caught_up_ms: int = NEVER_MS
+    """When the follower had the whole log of the leader for the last time."""
+    broker_epoch: int = -1
+    """The incarnation that fetches (KIP-903), -1 if unknown."""
+    _fetched_ms: int = NEVER_MS
+    _leader_end_offset: int = 0
+
+    def fetched(self, offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int) -> None:
+        """Note a fetch, whose offset is the end of the follower's log. One that reaches the log end
+        of the fetch before was caught up then, although the leader has appended meanwhile."""
+        if offset >= leader_end_offset:
+            self.caught_up_ms = max(self.caught_up_ms, now_ms)
+        elif offset >= self._leader_end_offset:
+            self.caught_up_ms = max(self.caught_up_ms, self._fetched_ms)
+        self.log_end_offset, self.broker_epoch = offset, broker_epoch
+        self._leader_end_offset, self._fetched_ms = leader_end_offset, now_ms
+
+    def left_behind(self, heard_ms: int) -> None:
+        """Note that the leader appends, when the follower had everything. heard_ms: when its broker
+        fetched last; a session of many partitions does not name those without news."""
+        self.caught_up_ms = max(self.caught_up_ms, heard_ms)
