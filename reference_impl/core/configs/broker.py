@@ -41,6 +41,8 @@ _EACH_ITSELF = ",".join(f"{protocol}:{protocol}" for protocol in PROTOCOLS)
 """A listener which is called like a protocol speaks it."""
 
 _OBEYED = (
+    ConfigKey("add.partitions.to.txn.retry.backoff.max.ms", _I, "100", 0),
+    ConfigKey("add.partitions.to.txn.retry.backoff.ms", _I, "20", 1),
     ConfigKey("advertised.listeners", _LIST, None),
     ConfigKey("allow.everyone.if.no.acl.found", _B, "false"),
     ConfigKey("authorizer.class.name", _S, "", one_of=("", STANDARD_AUTHORIZER)),

@@ -59,6 +59,10 @@ _CLIENT_METRICS = {
 }
 
 _BROKERS = {
+    "add.partitions.to.txn.retry.backoff.max.ms": "How long a batch waits at most for the"
+    " end of its producer's last transaction.",
+    "add.partitions.to.txn.retry.backoff.ms": "How long a batch waits before the"
+    " coordinator is asked again whether its producer's last transaction has ended.",
     "advertised.listeners": "The addresses that clients are given to connect to, if not "
     "those of listeners.",
     "allow.everyone.if.no.acl.found": "Whether a resource without any ACL is open to all.",

@@ -17,8 +17,6 @@ NOTE = "Known to Apache Kafka; without effect on this broker."
 """The documentation that DescribeConfigs answers for each."""
 
 WITHOUT_EFFECT = table(
-    ConfigKey("add.partitions.to.txn.retry.backoff.max.ms", _I, "100"),
-    ConfigKey("add.partitions.to.txn.retry.backoff.ms", _I, "20"),
     ConfigKey("alter.config.policy.class.name", _CLASS, None),
     ConfigKey("alter.log.dirs.replication.quota.window.num", _I, "11"),
     ConfigKey("alter.log.dirs.replication.quota.window.size.seconds", _I, "1"),

@@ -28,12 +28,14 @@ from reference_impl.core.security.authorization.permissions import (
 )
 from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
+from reference_impl.core.waiting.waits import Later
 from reference_impl.wire import BatchHeader, ErrorCode, Struct, definition, read_header
 
 RESPONSE = definition("ProduceResponse")
 TopicProduceResponse = RESPONSE.struct_class("TopicProduceResponse")
 PartitionProduceResponse = RESPONSE.struct_class("PartitionProduceResponse")
 ACKS = (-1, 0, 1)
+CONCURRENT_TRANSACTIONS = ErrorCode.CONCURRENT_TRANSACTIONS
 TOPIC_IDS_SINCE = 13
 SAY_NOTHING_OF_THE_LOG = (
     ErrorCode.CORRUPT_MESSAGE,
@@ -44,7 +46,6 @@ SAY_NOTHING_OF_THE_LOG = (
 """The errors for which the answer contains no log start offset
 (ReplicaManager.appendToLocalLog)."""
 RETRIED_AS_NOT_ENOUGH_REPLICAS = (
-    ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
@@ -229,16 +230,37 @@ def check_transaction(
     is_unknown = partition.log.producer_state.entry(header.producer_id) is None
     if writer.adds_implicitly and is_unknown and header.base_sequence != 0:
         raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    leader_epoch = partition.leader_epoch
     try:
-        yield from ensure_takes_part(broker, partition, writer)
+        yield from taken_part(broker, partition, writer)
     except Refused as refused:
-        if refused.code in RETRIED_AS_NOT_ENOUGH_REPLICAS:
+        # [New in v12: KIP-890] Clients expect CONCURRENT_TRANSACTIONS.
+        surprises = refused.code is CONCURRENT_TRANSACTIONS and not writer.adds_implicitly
+        if surprises or refused.code in RETRIED_AS_NOT_ENOUGH_REPLICAS:
             raise Refused(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 "Unable to verify the partition has been added to the transaction. Underlying"
                 f" error: {refused.code.name}",
             ) from None
         raise
+    partition.check_still_leads(leader_epoch)
+
+
+def taken_part(broker: Broker, partition: Partition, writer: Writer) -> Iterator[Effect]:
+    """Add the partition to the transaction, or verify that it was added. If the markers of the
+    producer's last transaction are still being written, ask again for a while, unless the client
+    has added the partition itself (KAFKA-18575). Raise Refused."""
+    patience_ms = broker.config.number("add.partitions.to.txn.retry.backoff.max.ms")
+    ends_ms = broker.monotonic_ms + patience_ms
+    while True:
+        try:
+            yield from ensure_takes_part(broker, partition, writer)
+            return
+        except Refused as refused:
+            may_wait = writer.adds_implicitly and broker.monotonic_ms < ends_ms
+            if not (refused.code is CONCURRENT_TRANSACTIONS and may_wait):
+                raise
+        yield Later(broker.config.number("add.partitions.to.txn.retry.backoff.ms"))
 
 
 @dataclass(slots=True)

@@ -165,3 +165,40 @@ def test_the_coordinator_of_others_hears_of_a_marker_once_it_is_replicated() -> 
     answer = producer.world.answer_to(number)
     assert answer is not None
     assert answer.markers[0].topics[0].partitions[0].error_code == ErrorCode.NONE
+
+
+def second_transaction(patience_ms: int, ends_after_ms: int) -> tuple[int, int]:
+    """Return the error of the first batch of a transaction whose producer's last one is not
+    complete for a while, and the time in ms until that answer."""
+    world = transactional_world({"add.partitions.to.txn.retry.backoff.max.ms": str(patience_ms)})
+    producer = Producer(world, versions=PER_TRANSACTION)
+    assert producer.init().error_code == ErrorCode.NONE
+    assert producer.send("a").error_code == ErrorCode.NONE
+    log = Replicated(world, "__transaction_state", world.node.broker.transactions.of("tx").index)
+    ended = send_end(producer)
+    log.catch_up()
+    answer = world.answer_to(ended)
+    assert answer is not None and answer.error_code == ErrorCode.NONE
+    writer = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
+    batch = world.batch("b", **writer, base_sequence=0, attributes=TRANSACTIONAL_BIT)
+    body = world.produce_body("t", batch, transactional_id="tx")
+    number = world.send(ApiKey.PRODUCE, PER_TRANSACTION["produce"], body, 7)
+    waited_ms = 0
+    while (answer := world.answer_to(number)) is None and waited_ms < 1_000:
+        world.wait(10)
+        waited_ms += 10
+        if waited_ms == ends_after_ms:
+            log.catch_up()
+            log.change(isr=[1])
+    assert answer is not None
+    return int(answer.responses[0].partition_responses[0].error_code), waited_ms
+
+
+def test_a_batch_waits_for_the_end_of_its_producers_last_transaction() -> None:
+    code, waited_ms = second_transaction(patience_ms=100, ends_after_ms=50)
+    assert (code, 50 <= waited_ms <= 70) == (ErrorCode.NONE, True)
+
+
+def test_a_batch_does_not_wait_for_ever_for_the_transaction_before_it() -> None:
+    assert second_transaction(patience_ms=100, ends_after_ms=10_000) == (LATER, 100)
+    assert second_transaction(patience_ms=0, ends_after_ms=10_000) == (LATER, 0)
