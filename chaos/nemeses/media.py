@@ -133,7 +133,8 @@ class TearWrites:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield torn and reordered writes in turn, and now and then scattered ones."""
+        """Yield power cuts, each followed by a heal. Of five in random order, two tear writes, two
+        reorder them, and one keeps a random choice of sectors (see TornWrites)."""
         while True:
             ways: list[Tear] = ["torn", "reordered", "torn", "reordered", "scattered"]
             rng.shuffle(ways)

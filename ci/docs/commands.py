@@ -67,7 +67,8 @@ def documents() -> list[Path]:
 
 
 def blocks(file: Path) -> Iterator[Block]:
-    """Yield each block of a document that contains a `touchstone` command."""
+    """Yield each block of shell commands, or in no language, that has a `touchstone` or `make`
+    command."""
     text = file.read_text(encoding="utf-8")
     for found in BLOCK.finditer(text):
         if found["kind"] in ("", "sh", "bash", "console"):

@@ -140,7 +140,7 @@ def _add_workload(name: str, given: Any) -> None:
 
     made = _made(name, given, WORKLOADS_HAVE)
     if unknown := [each for each in made.judged_by if each not in CHECKERS]:
-        raise PluginError(f"it is judged by {', '.join(unknown)}, which no checker is called")
+        raise PluginError(f"judged_by names {', '.join(unknown)}, but no checker has this name")
     _add_to(WORKLOADS, name, made)
     MUST_SHOW.setdefault(name, tuple(getattr(made, "must_show", ())))
 

@@ -98,7 +98,8 @@ def _passes(version: int, wanted: Struct, entry: tuple[object, ...]) -> None:
 
 
 def scram_credentials(version: int, asked: Struct, answer: Struct) -> None:
-    """Require known mechanisms, each once per user (KIP-554)."""
+    """Require of each user's row: known mechanisms, each at most once, with enough iterations, and
+    no credentials beside an error (KIP-554)."""
     for found in answer.results:
         if found.error_code != NONE:
             told = len(found.credential_infos)

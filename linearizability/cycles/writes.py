@@ -72,7 +72,8 @@ def _following(history: pl.LazyFrame) -> pl.LazyFrame:
 def _anomaly(cycle: Sequence[int], rows: dict[tuple[int, int], dict[str, Any]]) -> Anomaly:
     steps = [rows[step] for step in pairwise([*cycle, cycle[0]])]
     words = [
-        f"{s['value']} of {s['txn']} stands behind {s['value_before']} of {s['txn_before']} "
+        f"record {s['value']} of transaction {s['txn']} stands behind record {s['value_before']} of"
+        f" transaction {s['txn_before']} "
         f"({s['topic']}-{s['partition']}, offset {s['offset']})"
         for s in steps
     ]

@@ -227,8 +227,8 @@ SURVEYED = tuple(dict.fromkeys([*PARTITION, "control", *LOST_POLLS_READ, *TIME_O
 
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the facts about `Whereabouts` that a piece of the history shows: partitions, lost
-    polls, sessions."""
+    """Yield the tables from which `whereabouts` is computed, as far as a piece of the history shows
+    them: partitions, lost polls, sessions, time-outs, and when the piece began and ended."""
     partitions = (
         rows.filter(pl.col("topic").is_not_null())
         .group_by(PARTITION)

@@ -64,7 +64,9 @@ def fencing_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows (COLUMNS) that raw reads of any number of whole partitions give."""
+    """Return the rows (COLUMNS) of the kinds `behind`, `pairs` and `wrote`: what raw reads prove,
+    and the sends of the records that they show. `events` must have all rows of each of its
+    partitions."""
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
     found = [behind_newer(events), pairs(events), written(events)]
     return pl.concat(_whole(rows.join(names, on=KEY)) for rows in found)

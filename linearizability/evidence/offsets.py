@@ -183,8 +183,9 @@ def only_explanations(
 
 
 def untold(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the transactions that may have sent an offset without a row in the history, because
-    the group received records of the partition in them. Columns: OF_GROUP, begun_ns, over_ns."""
+    """Return the transactions that may have sent an offset although the history has no row for it:
+    the group polled records of the partition within them, and they may have committed. Columns:
+    OF_GROUP, begun_ns, over_ns."""
     of_txn = [*OF_GROUP, "txn"]
     told = events.filter(IS_SENT).select(of_txn).unique()
     return (

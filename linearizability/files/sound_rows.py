@@ -104,8 +104,9 @@ _ONE_IN = 512
 
 
 def _looked_through(lazy: pl.LazyFrame, count: int) -> tuple[Firsts, list[_Span]]:
-    """Return the first error of each kind, within a row or between neighbours, and the operations
-    of each piece. A piece also gets the last row before it."""
+    """Return, for each problem, the first row that has it (or None), and for each piece its range
+    of operation ids with a sample of them. A piece is checked together with the last row of the
+    piece before, since some problems lie between neighbours."""
     firsts: Firsts = dict.fromkeys(_LOOKED_FOR)
     spans: list[_Span] = []
     first_ns = first_run = before = None

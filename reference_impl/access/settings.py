@@ -35,7 +35,7 @@ class Access:
     token_command: tuple[str, ...] = ()
     """The command that prints the token, for clients that run it themselves."""
     folder: Path = Path()
-    """The folder in which the command is started."""
+    """The working directory in which `token_command` is run."""
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None

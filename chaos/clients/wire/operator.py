@@ -159,7 +159,11 @@ class Operator:
         topic is not gone as it should be, or not there."""
         found = set(await self._ids(name))
         if len(found) != 1 or (found == {""}) is not gone:
-            raise WireError(f"topic {name} has the ids {sorted(found)} in the brokers' metadata")
+            wanted = "no id" if gone else "one id on all brokers"
+            raise WireError(
+                f"topic {name} should have {wanted}; the brokers' metadata has {sorted(found)}"
+                " ('': none)"
+            )
         return found.pop()
 
     async def _delete(self, topic_id: str) -> None:

@@ -50,8 +50,8 @@ def asking(what: str) -> Iterator[None]:
         raise ContainerError(f"Docker refuses to {what}: {_sentence(said)}") from error
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         raise DaemonLost(
-            f"Docker does not answer when asked to {what} ({_reason(error)}); see that its daemon"
-            " runs: what is left there is removed by the next command"
+            f"Docker does not answer when asked to {what} ({_reason(error)}); check that its daemon"
+            " runs; the next command of Touchstone removes the containers that are left"
         ) from error
 
 

@@ -1,4 +1,5 @@
-"""End the faults that the owner's commands have begun, even if Touchstone is killed meanwhile."""
+"""End the faults that the owner's commands have begun. Each fault is noted in a file first: if
+Touchstone is killed, its next command ends the fault."""
 
 from __future__ import annotations
 

@@ -32,8 +32,9 @@ def test_two_transactions_before_each_other_in_two_partitions() -> None:
     (cycle,) = opinion.anomalies
     assert (cycle.kind, cycle.operations) == ("write-cycle", (0, 1, 2, 3))
     assert cycle.message == (
-        "transactions stand before each other: 2 of 2 stands behind 1 of 1 (t-0, offset 1), "
-        "4 of 1 stands behind 3 of 2 (t-1, offset 1)"
+        "transactions stand before each other: "
+        "record 2 of transaction 2 stands behind record 1 of transaction 1 (t-0, offset 1), "
+        "record 4 of transaction 1 stands behind record 3 of transaction 2 (t-1, offset 1)"
     )
     assert opinion.reason is not None and "G0, allowed" in opinion.reason
 

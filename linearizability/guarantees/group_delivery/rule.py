@@ -30,8 +30,8 @@ IS_SEEK = (
 
 
 class GroupDelivery(Checker):
-    """No poll of any member, successful or not, delivered a visible record that lies between two
-    records which successful polls of subscribed members delivered.
+    """A visible record was skipped: successful polls of subscribed members delivered a record
+    before it and one after it, but no poll of any member, successful or not, delivered it.
 
     Between two committed positions a group goes forward through the log, whatever its members are;
     a final read outside of the group proves nothing about it. A record is visible if it is plain,

@@ -101,12 +101,14 @@ def _row(
         if read is not None:
             op_ids |= {read["op_id"], read["later_op"]}
             words.append(
-                f"{second} read record {read['value']} of {first} "
+                f"transaction {second} read record {read['value']} of transaction {first} "
                 f"({read['topic']}-{read['partition']}, offset {read['offset']})"
             )
         else:
             op_ids |= {end_of[first]["later_op"], end_of[second]["op_id"]}
-            words.append(f"{first} was committed before {second} asked to commit")
+            words.append(
+                f"transaction {first} was committed before transaction {second} asked to commit"
+            )
     shown = [read_of[step] for step in steps if step in read_of]
     kind = "read-cycle" if len(shown) == len(steps) else "read-cycle-realtime"
     place = {column: shown[0][column] for column in ("topic", "topic_id", "partition")}

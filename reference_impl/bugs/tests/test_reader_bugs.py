@@ -39,7 +39,9 @@ def offset_at(world: World, timestamp: int, isolation: int = 0) -> int:
     of = request_definition(ApiKey.LIST_OFFSETS)
     row = of.struct("ListOffsetsPartition", partition_index=0, timestamp=timestamp)
     topic = of.struct("ListOffsetsTopic", name="t", partitions=[row])
-    answer = world.call(ApiKey.LIST_OFFSETS, 7, topics=[topic], isolation_level=isolation)
+    answer = world.call(
+        ApiKey.LIST_OFFSETS, 7, replica_id=-1, topics=[topic], isolation_level=isolation
+    )
     offset: int = answer.topics[0].partitions[0].offset
     return offset
 

@@ -141,8 +141,8 @@ _BROKERS = {
     "internal.metadata.log.segment.bytes": "As metadata.log.segment.bytes, for tests.",
     "metadata.log.max.record.bytes.between.snapshots": "How many bytes of metadata may be committed"
     " before the next snapshot.",
-    "metadata.log.max.snapshot.interval.ms": "How old the last snapshot may be while metadata were"
-    " committed since; 0: of any age.",
+    "metadata.log.max.snapshot.interval.ms": "How old the last snapshot may become, if"
+    " metadata has been committed since, before a new one is written; 0: no limit.",
     "metadata.log.segment.bytes": "The size at which a segment of the metadata log is closed.",
     "metadata.log.segment.ms": "The age at which a segment of the metadata log is closed.",
     "metadata.max.retention.bytes": "The size of the metadata log and its snapshots above which the"

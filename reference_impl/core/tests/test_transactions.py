@@ -39,6 +39,7 @@ def test_an_open_transaction_holds_readers_back(versions: dict[str, int]) -> Non
     answer = world.call(
         ApiKey.LIST_OFFSETS,
         7,
+        replica_id=-1,
         isolation_level=1,
         topics=[of.struct("ListOffsetsTopic", name="t", partitions=[wanted])],
     )

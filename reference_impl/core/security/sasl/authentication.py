@@ -131,7 +131,7 @@ class Authentication:
         self._sessions[connection] = self.outside[connection] = Session(connection, sasl)
 
     def closed(self, connection: int) -> Iterator[Effect]:
-        """Forget a closed connection, and cancel its timer."""
+        """Forget a closed connection, and cancel its timers."""
         self.outside.pop(connection, None)
         if self._sessions.pop(connection, None) is not None:
             for what in (_REFUSAL, _SESSION, _RENEWAL):
