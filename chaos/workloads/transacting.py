@@ -59,7 +59,8 @@ class End(Enum):
     COMMIT = "commit"
     ABORT = "abort"
     CRASH = "crash"
-    """Its client dies; the next one's InitProducerId ends it, or the coordinator before that."""
+    """The client dies, and the transaction is ended by the next one's InitProducerId, or by the
+    coordinator before that."""
     DESPITE = "despite"
     """A commit is asked for although a send has failed; the client must refuse it."""
     LATE = "late"

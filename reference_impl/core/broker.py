@@ -168,7 +168,7 @@ class Broker:
         self.config = config_in_force(self.started_with, self.image, self.node_id)
 
     def _caught_up(self, storage: Storage) -> None:
-        """Set aside what belongs to no topic, and put the metadata in force from now on: before,
+        """Set aside partitions that belong to no topic, and apply the metadata from now on: before,
         a topic that is missing in the image may be merely new (BrokerMetadataPublisher). Raise
         UnsupportedLevel, and change nothing."""
         check_levels(self.image, self.logs.path)

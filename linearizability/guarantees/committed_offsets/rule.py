@@ -47,7 +47,7 @@ IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
 OF_GROUP = [*KEY, "group"]
 MAY_BE_OLD_NS = 60 * 1_000_000_000
-"""How many nanoseconds a broker without followers may go on answering at most."""
+"""How many nanoseconds a broker without followers may continue to answer at most."""
 
 
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"

@@ -74,7 +74,7 @@ class Subscription:
 
 
 def subscription_of(overrides: Mapping[str, str]) -> Subscription:
-    """Return the subscription that these configurations make."""
+    """Return the subscription that results from these settings."""
     return Subscription(
         tuple(split_list(overrides.get(METRICS, ""))),
         int(overrides.get(INTERVAL, DEFAULT_INTERVAL_MS)),

@@ -218,4 +218,5 @@ DOCUMENTATION = {
     **_GROUPS,
     **_CLIENT_METRICS,
 }
-"""By key. A broker's key that has the same name as a topic's has the same sentence."""
+"""Key of a topic or a broker -> one sentence about it. A broker's key that has the same name as a
+topic's has the same sentence."""

@@ -223,7 +223,7 @@ WITHOUT_EFFECT = table(
     ConfigKey("transaction.state.log.load.buffer.size", _I, "5242880"),
     ConfigKey("transaction.two.phase.commit.enable", _B, "false"),
 )
-"""By name."""
+"""Name -> the key, for all keys of Apache Kafka that have no effect here."""
 
 ALTERABLE = frozenset(
     {

@@ -23,10 +23,12 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
 
 PARTITIONS_MAX = 10_000
-"""In one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
+"""The most partitions that one request may create
+(ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
 BY_DEFAULT = -1
 FIRST_STRIPES = 997
-"""How many beginnings of stripes there are: more than a cluster has brokers."""
+"""The number of possible positions at which the placement of replicas may begin; it is larger than
+the number of brokers in any cluster."""
 
 
 @dataclass(frozen=True)

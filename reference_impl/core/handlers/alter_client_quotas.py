@@ -29,7 +29,7 @@ from reference_impl.wire import ErrorCode, Struct, definition
 RESPONSE = definition("AlterClientQuotasResponse")
 KEYS = (CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE)
 APPLIED_AT_ONCE = 100
-"""How many records are written in one batch; more if the changes of one entity need more."""
+"""The number of records written in one batch; more if the changes of one entity need more."""
 EPSILON = 1e-6
 """The tolerance in checking that a rate in bytes is a whole number, because a float64 is
 inexact."""

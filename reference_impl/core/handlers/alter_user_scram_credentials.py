@@ -24,7 +24,7 @@ from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("AlterUserScramCredentialsResponse")
 APPLIED_AT_ONCE = 100
-"""How many credentials change before other requests have their turn."""
+"""The number of credentials that change before other requests have their turn."""
 
 
 def handle_alter_user_scram_credentials(

@@ -21,7 +21,7 @@ from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("CreateAclsResponse")
 APPLIED_AT_ONCE = 100
-"""How many entries are written before other requests have their turn."""
+"""The number of entries that are written before other requests have their turn."""
 
 
 def handle_create_acls(controller: Controller, request: Request) -> Iterator[Effect]:

@@ -22,7 +22,7 @@ from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DeleteAclsResponse")
 APPLIED_AT_ONCE = 100
-"""How many entries are deleted before other requests have their turn."""
+"""The number of entries that are deleted before other requests have their turn."""
 
 
 def handle_delete_acls(controller: Controller, request: Request) -> Iterator[Effect]:

@@ -14,7 +14,7 @@ from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeClientQuotasResponse")
 EXACT, DEFAULT, ANY = 0, 1, 2
-"""How a component matches (MatchType)."""
+"""The match types of a filter's component (MatchType)."""
 
 
 def handle_describe_client_quotas(broker: Broker, request: Request) -> Iterator[Effect]:

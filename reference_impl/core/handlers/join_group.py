@@ -19,7 +19,7 @@ from reference_impl.wire import ErrorCode
 
 
 def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Ask for a place in the next generation."""
+    """Let a member join the next generation of its group, and answer when that has begun."""
     try:
         # VALIDATE
         check(broker, request)

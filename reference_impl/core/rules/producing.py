@@ -94,7 +94,7 @@ class Producing:
 
     def check_replicas_remain(self, partition: Partition) -> None:
         """Raise Refused after an append with acks=all when the ISR has become too small meanwhile:
-        fewer replicas than the client asked for would survive (Partition.java,
+        the batch is on fewer replicas than min.insync.replicas requires (Partition.java,
         checkEnoughReplicasReachOffset).
         """
         if len(partition.state.isr) < partition.min_isr:

@@ -93,7 +93,7 @@ class Connection(asyncio.Protocol):
         self._sending: FileAnswer | None = None
         self.last_used_s = self._loop.time()
         self.was_answered = False
-        """True once a request of this client has been answered."""
+        """Whether a request of this client has been answered."""
 
     @property
     def is_idle(self) -> bool:

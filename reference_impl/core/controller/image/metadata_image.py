@@ -26,7 +26,7 @@ from reference_impl.core.security.authorization.acls import Acl, Acls
 from reference_impl.wire import Malformed, Struct
 
 TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
-"""ConfigResource.Type, as ConfigRecord has it."""
+"""The types of resources in ConfigRecord (ConfigResource.Type)."""
 NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE, RECOVERED, RECOVERING = -1, 0, 1
 """LeaderRecoveryState, as PartitionChangeRecord has it."""

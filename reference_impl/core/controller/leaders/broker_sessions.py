@@ -22,9 +22,9 @@ class Session:
     """The last contact with one broker, and how far it had read the metadata log then."""
 
     heard_at_ms: int
-    """On the clock that never jumps."""
+    """The time of the last heartbeat, by the clock that never jumps."""
     metadata_offset: int = -1
-    """How far the broker has read the metadata log."""
+    """The offset up to which the broker has read the metadata log."""
     controlled_shutdown_at: int = NEVER
     """The end of the metadata log when the broker last led a partition while it was stopping."""
 

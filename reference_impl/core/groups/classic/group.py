@@ -35,7 +35,7 @@ class Member:
     awaiting_join: Request | None = None
     awaiting_sync: Request | None = None
     is_new: bool = False
-    """It does not know its member id yet, so it cannot send heartbeats."""
+    """Whether the member does not know its member id yet, so that it cannot send heartbeats."""
 
     def vote(self, candidates: set[str]) -> str:
         """Return the first of its protocols that is a candidate."""
@@ -47,7 +47,7 @@ class ClassicGroup:
     """One group. Members are kept in the order in which they came."""
 
     kind: ClassVar[str] = "classic"
-    """As ListGroups calls it."""
+    """The group's type in ListGroups."""
     group_id: str
     state: State = State.EMPTY
     generation: int = 0

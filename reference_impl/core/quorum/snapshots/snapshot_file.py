@@ -76,7 +76,7 @@ class Snapshot:
 
     id: SnapshotId
     last_timestamp_ms: int
-    """When the last batch that it stands for was written."""
+    """The timestamp of the last batch whose records the snapshot includes."""
     records: Sequence[Struct]
 
 

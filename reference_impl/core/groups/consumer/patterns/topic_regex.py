@@ -156,7 +156,7 @@ class _Parser:
         self.pattern, self.position = pattern, 0
         self.ignores_case = False
         self.size = 1
-        """How many copies of the innermost atom the enclosing {n,m} make in all."""
+        """The number of copies of the innermost atom that result from the enclosing {n,m}."""
         self.depth = 0
 
     def peek(self, ahead: str = "") -> bool:
