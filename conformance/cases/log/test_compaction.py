@@ -82,6 +82,19 @@ def test_a_tombstone_removes_its_key_and_then_goes(wire: Wire) -> None:
 
 
 @case("LOG-05", "Fetch", spec=HORIZON, priority="P1", requires=["quick-cleanup"])
+def test_an_empty_value_is_not_a_tombstone(wire: Wire) -> None:
+    """An empty value must stay as its key's newest one, also after the cleaning that removes a
+    tombstone beside it: only a null deletes a key."""
+    topic = topic_with(wire, COMPACTED, delete_retention_ms="1")
+    pairs = [(b"k", b"v"), (b"k", b""), (b"t", None), END]
+    next_ms = write_apart(wire, topic, *pairs, from_ms=now_ms() - HOUR_MS)
+    wait_until_kept(wire, topic, [(1, b"k", b""), (2, b"t", None), (3, *END)], "after one cleaning")
+    write(wire, topic, END, at_ms=next_ms)
+    left = [(1, b"k", b""), (3, *END), (4, *END)]
+    wait_until_kept(wire, topic, left, "after another cleaning")
+
+
+@case("LOG-05", "Fetch", spec=HORIZON, priority="P1", requires=["quick-cleanup"])
 def test_a_tombstone_stays_for_delete_retention_ms(wire: Wire) -> None:
     """Within delete.retention.ms of its first cleaning a tombstone stays, however often the log
     is cleaned: a reader that is slow still learns of the deletion."""
