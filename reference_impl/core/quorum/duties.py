@@ -16,11 +16,12 @@ from reference_impl.core.quorum import messages
 from reference_impl.core.quorum.quorum import Quorum
 from reference_impl.core.quorum.snapshots.snapshot_file import (
     DamagedSnapshot,
+    Snapshot,
     SnapshotId,
     UnfinishedSnapshot,
 )
 from reference_impl.core.quorum.states import State
-from reference_impl.core.waiting.waits import Answer, Later, Outbox, Unanswered
+from reference_impl.core.waiting.waits import Answer, Later, Outbox, Pause, Unanswered
 from reference_impl.links.effects import Lane
 from reference_impl.wire import ApiKey, CorruptRecord, ErrorCode, Struct
 
@@ -186,11 +187,22 @@ def fetch_snapshot(quorum: Quorum, leader: int, id: SnapshotId) -> Generator[Any
             size = row.size
         unfinished.freeze()
         snapshots.finished(id)
-        quorum.take_snapshot(snapshots.read(id))
+        quorum.take_snapshot((yield from paused(snapshots.read_in_slices(id))))
     except DamagedSnapshot as error:
         yield Report(f"from node {leader}: {snapshots.set_aside(id, error)}")
         return False
     return True
+
+
+def paused(slices: Generator[None, None, Snapshot]) -> Generator[Any, Any, Snapshot]:
+    """Read a snapshot, and let others have their turn after each slice."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            snapshot: Snapshot = end.value
+            return snapshot
+        yield Pause()
 
 
 def fetch_part(

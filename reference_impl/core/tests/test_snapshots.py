@@ -7,7 +7,7 @@ import pytest
 from reference_impl.core.controller.image.image_records import records_of
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.log.batch_scan import CorruptLog
-from reference_impl.core.quorum.snapshots.snapshot_file import SnapshotId, read_snapshot
+from reference_impl.core.quorum.snapshots.snapshot_file import SnapshotId
 from reference_impl.core.tests.world import World
 from reference_impl.wire import Struct, definition
 
@@ -88,7 +88,7 @@ def test_no_snapshot_ends_within_a_transaction() -> None:
     append(world, definition("EndTransactionRecord").new())
     world.wait(3_000)
     (id,) = snapshots_of(world)
-    snapshot = read_snapshot(world.storage, f"{DIRECTORY}/{id.file_name}", id)
+    snapshot = world.node.broker.quorum.log.snapshots.read(id)
     assert [r.value for r in snapshot.records if getattr(r, "name", "") == "log.retention.ms"]
 
 

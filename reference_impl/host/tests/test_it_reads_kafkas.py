@@ -25,7 +25,8 @@ from reference_impl.core.log.tests.helpers import RULES
 from reference_impl.core.quorum.metadata_log import CONTROLS, MetadataLog
 from reference_impl.core.quorum.metadata_records import records_in
 from reference_impl.host.disk import Disk
-from reference_impl.wire import Compression, RecordBatch, Struct, decode_record, read_header
+from reference_impl.robustness.process import BrokerProcess, RawClient
+from reference_impl.wire import ApiKey, Compression, RecordBatch, Struct, decode_record, read_header
 
 GROUP = "readers"
 SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
@@ -166,6 +167,19 @@ def test_a_snapshot_says_what_the_log_before_it_says(written: Written) -> None:
     expected = as_text(records_of(by_log.image))
     assert as_text(records_of(by_snapshot.image)) == expected
     assert as_text(snapshot.records) == expected, "both brokers write the same records"
+
+
+def test_a_node_starts_over_their_directory(written: Written, tmp_path: Path) -> None:
+    """From the newest snapshot, with the topics and the records that Apache Kafka has left."""
+    shutil.copytree(written.data, tmp_path / "data")
+    with BrokerProcess(tmp_path / "data") as broker, RawClient(broker) as client:
+        answer = client.call(ApiKey.METADATA, 12, topics=None)
+        found = {topic.name: topic for topic in answer.topics}
+        for topic in written.answers:
+            assert found[topic.name].topic_id == topic.id
+            assert [p.leader_id for p in found[topic.name].partitions] == [1]
+        client.create_topic("ours")
+        assert broker.stop() == 0
 
 
 def as_text(records: Iterable[Struct]) -> list[str]:

@@ -9,7 +9,7 @@ batches of metadata records, and ends with a SnapshotFooter: without that it was
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from reference_impl.core.log.replaying import replaying
@@ -33,8 +33,9 @@ from reference_impl.wire import (
 from reference_impl.wire.batches.batch_header import HEADER_BYTES
 
 SUFFIX, UNFINISHED = ".checkpoint", ".part"
-BATCH_RECORDS_MAX = 1_024
-"""MetadataNode's snapshot writer appends as many at once (RaftSnapshotWriter's batchSize)."""
+BATCH_RECORDS_MAX = 512
+"""The records of one slice, which takes about 30 ms. Apache's writer takes 1,024 at once
+(RaftSnapshotWriter)."""
 HEADER, FOOTER = ControlRecordType.SNAPSHOT_HEADER, ControlRecordType.SNAPSHOT_FOOTER
 _HEADER_RECORD, _FOOTER_RECORD = (
     definition(f"Snapshot{end}Record") for end in ("Header", "Footer")
@@ -142,22 +143,28 @@ class UnfinishedSnapshot:
         self._records_count += len(records)
 
 
-def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Snapshot:
-    """Read a snapshot. Raise DamagedSnapshot, and CorruptLog for a record whose meaning this
-    version does not know."""
+def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Generator[None, None, Snapshot]:
+    """Read a snapshot in slices: yield after each batch, and return the whole. Raise
+    DamagedSnapshot, and CorruptLog for a record whose meaning this version does not know."""
     data = storage.read_file(path)
+    records: list[Struct] = []
+    kinds: list[ControlRecordType | None] = []
+    timestamp_ms = -1
     try:
-        found = _decode(data)
+        for header, start, end in batches(data):
+            check_crc(data, start, end)
+            batch = RecordBatch.decode(data[start:end])[0]
+            kinds.append(control_type(batch.records[0]) if batch.is_control else None)
+            if kinds == [HEADER]:
+                timestamp_ms = _timestamp_in(batch)
+            with replaying(path, header.base_offset):
+                records += records_in(batch, (HEADER, FOOTER))
+            yield
     except CorruptRecord as error:
         raise DamagedSnapshot(path, f"the snapshot is damaged: {error}") from error
-    kinds = [control_type(batch.records[0]) for batch in found if batch.is_control]
-    if kinds[:1] != [HEADER] or kinds[-1:] != [FOOTER] or not found[-1].is_control:
+    if kinds[:1] != [HEADER] or kinds[-1:] != [FOOTER]:
         raise DamagedSnapshot(path, "the snapshot was cut short: it does not end with its footer")
-    records: list[Struct] = []
-    for batch in found:
-        with replaying(path, batch.base_offset):
-            records += records_in(batch, (HEADER, FOOTER))
-    return Snapshot(id, _timestamp_in(found[0]), records)
+    return Snapshot(id, timestamp_ms, records)
 
 
 def read_timestamp(storage: Storage, path: str) -> int:
@@ -166,7 +173,7 @@ def read_timestamp(storage: Storage, path: str) -> int:
     file = storage.open(path)
     try:
         size = read_header(file.read(0, HEADER_BYTES)).size
-        return _timestamp_in(_decode(file.read(0, size))[0])
+        return _timestamp_in(RecordBatch.decode(file.read(0, size))[0])
     except CorruptRecord as error:
         raise DamagedSnapshot(path, f"the snapshot is damaged: {error}") from error
     finally:
@@ -177,11 +184,3 @@ def _timestamp_in(header: RecordBatch) -> int:
     record = _HEADER_RECORD.decode(header.records[0].value or b"", 0)
     timestamp_ms: int = record.last_contained_log_timestamp
     return timestamp_ms
-
-
-def _decode(data: bytes) -> list[RecordBatch]:
-    found = []
-    for _, start, end in batches(data):
-        check_crc(data, start, end)
-        found.append(RecordBatch.decode(data[start:end])[0])
-    return found

@@ -7,6 +7,7 @@ one counts.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from contextlib import suppress
 from itertools import count
 
@@ -87,6 +88,17 @@ class Snapshots:
 
     def read(self, id: SnapshotId) -> Snapshot:
         """Read one of the snapshots. Raise DamagedSnapshot, CorruptLog."""
+        slices = self.read_in_slices(id)
+        while True:
+            try:
+                next(slices)
+            except StopIteration as end:
+                snapshot: Snapshot = end.value
+                return snapshot
+
+    def read_in_slices(self, id: SnapshotId) -> Generator[None, None, Snapshot]:
+        """Read one of the snapshots, and yield after each batch. Raise DamagedSnapshot,
+        CorruptLog."""
         return read_snapshot(self._storage, self._path(id), id)
 
     def latest_whole(self) -> Snapshot | None:
