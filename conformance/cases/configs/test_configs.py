@@ -108,7 +108,9 @@ def test_synonyms_types_and_documentation_are_told_if_asked_for(wire: Wire, vers
     )
     for found in each(full.configs, "configurations"):
         sources = [s.source for s in found.synonyms]
-        expect(sources, sorted(sources), f"sources of {found.name}, the strongest first")
+        expect(
+            sources, sorted(set(sources)), f"sources of {found.name}, each once, strongest first"
+        )
         expect(
             (found.value, found.config_source),
             (found.synonyms[0].value, found.synonyms[0].source),

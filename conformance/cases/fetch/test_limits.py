@@ -7,6 +7,7 @@ import time
 from conformance.case import case, expect, expect_that
 from conformance.cases.fetch.test_fetch import filled
 from conformance.clients.transactions import READ_COMMITTED, Producer, batches_of, wait_until_ended
+from conformance.target.variants import SMALL_FETCHES
 from conformance.wire import Wire, batch, part, request
 from reference_impl.wire import Compression, ControlRecordType, ErrorCode, control_type
 
@@ -157,7 +158,7 @@ def test_only_replicas_fetch_as_replicas(wire: Wire, version: int) -> None:
 
 
 @case(
-    "FETCH-38",
+    "FETCH-40",
     "Fetch",
     versions=ALL,
     spec="KIP-98; FetchResponse.json, AbortedTransactions",
@@ -176,3 +177,25 @@ def test_readers_of_committed_records_are_told_of_no_aborted_ones_by_an_empty_li
             [None, []],
             f"aborted transactions, read_uncommitted and read_committed, from {offset}",
         )
+
+
+@case(
+    "FETCH-38",
+    "Fetch",
+    versions=ALL,
+    spec="KIP-541; fetch.max.bytes",
+    priority="P2",
+    config=SMALL_FETCHES,
+)
+def test_a_broker_limits_what_one_fetch_gets(wire: Wire, version: int) -> None:
+    """However much a fetch asks for, its answer has no more bytes of records than the broker's
+    fetch.max.bytes, apart from a first batch that is larger; a later fetch gets the last one."""
+    limit = int(SMALL_FETCHES["fetch.max.bytes"])
+    topic = filled(wire, *[[b"x" * (limit // 3)] for _ in range(6)])
+    answer = wire.fetch(topic, 0, version)
+    size = len(bytes(answer.records or b""))
+    expect_that(0 < size <= limit, "bytes of the first answer", f"1 to {limit}", size)
+    expect([b.base_offset for b in batches_of(wire.fetch(topic, 5, version))], [5], "last batch")
+    large = filled(wire, [b"x" * (2 * limit)])
+    size = len(bytes(wire.fetch(large, 0, version).records or b""))
+    expect_that(size > 2 * limit, "bytes of a large first batch", f"> {2 * limit}", size)

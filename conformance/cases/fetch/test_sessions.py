@@ -260,7 +260,7 @@ def test_an_error_is_repeated_until_it_is_over(wire: Wire, version: int) -> None
 
 
 @case(
-    "FETCH-39",
+    "FETCH-41",
     "Fetch",
     versions=SESSIONS,
     spec="KIP-227, Fetch Session; class FetchSession, IncrementalFetchContext",
@@ -318,3 +318,18 @@ def test_all_that_a_request_says_anew_of_a_partition_counts(wire: Wire, version:
     expect(errors_in(refused), {0: int(ErrorCode.UNKNOWN_LEADER_EPOCH)}, "errors")
     both = partitions_in(fetch(connection, version, session, 3, wanted(topic, (0, 0))))[0]
     expect_that(both > 1800, "bytes with the first limits", "both batches", both)
+
+
+@case("FETCH-39", "Fetch", versions=SESSIONS, spec="KIP-107; KIP-227", priority="P2")
+def test_a_reader_whose_next_record_was_deleted_is_told(wire: Wire, version: int) -> None:
+    """Where DeleteRecords passes the offset of a partition in a session, the next fetch that names
+    nothing gets OFFSET_OUT_OF_RANGE (1) for it; from the new log start on it is served."""
+    topic, connection, session = opened(wire, version)
+    wire.produce(topic, batch(b"a", b"b", b"c").encode())
+    deleted = delete_records(wire, topic, 2, wire.version("DeleteRecords"))
+    expect((deleted.error_code, deleted.low_watermark), (0, 2), "DeleteRecords")
+    answer = fetch(connection, version, session, 1)
+    expect(errors_in(answer), {0: int(ErrorCode.OFFSET_OUT_OF_RANGE)}, "errors")
+    answer = fetch(connection, version, session, 2, wanted(topic, (0, 2)))
+    expect(errors_in(answer), {0: 0}, "errors from the log start on")
+    expect_that(partitions_in(answer)[0] > 0, "bytes", "some", partitions_in(answer))

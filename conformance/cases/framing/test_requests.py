@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from conformance.case import case, expect, expect_that
+from conformance.target.variants import SMALL_FETCHES
 from conformance.wire import ConnectionClosed, Wire, batch, eventually, request
 from reference_impl.wire import decode_response, encode_request
 
@@ -130,4 +131,32 @@ def still_serves(wire: Wire) -> None:
         lambda: wire.connect().call("Metadata", wire.version("Metadata"), topics=[]).topics,
         lambda topics: topics == [],
         "the target serves a fresh connection",
+    )
+
+
+@case(
+    "WIRE-24",
+    "Metadata",
+    spec="class Selector, IdleExpiryManager; connections.max.idle.ms",
+    priority="P2",
+    config=SMALL_FETCHES,
+)
+def test_a_silent_connection_ends(wire: Wire, version: int) -> None:
+    """A connection without requests for connections.max.idle.ms is closed by the broker, not before
+    that; one that goes on asking lives."""
+    idle_s = int(SMALL_FETCHES["connections.max.idle.ms"]) / 1000
+    silent, busy = wire.connect(), wire.connect()
+    for connection in (silent, busy):
+        connection.call("Metadata", version, topics=[])
+    asked_at = time.monotonic()
+
+    def ended() -> bool:
+        busy.call("Metadata", version, topics=[])
+        return silent.is_closed_by_peer(timeout_s=0.2)
+
+    eventually(ended, bool, "the broker closes the silent connection")
+    took_s = time.monotonic() - asked_at
+    expect_that(took_s > idle_s / 2, "end of the silent connection", f"after {idle_s} s", took_s)
+    expect_that(
+        len(busy.call("Metadata", version, topics=[]).brokers) > 0, "brokers", "some", "none"
     )

@@ -91,3 +91,24 @@ def test_nothing_is_lost_where_segments_meet(wire: Wire) -> None:
     for offset in range(6):
         answer = wire.fetch(topic, offset)
         expect(int.from_bytes(bytes(answer.records or b"")[:8], "big"), offset, "first offset")
+
+
+@case(
+    "LOG-13",
+    "Fetch",
+    spec="KIP-937; class UnifiedLog, deleteRetentionMsBreachedSegments",
+    priority="P2",
+    requires=["quick-cleanup"],
+)
+def test_records_of_the_future_are_kept(wire: Wire) -> None:
+    """A segment whose largest timestamp lies in the future is not older than retention.ms: it
+    stays, while old segments of another partition go twice."""
+    ahead = {**ROLLING, "message.timestamp.after.max.ms": str(3 * HOUR_MS)}
+    future = topic_with(wire, ahead, retention_ms="1000")
+    old = topic_with(wire, {}, retention_ms="1000")
+    now = now_ms()
+    write_apart(wire, future, (b"a", b"1"), (b"b", b"2"), from_ms=now + HOUR_MS)
+    for end in (1, 2):  # the second time every partition has been looked at since
+        write(wire, old, (b"k", b"v"), at_ms=now - HOUR_MS)
+        wait_for_log_start(wire, old, end)
+    expect(kept(wire, future), [(0, b"a", b"1"), (1, b"b", b"2")], "records of the future")

@@ -207,3 +207,41 @@ def test_a_transactional_batch_needs_a_transactional_id(wire: Wire, version: int
     answer = wire.produce(topic, made.encode(), version)
     expect(answer.error_code, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "error")
     expect(wire.values(topic), [], "records")
+
+
+@case(
+    "PROD-25",
+    "Produce",
+    versions=(3, 13),
+    spec="class ReplicaManager, handleProduceAppend",
+    priority="P2",
+)
+def test_one_request_holds_the_batches_of_one_transactional_producer(
+    wire: Wire, version: int
+) -> None:
+    """Transactional batches of two producer ids in one request get INVALID_PRODUCER_ID_MAPPING (49)
+    for each partition, and none is appended."""
+    one, topic = Producer.ready(wire), wire.create_topic(2, on_one_broker=True)
+    other = one.another()
+    one.add(topic, 0, 1)
+    rows = [
+        part(
+            "Produce",
+            "PartitionProduceData",
+            index=index,
+            records=batch(
+                b"a",
+                producer_id=producer.producer_id,
+                producer_epoch=producer.epoch,
+                base_sequence=0,
+                attributes=TRANSACTIONAL_BIT,
+            ).encode(),
+        )
+        for index, producer in enumerate((one, other))
+    ]
+    body = wire.produce_request(topic, None, transactional_id=one.transactional_id)
+    body.topic_data[0].partition_data = rows
+    answer = wire.leader(topic).call("Produce", version, body)
+    errors = {p.index: p.error_code for t in answer.responses for p in t.partition_responses}
+    expect(errors, dict.fromkeys((0, 1), ErrorCode.INVALID_PRODUCER_ID_MAPPING), "errors")
+    expect([wire.end_offset(topic, index) for index in (0, 1)], [0, 0], "end offsets")
