@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 
 from chaos.sim.agenda import Entry
 from chaos.sim.clocks import WallClock
 from chaos.sim.disks.file_system import Ended, FileSystem, Trap, Trouble
 from chaos.sim.disks.medium import Medium
+from chaos.sim.invariants.observer import Observer
 from chaos.sim.network import Line, Network
 from chaos.world import Address
 from reference_impl.core.effects import (
@@ -65,6 +67,16 @@ def keep_all(medium: Medium) -> None:
     """Do nothing: the operating system keeps what it was given."""
 
 
+@dataclass(frozen=True)
+class Alarms:
+    """The functions to call when a node does what no correct node does."""
+
+    failed: Callable[[str], None]
+    """Called with the description of an error in a step that no fault explains."""
+    broken: Callable[[str, str], None]
+    """Called with the name of an invariant that a step has broken, and a sentence."""
+
+
 class Served:
     """One connection from the view of its node, which handles one request of it at a time."""
 
@@ -85,10 +97,9 @@ class SimNode:
         make: Callable[[Storage], Node],
         wall_us: Callable[[], int],
         rng: Random,
-        failed: Callable[[str], None],
+        alarms: Alarms,
     ) -> None:
-        """Create the node without starting it. failed: a function to call with the description of
-        an error in a step that no fault explains."""
+        """Create the node without starting it."""
         self.medium = Medium()
         self.medium.add_directory(DIRECTORY)
         self.medium.settle()
@@ -100,7 +111,8 @@ class SimNode:
         self._network = network
         self._make = make
         self._rng = rng
-        self._failed = failed
+        self._failed = alarms.failed
+        self.observer = Observer(alarms.broken)
         self._node: Node | None = None
         self._life = 0
         self._is_listening = False
@@ -130,7 +142,7 @@ class SimNode:
         boot_s = 0.0 if at_once else self._rng.uniform(*BOOT_S)
         effects = self._started(may_end=not at_once)
         while effects is None:
-            self._aftermath(self.medium)
+            self._pass_over()
             effects = self._started(may_end=True)
         if at_once:
             self._begin(effects)
@@ -154,16 +166,18 @@ class SimNode:
 
     def _begin(self, effects: tuple[Effect, ...]) -> None:
         self._is_listening = True
+        if self._node is not None:
+            self._look(self._node)
         self._leave(effects)
 
     def crash(self, aftermath: Aftermath = keep_all, trap: Trap | None = None) -> None:
         """End the process: at once or, with a trap, in the middle of one of the next steps. Then
         let the aftermath come over the medium."""
         self.end_if_trapped()
-        if not self.is_running:
-            aftermath(self.medium)
-            return
         self._aftermath = aftermath
+        if not self.is_running:
+            self._pass_over()
+            return
         if trap is None:
             self._end()
         else:
@@ -179,13 +193,23 @@ class SimNode:
 
     def _end(self) -> None:
         self._die()
+        self._pass_over()
+
+    def _pass_over(self) -> None:
+        """Let the aftermath come over the medium."""
+        self.observer.note_end(keeps_all=self._aftermath is keep_all)
         self._aftermath(self.medium)
+
+    def _look(self, node: Node) -> None:
+        if self.disk.take_changed():
+            self.observer.look(node)
 
     def shut_down(self) -> None:
         """End the process in good order."""
         self.end_if_trapped()
         if self._node is not None:
             self._node.step(Stopping(*self._moment()))
+            self._look(self._node)
             self.crash()
 
     def _die(self) -> None:
@@ -276,6 +300,7 @@ class SimNode:
         except Ended:
             self._end()
             return
+        self._look(self._node)
         self._is_at_work = True
         took_s = self._rng.uniform(QUICKEST_S, SLOWEST_S) + self.disk.take_time_s()
         self._agenda.after(took_s, lambda: self._leave(effects) if life == self._life else None)

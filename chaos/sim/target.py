@@ -10,7 +10,7 @@ from typing import Any
 from chaos.sim.disks.file_system import NO_SPACE, Trap
 from chaos.sim.disks.medium import Medium
 from chaos.sim.network import State
-from chaos.sim.node import DIRECTORY, SimNode, keep_all
+from chaos.sim.node import DIRECTORY, Alarms, SimNode, keep_all
 from chaos.sim.witness import Heard
 from chaos.sim.world import VirtualWorld
 from chaos.values.faults import (
@@ -191,6 +191,7 @@ class SimCluster:
         has_struck = self.node.medium.flip_bit(fault.segment, self._chance)
         if has_struck:
             self.node.crash()
+            self.node.observer.forget()
         return has_struck
 
     def refuse_writes(self, fault: DiskDead | DiskReadOnly) -> None:
@@ -253,12 +254,15 @@ class Sim:
             raise TargetError(f"there is no bug {bug!r}; `touchstone bugs --list` shows them all")
         self.bug = bug
         self.faults = FAULTS
+        self.broken: list[tuple[str, str]] = []
+        """The invariants that the last run has broken, each with a sentence."""
         self._world = VirtualWorld(0)
 
     def make_world(self, seed: int) -> VirtualWorld:
         """Return a new World for one run, in which the next cluster lives."""
         rules = CORRECT if self.bug not in CLIENT_BUGS else CLIENT_BUGS[self.bug].rules()
         self._world = VirtualWorld(seed, rules)
+        self.broken = []
         return self._world
 
     def heard(self) -> Heard:
@@ -294,7 +298,12 @@ class Sim:
 
         world = self._world
         return SimNode(
-            world.network, ADDRESS, make, world.wall_us, world.stream("node:1"), world.fail
+            world.network,
+            ADDRESS,
+            make,
+            world.wall_us,
+            world.stream("node:1"),
+            Alarms(world.fail, lambda name, sentence: self.broken.append((name, sentence))),
         )
 
 

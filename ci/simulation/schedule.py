@@ -132,8 +132,10 @@ def _attempt(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
             if result.interrupted:
                 raise KeyboardInterrupt
             outcome = _judged(scenario, result.directory)
-            if outcome.validity is Validity.INVALID and isinstance(parts.target, Sim):
-                outcome = _blamed(outcome, parts.target, result.directory)
+            if isinstance(parts.target, Sim):
+                outcome = _with_invariants(outcome, parts.target)
+                if outcome.validity is Validity.INVALID:
+                    outcome = _blamed(outcome, parts.target, result.directory)
         except Exception as error:
             outcome, failure = _failed(scenario, error), traceback.format_exc()
         if outcome.validity is not Validity.VALID:
@@ -168,6 +170,21 @@ def _judged(scenario: Scenario, directory: Path) -> Outcome:
         decided=_decided(rows),
         lacks=validity is Validity.UNKNOWN
         and not any(one.validity is Validity.UNKNOWN for one in opinions.values()),
+    )
+
+
+def _with_invariants(outcome: Outcome, target: Sim) -> Outcome:
+    """Return the outcome, INVALID if a step has broken an invariant."""
+    if not target.broken:
+        return outcome
+    names = tuple(dict.fromkeys(f"invariant {name}" for name, _ in target.broken))
+    reason = f"{', '.join(names)}: {target.broken[0][1]}"
+    return replace(
+        outcome,
+        validity=Validity.INVALID,
+        accusers=(*outcome.accusers, *names),
+        reason=f"{outcome.reason}; {reason}" if outcome.accusers else reason,
+        lacks=False,
     )
 
 

@@ -62,12 +62,18 @@ class FileSystem:
         self.waits_for_disk = False
         """Whether a change was made while the disk was stalled: the process stands still."""
         self._took_s = 0.0
+        self._has_changed = False
         self._rng = rng
 
     def take_time_s(self) -> float:
         """Return how long the syncs since the last call have taken."""
         took_s, self._took_s = self._took_s, 0.0
         return took_s
+
+    def take_changed(self) -> bool:
+        """Return whether anything was changed since the last call."""
+        changed, self._has_changed = self._has_changed, False
+        return changed
 
     def unmount(self) -> None:
         """Part from the medium, since the process has ended."""
@@ -82,6 +88,7 @@ class FileSystem:
         or Ended."""
         self._step_into_trap()
         trouble = self.trouble
+        self._has_changed = True
         self.waits_for_disk |= trouble.is_stalled
         if trouble.refusal and (adds or trouble.refusal != NO_SPACE):
             raise StorageError(path, trouble.refusal, no_space=trouble.refusal == NO_SPACE)

@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from chaos.run.fitting import nemesis_named
 from chaos.scenarios.exploration import promised_config
 from chaos.sim.clocks import WallClock
 from chaos.sim.disks.file_system import NO_SPACE, Ended, FileSystem, Trap
 from chaos.sim.disks.medium import SECTOR_BYTES, Medium
+from chaos.sim.invariants.observer import WHOLE_BATCHES
 from chaos.sim.target import Sim
 from chaos.sim.tests.simulated import simulate
 from linearizability.judging import check
@@ -21,10 +21,14 @@ from reference_impl.bugs import BUGS
 from reference_impl.core.storage import File, StorageError
 
 LOG = "data/orders-0/0.log"
-OF_DISKS = (
-    *("keep-torn-tail", "trust-failed-syncs", "stop-without-sync", "acknowledge-before-flush"),
-    "trust-index-after-crash",
-)
+OF_DISKS = {
+    "keep-torn-tail": WHOLE_BATCHES,
+    "trust-failed-syncs": "written-batches-stay",
+    "stop-without-sync": None,
+    "acknowledge-before-flush": None,
+    "trust-index-after-crash": "written-batches-stay",
+}
+"""Planted bugs, and the invariant that sees each: only clients know that a flush was due."""
 SEEDS = 20
 
 
@@ -192,9 +196,11 @@ def test_a_bug_that_only_a_disk_shows_is_caught(name: str, tmp_path: Path) -> No
     bug = BUGS[name]
     config = {**promised_config(bug.nemesis), **bug.config}
     for seed in range(1, 9):
-        result = simulate(Sim(name), bug.workload, bug.nemesis, seed, tmp_path, config)
+        target = Sim(name)
+        result = simulate(target, bug.workload, bug.nemesis, seed, tmp_path, config)
         opinions = check(result.directory, grouped=False).checkers
         if any(opinions[one].validity is Validity.INVALID for one in bug.caught_by):
+            assert OF_DISKS[name] in {None, *(broken for broken, _ in target.broken)}
             return
     pytest.fail(f"{name}: none of {bug.caught_by} found it in 8 seeds")
 
@@ -211,7 +217,7 @@ def test_a_bug_that_only_a_disk_shows_is_caught(name: str, tmp_path: Path) -> No
     ],
 )
 def test_a_correct_node_survives_its_disk(workload: str, nemesis: str, tmp_path: Path) -> None:
-    config = promised_config(nemesis_named(nemesis).name)
+    config = promised_config(nemesis)
     result = simulate(Sim(), workload, nemesis, 2, tmp_path, config)
     verdict = check(result.directory, grouped=False)
     assert result.recovered and verdict.validity is not Validity.INVALID, verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -11,6 +12,8 @@ from typer.testing import CliRunner
 from chaos.clients.factories import REFERENCE
 from chaos.record.run_directory import Scenario
 from chaos.sim.agenda import Agenda
+from chaos.sim.invariants import INVARIANTS
+from chaos.sim.invariants.known_log import KnownLog
 from ci.cli import app
 from ci.simulation import run_simulations, schedule
 from ci.simulation.pages import coverage, summary
@@ -18,6 +21,7 @@ from ci.simulation.plans import nemeses, plan_of, workloads
 from ci.simulation.schedule import Outcome, perform
 from ci.simulation.search import Search, exit_status
 from linearizability.verdict import Validity
+from reference_impl.core.log.partition_log import PartitionLog
 
 
 def outcome(seed: int, validity: Validity) -> Outcome:
@@ -50,6 +54,19 @@ def test_a_schedule_that_loses_records_is_found_kept_and_repeated(tmp_path: Path
     histories = [(Path(one.kept) / "verdict.json").exists() for one in (first, again)]
     assert histories == [True, True] and first.kept != again.kept
     assert (first.reason, first.struck) == (again.reason, again.struck)
+
+
+def test_a_broken_invariant_makes_a_schedule_invalid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claim(_: KnownLog, log: PartitionLog) -> list[str]:
+        return ["the moon is made of cheese"] if log.log_end_offset else []
+
+    monkeypatch.setitem(cast(dict[str, Any], INVARIANTS), "no-cheese", claim)
+    scenario = Scenario("sim", "appends", "none", 1, 3.0, 1, rate=60.0)
+    done = perform(scenario, tmp_path / "runs", tmp_path)
+    assert done.validity is Validity.INVALID and done.accusers == ("invariant no-cheese",)
+    assert "the moon is made of cheese" in done.reason and done.blamed == "broker"
 
 
 def test_a_valid_schedule_leaves_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+"""The offsets of a log are in order, and go forward while a process lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.sim.invariants.known_log import KnownLog, Offsets
+from reference_impl.core.log.partition_log import PartitionLog
+
+
+def offsets_are_in_order(_: KnownLog, log: PartitionLog) -> Iterator[str]:
+    """Yield a sentence unless log start and last stable offset are at most the high watermark, and
+    that is at most the log end (KIP-98, KIP-207)."""
+    now = Offsets.of(log)
+    if not max(now.log_start, now.last_stable) <= now.high_watermark <= now.log_end:
+        yield f"the offsets are out of order: {now}"
+    if now.recovery_point > now.log_end:
+        yield f"the recovery point is behind the log end: {now}"
+
+
+def offsets_never_go_back(known: KnownLog, log: PartitionLog) -> Iterator[str]:
+    """Yield a sentence for each offset of a leader that goes back while its process lives. After a
+    restart the log start may, which Kafka stores once a minute only."""
+    if known.kept_to is not None:
+        return
+    for name, before, now in zip(Offsets._fields, known.offsets, Offsets.of(log), strict=True):
+        if now < before:
+            yield f"{name} goes back from {before} to {now}"
