@@ -2,6 +2,11 @@
 
 Source: KafkaRaftClient.java (handleFetchSnapshotRequest). A follower asks for part after part of a
 snapshot that Fetch has named; the parts need not end with a batch.
+
+Errors are in the row, as KIP-630 has them. Apache Kafka 4.3.1 finds the same errors, but cannot
+encode a row without records (unalignedRecords is null there), and answers UNKNOWN_SERVER_ERROR for
+the whole request; a request without topics ends its controller. A follower of ours begins again
+after either answer.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import pytest
 
 from reference_impl.core.controller.image.image_records import records_of
 from reference_impl.core.controller.records import config_record
+from reference_impl.core.effects import Respond
 from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.quorum.metadata_log import TOPIC
 from reference_impl.core.quorum.snapshots.snapshot_file import SnapshotId
@@ -13,9 +14,10 @@ from reference_impl.core.tests.cluster import CLIENT, Cluster
 from reference_impl.core.tests.hostile_quorum import FORGETFUL
 from reference_impl.core.tests.test_quorum import cut_off, leaders
 from reference_impl.links.effects import Ask
-from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition, response_definition
 
 REQUEST = request_definition(ApiKey.FETCH_SNAPSHOT)
+RESPONSE = response_definition(ApiKey.FETCH_SNAPSHOT)
 
 
 class Trimmed:
@@ -138,6 +140,27 @@ def test_a_snapshot_that_arrives_damaged_is_set_aside_and_fetched_again() -> Non
     trimmed.cluster.run(5_000)
     (leader,) = leaders(trimmed.cluster)
     assert trimmed.end_of(trimmed.late) == trimmed.end_of(leader)
+
+
+def test_a_node_begins_again_after_the_error_of_an_apache_leader() -> None:
+    """Apache Kafka 4.3.1 answers UNKNOWN_SERVER_ERROR where it has no such snapshot any more."""
+    trimmed = Trimmed()
+    perform = trimmed.cluster._perform
+    refused: list[int] = []
+
+    def refuse_first(node: int, effect: object) -> None:
+        is_answer = isinstance(effect, Respond) and effect.request.api_key == ApiKey.FETCH_SNAPSHOT
+        if is_answer and not refused:
+            assert isinstance(effect, Respond)
+            refused.append(node)
+            effect.body = RESPONSE.new(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        perform(node, effect)  # type: ignore[arg-type]
+
+    trimmed.cluster._perform = refuse_first  # type: ignore[method-assign]
+    trimmed.cluster.silent.clear()
+    trimmed.cluster.run(5_000)
+    assert refused == [trimmed.leader]
+    trimmed.check_caught_up()
 
 
 # --- the request ----------------------------------------------------------------------------------
