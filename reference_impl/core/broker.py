@@ -92,6 +92,8 @@ class Broker:
         self.moment = Moment(moment)
         self.incarnation_id, self.broker_epoch = self.random_uuid(), -1
         """This process, and the epoch with which it is registered, -1 until then."""
+        self.is_registered = False
+        """Whether the metadata in force know this process. Before, it leads nothing."""
         self.data_directory = DataDirectory.open(
             storage, directory, self.node_id, self.random_uuid, may_format=self.membership.is_alone
         )
@@ -187,6 +189,9 @@ class Broker:
             self.node_id,
             self.rules.high_watermark,
             self.purgatory.note_change,
+            lambda leader: self.rules.acts_as_leader(
+                leader, self.node_id, is_registered=self.is_registered
+            ),
             self.rules.maximal_isr,
             self._is_joining,
             lambda: self.monotonic_ms,
@@ -357,6 +362,15 @@ class Broker:
             for index in topic.partitions:
                 self.purgatory.note_change(topic.name, index)
 
+    def _note_registration(self, _: MetadataDelta) -> None:
+        own = self.image.brokers.get(self.node_id)
+        if self.is_registered or own is None or own.incarnation_id != self.incarnation_id:
+            return
+        self.is_registered = True
+        for topic in self.image.topics.values():
+            self.replicas.serve(topic, topic.partitions)
+            self._coordinate(topic.name, topic.partitions)
+
     def _serve_partitions(self, delta: MetadataDelta) -> None:
         for topic_id, indexes in delta.partitions.items():
             topic = self.image.topics_by_id[topic_id]
@@ -412,6 +426,7 @@ class Broker:
 IN_FORCE: dict[Part, Callable[[Broker, MetadataDelta], None]] = {
     Part.CONFIGS: Broker._reconfigure,  # first, so that partitions open with what is configured
     Part.REMOVED_TOPICS: Broker._remove_topics,  # before new ones of the same names
+    Part.BROKERS: Broker._note_registration,  # before partitions that this broker leads
     Part.PARTITIONS: Broker._serve_partitions,
     Part.NEW_TOPICS: Broker._note_new_topics,
     Part.DELEGATION_TOKENS: Broker._take_tokens,
@@ -423,7 +438,6 @@ LOOKED_UP: dict[Part, str] = {
     Part.SCRAM_USERS: "each authentication",
     Part.FEATURES: "each request whose meaning they change",
     Part.PRODUCER_IDS: "the controller, which allocates the next block",
-    Part.BROKERS: "each request that tells of brokers, and each question to one",
     Part.CONTROLLERS: "each question to the controller",
 }
 """The parts that are looked up in the image at each question, and by whom."""

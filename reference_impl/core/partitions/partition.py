@@ -32,6 +32,8 @@ class Holder:
     changed: Callable[[str, int], None]
     """A function to call when the high watermark has moved, or the leader or the ISR has
     changed."""
+    acts_as_leader: Callable[[int], bool]
+    """The rule that says whether this broker is the leader that the controller names."""
     maximal_isr: Callable[[Collection[int], Collection[int]], Collection[int]]
     """The rule that says which replicas may be in sync as the controller sees it."""
     is_joining: Callable[[Partition, int], bool]
@@ -62,6 +64,7 @@ class Partition:
         self.state = state
         self.log = log
         self._holder = holder
+        self._leads = holder.acts_as_leader(state.leader)
         self.followers: dict[int, FollowerState] = {}
         """The other replicas, while this broker leads."""
         self.proposed_isr: tuple[int, ...] | None = None
@@ -72,7 +75,7 @@ class Partition:
     @property
     def leads(self) -> bool:
         """Whether this broker is the leader."""
-        return self.state.leader == self._holder.node_id
+        return self._leads
 
     @property
     def leader_epoch(self) -> int:
@@ -142,6 +145,7 @@ class Partition:
             self.proposed_isr = None
         is_new = state.leader_epoch > self.leader_epoch
         self.state = state
+        self._leads = self._holder.acts_as_leader(state.leader)
         self._note_outsiders()
         if is_new:
             self.followers.clear()
@@ -193,6 +197,7 @@ class Partition:
     def resign(self) -> None:
         """Stop being the leader, because the partition is deleted."""
         self.state = replace(self.state, leader=NO_LEADER)
+        self._leads = False
         self._note_outsiders()
 
     def advance_high_watermark(self) -> None:

@@ -52,6 +52,13 @@ class Replicating:
         if broker is not None and -1 < broker_epoch < broker.broker_epoch:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
+    def acts_as_leader(self, leader: int, node_id: int, *, is_registered: bool) -> bool:
+        """Return whether a broker leads a partition: the controller has elected it, and knows this
+        process. Its records may have been lost with the process before; if it led on, in the same
+        epoch, its followers would cut off theirs (KIP-631; BrokerLifecycleManager.java, which lets
+        the broker catch up with its registration first)."""
+        return leader == node_id and is_registered
+
     # --- the ISR ------------------------------------------------------------------------------
 
     def is_caught_up(

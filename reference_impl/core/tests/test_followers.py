@@ -297,3 +297,24 @@ def test_a_follower_takes_for_committed_what_its_leader_says(rules: type[Rules])
     log = cluster.partition(follower).log
     assert log.log_end_offset == 1
     assert log.high_watermark == (0 if rules is Rules else 1)
+
+
+class LeadsAtOnce(Rules):
+    """A broker that leads after a restart what it led before."""
+
+    def acts_as_leader(self, leader: int, node_id: int, *, is_registered: bool) -> bool:
+        return leader == node_id
+
+
+@pytest.mark.parametrize("rules", [Rules, LeadsAtOnce])
+def test_a_leader_that_has_lost_power_takes_no_record_from_its_followers(
+    rules: type[Rules],
+) -> None:
+    cluster = cluster_with_topic(rules)
+    leader = cluster.leader()
+    produce(cluster, "a", "b")
+    cluster.kill(leader, loses_power=True)
+    cluster.boot(leader)
+    cluster.run(20_000)
+    is_kept = all(values_of(cluster.partition(node)) == ["a", "b"] for node in cluster.nodes)
+    assert is_kept is (rules is Rules)
