@@ -69,6 +69,9 @@ from reference_impl.links.effects import Lane
 class Broker:
     """The state of one broker after it has started."""
 
+    is_stopping = False
+    """Whether it is to end as soon as others lead what it leads."""
+
     def __init__(
         self,
         config: BrokerConfig,

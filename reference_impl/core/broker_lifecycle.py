@@ -13,7 +13,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.controller.features import SUPPORTED
 from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
 from reference_impl.core.controller.leaders.elections import prefer_first_replicas
-from reference_impl.core.effects import Effect, Report
+from reference_impl.core.effects import Effect, Report, Stop
 from reference_impl.core.refused import Refused
 from reference_impl.core.replication.isr import watch_followers
 from reference_impl.core.requests.asking_controller import ask_controller
@@ -24,7 +24,10 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
 
 REGISTRATION = definition("BrokerRegistrationRequest")
 HEARTBEAT = definition("BrokerHeartbeatRequest")
+REGISTRATION_TIMEOUT = "initial.broker.registration.timeout.ms"
 RETRY_MS = 100
+SHUTDOWN_INTERVAL_MS = 50
+"""The time between two heartbeats of a broker that waits for the permission to stop."""
 LEAST_INTERVAL_MS = 10
 
 
@@ -38,23 +41,49 @@ def begin(broker: Broker) -> None:
 
 
 def live(broker: Broker) -> Iterator[Effect]:
-    """Register, then send heartbeats as long as the process runs."""
-    while True:
+    """Register, then send heartbeats until the broker is about to stop. If no registration succeeds
+    within initial.broker.registration.timeout.ms, stop the node, as Kafka does."""
+    timeout_ms = broker.config.number(REGISTRATION_TIMEOUT)
+    deadline_ms: int | None = broker.monotonic_ms + timeout_ms
+    while not broker.is_stopping:
         try:
             yield from register(broker)
-            while True:
+            deadline_ms = None
+            while not broker.is_stopping:
                 is_fenced = yield from beat(broker)
                 interval_ms = broker.config.number("broker.heartbeat.interval.ms")
                 yield Later(min(interval_ms, RETRY_MS) if is_fenced else interval_ms)
         except Refused as refused:
             # Another process may still be this broker, or the controller may not answer.
             yield Report(f"broker {broker.node_id} is not in the cluster yet: {refused}")
+            if deadline_ms is not None and broker.monotonic_ms >= deadline_ms:
+                yield Stop(
+                    f"broker {broker.node_id} could not register within {timeout_ms} ms"
+                    f" ({REGISTRATION_TIMEOUT}): {refused}"
+                )
+                return
             yield Later(RETRY_MS)
+
+
+def leave(broker: Broker) -> Iterator[Effect]:
+    """Ask the controller to move the leaderships of this broker, and stop the node once it says so
+    (KIP-631, controlled shutdown; BrokerLifecycleManager.beginControlledShutdown)."""
+    broker.is_stopping = True
+    while broker.broker_epoch >= 0:
+        try:
+            answer = yield from heartbeat(broker, want_shut_down=True)
+        except Refused as refused:
+            yield Report(f"broker {broker.node_id} stops without the controller: {refused}")
+            break
+        if answer.should_shut_down:
+            break
+        yield Later(SHUTDOWN_INTERVAL_MS)
+    yield Stop()
 
 
 def register(broker: Broker) -> Generator[Effect, Any, None]:
     """Register this incarnation and read the metadata log up to there. Raise Refused."""
-    timeout_ms = broker.config.number("initial.broker.registration.timeout.ms")
+    timeout_ms = broker.config.number(REGISTRATION_TIMEOUT)
     answer = yield from ask_controller(
         broker, ApiKey.BROKER_REGISTRATION, registration_of(broker), timeout_ms
     )
@@ -95,21 +124,31 @@ def registration_of(broker: Broker) -> Struct:
 def beat(broker: Broker) -> Generator[Effect, Any, bool]:
     """Send one heartbeat, and return whether the broker is fenced, or may be as no controller has
     answered. Raise Refused if it must register again."""
+    try:
+        answer = yield from heartbeat(broker)
+    except Refused as refused:
+        if refused.code is not ErrorCode.REQUEST_TIMED_OUT:
+            raise
+        yield Report(f"no controller hears broker {broker.node_id}: {refused}")
+        return True
+    return bool(answer.is_fenced)
+
+
+def heartbeat(broker: Broker, *, want_shut_down: bool = False) -> Generator[Effect, Any, Struct]:
+    """Send one heartbeat and return the answer. Raise Refused: REQUEST_TIMED_OUT if no controller
+    has answered, else with the controller's error."""
     body = HEARTBEAT.new(
         broker_id=broker.node_id,
         broker_epoch=broker.broker_epoch,
         current_metadata_offset=broker.applied_end_offset - 1,
+        want_shut_down=want_shut_down,
     )
     # Half of the session, as in Kafka: so that the next controller hears of this broker in time.
     timeout_ms = broker.config.number(SESSION_TIMEOUT) // 2
-    try:
-        answer = yield from ask_controller(broker, ApiKey.BROKER_HEARTBEAT, body, timeout_ms)
-    except Refused as refused:
-        yield Report(f"no controller hears broker {broker.node_id}: {refused}")
-        return True
+    answer = yield from ask_controller(broker, ApiKey.BROKER_HEARTBEAT, body, timeout_ms)
     if answer.error_code != ErrorCode.NONE:
         raise Refused(ErrorCode(answer.error_code), "the controller refuses the heartbeat")
-    return bool(answer.is_fenced)
+    return answer
 
 
 def watch_sessions(broker: Broker) -> Iterator[Effect]:

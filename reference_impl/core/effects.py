@@ -67,6 +67,14 @@ class Failed(Effect):
 
 
 @dataclass(slots=True)
+class Stop(Effect):
+    """End the node. The host delivers Stopping before it does."""
+
+    failure: str | None = None
+    """Why it cannot go on; None if it was asked to stop."""
+
+
+@dataclass(slots=True)
 class CloseConnection(Effect):
     """Close a connection, saying why in the log of the host."""
 

@@ -112,6 +112,11 @@ class ConnectionLost(Event):
 
 
 @dataclass(slots=True)
+class StopAsked(Event):
+    """The node is to end in good order: when others lead what it leads, it answers with Stop."""
+
+
+@dataclass(slots=True)
 class TimerFired(Event):
     """A timer which was set, and not cancelled or set again, has run out."""
 

@@ -22,6 +22,7 @@ from reference_impl.core.events import (
     Request,
     RequestArrived,
     Started,
+    StopAsked,
     Stopping,
     TimerFired,
     TimerKey,
@@ -162,6 +163,8 @@ class Node:
                     effects += self._waiting.peers.timer_fired(key)
                 else:
                     run(connection_of(event), TIMERS[str(key[0])](broker, key), effects)
+            case StopAsked():
+                broker.outbox.post("shutdown", broker_lifecycle.leave(broker))
             case Stopping():
                 broker.stop()
             case _:

@@ -110,14 +110,16 @@ class _Cluster:
         self._children: dict[int, asyncio.subprocess.Process] = {}
         self._addresses: dict[int, str] = {}
         self._is_stopping = False
+        self._pipe = ExitStack()
+        """Closes the pipe whose end the nodes watch."""
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
-        with ExitStack() as stack:
+        with self._pipe:
             watched, held = os.pipe()
-            stack.callback(os.close, held)
+            self._pipe.callback(os.close, held)
             try:
                 for node, options in self._options.items():
                     self._children[node] = await _started(options, watched, self._log(node))
@@ -160,10 +162,9 @@ class _Cluster:
         return said[0] if said else f"see {self._log(node)}"
 
     def _stop(self) -> None:
+        """End all nodes at once: nobody is to take over what they lead, as after a SIGTERM."""
         self._is_stopping = True
-        for child in self._children.values():
-            if child.returncode is None:
-                child.terminate()
+        self._pipe.close()
         asyncio.get_running_loop().call_later(STOP_S, self._kill)
 
     def _kill(self) -> None:

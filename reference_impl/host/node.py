@@ -28,6 +28,7 @@ from reference_impl.core.effects import (
     Respond,
     SendToken,
     SetTimer,
+    Stop,
 )
 from reference_impl.core.events import (
     Answered,
@@ -39,6 +40,7 @@ from reference_impl.core.events import (
     Request,
     RequestArrived,
     Started,
+    StopAsked,
     Stopping,
     TimerFired,
     TimerKey,
@@ -109,6 +111,8 @@ class NodeHost:
         self.connections: dict[int, Answerable] = {}
         self.turn_is_over: Callable[[], bool] = never
         """Whether other connections wait for the event loop at this moment."""
+        self.on_stop: Callable[[], None] = lambda: None
+        """Called when a node that was asked to stop may end."""
         node.must_give_way = self._must_give_way
         self._step_ends_s = 0.0
         self._on_fatal = on_fatal
@@ -127,6 +131,7 @@ class NodeHost:
             CancelTimer: self._cancel_timer,
             Report: self._report,
             Failed: self._failed,
+            Stop: self._stop,
             Ask: self._outgoing.ask,
             HangUp: self._outgoing.hang_up,
         }
@@ -134,6 +139,10 @@ class NodeHost:
     def start(self) -> None:
         """Open the data directory. Raise the core's errors."""
         self._deliver(Started(*moment()))
+
+    def ask_to_stop(self) -> None:
+        """Let the node hand over its leaderships; `on_stop` is called afterwards."""
+        self._deliver(StopAsked(*moment()))
 
     def stop(self) -> None:
         """Write everything to disk. No event may follow."""
@@ -175,6 +184,12 @@ class NodeHost:
         log.error("%s: the broker failed", _named(self._event), exc_info=effect.error)
         if effect.connection is not None:
             self._close_connection(CloseConnection(effect.connection, "internal error"))
+
+    def _stop(self, effect: Stop) -> None:
+        if effect.failure is None:
+            self.on_stop()
+        else:
+            self._on_fatal(effect.failure)
 
     def _must_give_way(self) -> bool:
         return time.monotonic() >= self._step_ends_s and self.turn_is_over()

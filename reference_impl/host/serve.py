@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 from uuid import UUID, uuid4
@@ -47,6 +48,8 @@ from reference_impl.wire import Malformed
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
 FAILED, USAGE = 1, 2
+LEAVE_S = 20.0
+"""How long a node waits at most until others lead the partitions that it leads."""
 LARGEST_BLOCK_KEPT = 31 << 20
 CANNOT_START = (
     BadConfig,
@@ -312,8 +315,17 @@ async def _serve(plan: Plan) -> int:
         ports = [await _listen(server, listener) for listener in plan.listeners]
         host = NodeHost(make_node(plan, ports), end, plan.surroundings.resolve)
         host.start()
+
+        def leave() -> None:
+            if plan.config.membership().is_alone:
+                end(None)
+            else:
+                host.on_stop = partial(end, None)
+                host.ask_to_stop()
+                loop.call_later(LEAVE_S, end, None)
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end, None)
+            loop.add_signal_handler(number, leave)
         if plan.surroundings.until_closed is not None:
             loop.add_reader(plan.surroundings.until_closed, end, None)
         await server.accept(host)

@@ -164,6 +164,9 @@ def test_nodes_go_on_without_the_controller_until_it_is_started_again(tmp_path: 
             try:
                 assert alone.stdout is not None and alone.stdout.readline().startswith("ready ")
                 wait_until(lambda: agree({1, 2, 3}), "the node does not come back")
+                alone.terminate()
+                assert alone.wait(PATIENCE_S) == 0
+                assert agree(rest), "it has ended before the others knew of it"
             finally:
                 alone.kill()
         parent.terminate()

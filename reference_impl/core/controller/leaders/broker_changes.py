@@ -183,7 +183,7 @@ def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
     is_stopping = following is State.CONTROLLED_SHUTDOWN
     if is_stopping and (now is not following or elections.leads_any(controller, broker.node_id)):
         session = controller.sessions.of(broker.node_id)
-        session.controlled_shutdown_at = controller.image.end_offset
+        session.controlled_shutdown_at = controller.image.end_offset - 1
     return Reply(
         controller.rules.may_unfence(broker.broker_epoch, body.current_metadata_offset), following
     )

@@ -26,7 +26,8 @@ class Session:
     metadata_offset: int = -1
     """The offset up to which the broker has read the metadata log."""
     controlled_shutdown_at: int = NEVER
-    """The end of the metadata log when the broker last led a partition while it was stopping."""
+    """The offset of the newest metadata record when the broker last led a partition while it was
+    stopping."""
 
 
 class BrokerSessions:

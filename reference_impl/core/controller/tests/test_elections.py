@@ -198,9 +198,9 @@ def test_a_broker_stops_once_others_lead_and_know_it() -> None:
     for broker in [each for each in scene.controller.image.brokers if each not in (1, 2, 3)]:
         scene.epochs[broker] = scene.controller.image.brokers[broker].broker_epoch
         scene.beat(broker)
-    scene.beat(2, current_metadata_offset=end - 1)
+    scene.beat(2, current_metadata_offset=end - 2)
     assert scene.beat(1, want_shut_down=True).state is State.CONTROLLED_SHUTDOWN
-    scene.beat(2, current_metadata_offset=end)
+    scene.beat(2, current_metadata_offset=end - 1)
     assert scene.beat(1, want_shut_down=True).state is State.SHUTDOWN_NOW
     assert scene.controller.image.brokers[1].fenced
 
