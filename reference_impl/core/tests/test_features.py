@@ -152,5 +152,7 @@ def test_a_log_whose_beginning_is_in_a_snapshot_stops_the_node() -> None:
     world = World()
     log = world.node.broker.quorum.log.log
     log.delete_records_before(1)
-    with pytest.raises(CorruptLog, match="begins at offset 1: what came before is in a snapshot"):
+    with pytest.raises(
+        CorruptLog, match="begins at offset 1, and no whole snapshot holds what came before"
+    ):
         world.restart()
