@@ -79,7 +79,6 @@ class MetadataLog:
 
     def _begin_at(self, start: SnapshotId) -> None:
         """Let the log go on where the newest snapshot ends (KafkaRaftLog.createLog)."""
-        self._newest = start
         if self.log.log_start_offset > start.offset:
             raise CorruptLog(
                 self.log.directory,
@@ -95,7 +94,6 @@ class MetadataLog:
         self.log.high_watermark = start.offset
 
     def _drop_log(self, start: SnapshotId) -> None:
-        self._newest = start
         self.log.truncate_fully_and_start_at(start.offset)
         self._directory.checkpoint()
 
@@ -112,7 +110,10 @@ class MetadataLog:
     @property
     def last_epoch(self) -> int:
         """The epoch of the last batch, 0 if there is none."""
-        return max(self.log.latest_epoch or 0, self._newest.epoch)
+        newest = self.snapshots.latest
+        has_all = newest is not None and newest.offset <= self.end_offset
+        # After the whole log was deleted only its snapshot knows.
+        return max(self.log.latest_epoch or 0, newest.epoch if newest and has_all else 0)
 
     @property
     def end(self) -> LogEnd:

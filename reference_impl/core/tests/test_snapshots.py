@@ -7,7 +7,10 @@ import pytest
 from reference_impl.core.controller.image.image_records import records_of
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.log.directories.log_directory import LogDirectory
+from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.snapshots.snapshot_file import SnapshotId
+from reference_impl.core.rules import Rules
 from reference_impl.core.tests.world import World
 from reference_impl.wire import Struct, definition
 
@@ -219,3 +222,18 @@ def test_the_segments_before_the_oldest_snapshot_are_deleted() -> None:
     world.wait(200_000)  # file.delete.delay.ms
     first = min(p for p in world.storage.paths() if p.startswith(DIRECTORY) and p.endswith(".log"))
     assert first == f"{DIRECTORY}/{log.log.segment_base_offsets[0]:020d}.log"
+
+
+def test_a_log_that_is_deleted_as_a_whole_keeps_its_last_epoch() -> None:
+    """Else its node would vote for candidates that lack what is committed."""
+    world = world_with({**SMALL, "metadata.max.retention.bytes": "0"}, topics=6)
+    world.wait(2_000)
+    for number in range(6):
+        world.create_topic(f"later{number}")
+    world.wait(2_000)
+    log = world.node.broker.quorum.log
+    assert log.start_offset == log.end_offset
+    end = log.end
+    world.storage.kill()
+    directory = LogDirectory(world.storage, "data", Rules())
+    assert MetadataLog(directory, world.now_ms).end == end
