@@ -111,9 +111,9 @@ class MetadataLog:
     def last_epoch(self) -> int:
         """The epoch of the last batch, 0 if there is none."""
         newest = self.snapshots.latest
-        has_all = newest is not None and newest.offset <= self.end_offset
-        # After the whole log was deleted only its snapshot knows.
-        return max(self.log.latest_epoch or 0, newest.epoch if newest and has_all else 0)
+        if newest is not None and self.start_offset == self.end_offset == newest.offset:
+            return newest.epoch  # the whole log was deleted: only its snapshot knows
+        return self.log.latest_epoch or 0
 
     @property
     def end(self) -> LogEnd:
