@@ -34,8 +34,8 @@ def a_paused_node_is_silent(site: Site) -> str:
 
 
 def a_node_that_is_shut_down_ends_by_itself(site: Site) -> str:
-    """Prove by its exit status that the node ended cleanly and was not killed. Return what was
-    seen."""
+    """Prove by its exit status that the node ended by itself and was not killed by SIGKILL. Return
+    what was seen."""
     with site.struck(Shutdown(1)):
         child = site.cluster.members()[0].child
         status = child.exit_status if child is not None else None

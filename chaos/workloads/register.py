@@ -54,8 +54,9 @@ class Register:
         return self._read_for_ever(rng)
 
     def _write_for_ever(self, process: int) -> Generator[Operation, Completion, None]:
-        """Yield writes for ever. After a write of unknown outcome, either its value or the one
-        before may be read; the comparison accepts both."""
+        """Yield reads and writes for ever: read until the value is one that may be there, then
+        write the next. After a write of unknown outcome, its value and all that were possible
+        before it may be there."""
         may_be: set[int | None] = {None}
         for value in values_of(process):
             while True:

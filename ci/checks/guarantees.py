@@ -156,7 +156,7 @@ def is_current(file: Path, text: str) -> bool:
 
 
 def draw_guarantees(root: Path) -> None:
-    """Write all generated files."""
+    """Write the generated pictures and pages of the guarantees."""
     (root / FOLDER).mkdir(exist_ok=True)
     for name, text in made(root):
         (root / name).write_text(text, encoding="utf-8")

@@ -192,7 +192,10 @@ def _blamed(outcome: Outcome, target: Sim, directory: Path) -> Outcome:
     """Return the outcome with the side that is at fault, determined from the messages between
     client and broker."""
     found = accusations(pl.read_parquet(directory / HISTORY), target.heard())
-    (directory / "blame.txt").write_text("\n".join(found) or "no client said what no broker said")
+    (directory / "blame.txt").write_text(
+        "\n".join(found)
+        or "no client made a false report or broke the protocol: the fault is the broker's"
+    )
     return replace(outcome, blamed="client" if found else "broker", claims=tuple(found[:3]))
 
 

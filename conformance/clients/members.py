@@ -158,8 +158,8 @@ class Member:
         )
 
     def answer_to_join(self) -> Struct:
-        """Send JoinGroup and return the response, whatever it says; remember the values of a
-        successful one."""
+        """Return the response to `ask_to_join`, whatever it says. Remember the values of a
+        successful one, and the member id of one with MEMBER_ID_REQUIRED."""
         _, answer = self.connection.receive("JoinGroup", self.version("JoinGroup"))
         if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             self.member_id = answer.member_id
@@ -169,7 +169,7 @@ class Member:
         return answer
 
     def try_to_join(self, **changed: Any) -> Struct:
-        """Send JoinGroup once."""
+        """Send JoinGroup once, and return the response, whatever it says."""
         self.ask_to_join(**changed)
         return self.answer_to_join()
 

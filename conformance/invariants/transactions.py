@@ -20,8 +20,8 @@ BEGUN = {"Ongoing", "PrepareCommit", "PrepareAbort"}
 
 
 def initialised(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a producer id and an epoch, and an ongoing transaction only if the request asked to
-    keep it."""
+    """Require of a successful answer a producer id and an epoch, and no ongoing transaction unless
+    the request asked to keep it."""
     told = (answer.producer_id, answer.producer_epoch)
     if answer.error_code != NONE:
         return

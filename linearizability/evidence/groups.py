@@ -134,9 +134,9 @@ def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]
 
 
 def _without_owner(group: Group, place: Place, made_ns: int) -> Iterator[Row]:
-    """Yield a row for each time in which no member owned the partition for longer than a rebalance
-    may take. For a partition that was added to the topic, the time begins when the group must know
-    of it."""
+    """Yield one row for the first time in which no member owned the partition for longer than a
+    rebalance may take, if there was one. For a partition that was added to the topic, the time
+    begins when the group must know of it."""
     owned = _owned(group, place)
     since = min(report.at_ns for report in group.reports)
     if made_ns > since:
@@ -190,8 +190,8 @@ def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
 
 
 def _assigned_twice(group: Group, place: Place) -> Iterator[Row]:
-    """Yield a row for each time in which two members owned the partition in one generation
-    (KIP-848: epoch)."""
+    """Yield one row for the first time in which two members owned the partition in one generation
+    (KIP-848: epoch), if there was one."""
     owned = _owned(group, place)
     for number, (span, process, op_id, generation) in enumerate(owned):
         for other, other_process, other_op, other_generation in owned[number + 1 :]:

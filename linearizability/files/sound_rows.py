@@ -54,8 +54,8 @@ _BAD_ROWS: Mapping[str, pl.Expr] = {
 }
 """Problem -> the condition on rows that have it."""
 _OF_NEIGHBOURS = [problem for problem in _BAD_ROWS if "row before" in problem]
-"""The problems found by comparing a row with the row before. Rows of one operation may also be
-apart, and are compared later."""
+"""The problems found by comparing a row with the row before. If the rows of the file are not in the
+order of their operations, they are sorted by operation and checked for these problems again."""
 _UNORDERED = "unordered"
 _LOOKED_FOR: Mapping[str, pl.Expr] = {
     **{f"column {name!r} is null": pl.col(name).is_null() for name in REQUIRED},

@@ -61,8 +61,8 @@ class DiskFile:
         self._size = size
 
     def append(self, data: Buffer) -> None:
-        """Append all of `data`. If the disk is full, remove the part that was written, and
-        raise."""
+        """Append all of `data`. If that fails, for example because the disk is full, remove the
+        part that was written, and raise StorageError."""
         try:
             descriptor = self._disk.descriptor(self)
             written = os.pwrite(descriptor, data, self._size)

@@ -16,7 +16,8 @@ from chaos.world import World
 
 
 class Guest:
-    """The state and the steps that a run on such a cluster has in addition."""
+    """The state and the steps of a run on a cluster that others use, in addition to those of any
+    run."""
 
     def __init__(self, world: World, nonce: bytes, seconds: float) -> None:
         self._world = world

@@ -1,9 +1,9 @@
 """A group consumes each input record in exactly one committed transaction.
 
 A transaction commits its records together with the positions of its inputs. So an input must be
-read in only one committed transaction; two of the same group have processed it twice. An aborted
-transaction leaves its inputs to the next one: if only aborted transactions have read an input, and
-the group continues after it, the input was never processed.
+read in only one committed transaction; if two transactions of the same group have read it, it was
+processed twice. An aborted transaction leaves its inputs to the next one: if only aborted
+transactions have read an input, and the group continues after it, the input was never processed.
 """
 
 from linearizability.guarantees.about import About, Family

@@ -41,7 +41,7 @@ VALID: Valid = {
         P(None, None, **MEMBER, type="info"),
         P(3, 2, **MEMBER),
     ],
-    "maybe given to a poll that never told from where": [
+    "maybe given to a poll of an unknown partition": [
         S(1, 0),
         S(2, 1),
         S(3, 2),
@@ -59,7 +59,7 @@ VALID: Valid = {
         P(1, 0, **MEMBER),
         P(3, 2, **MEMBER, process=2, session=7),
     ],
-    "not over when a poll began that never told from where": [
+    "not over when a poll of an unknown partition began": [
         S(1, 0),
         S(2, 1),
         S(3, 2),
@@ -105,7 +105,7 @@ INVALID: Invalid = {
         ],
         [("group-skip", (1, 3, 4))],
     ),
-    "before a poll that never told from where, and in spite of another group's": (
+    "skipped before the group's poll of an unknown partition, and after another group's": (
         [
             P(None, None, group="h", member_id="m", type="info", topic=None, partition=None),
             S(1, 0),
@@ -118,7 +118,7 @@ INVALID: Invalid = {
         ],
         [("group-skip", (2, 4, 5))],
     ),
-    "after a poll that never told from where, whose process was seen again": (
+    "after a poll of an unknown partition, whose process was seen again": (
         [
             P(None, None, **MEMBER, type="info", topic=None, partition=None),
             S(1, 0),
@@ -130,7 +130,7 @@ INVALID: Invalid = {
         ],
         [("group-skip", (2, 4, 5))],
     ),
-    "long after a poll that never told from where, of a process that was never seen again": (
+    "long after a poll of an unknown partition, of a process that was never seen again": (
         [
             P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3),
             S(1, 0),

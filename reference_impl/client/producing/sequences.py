@@ -154,10 +154,11 @@ class Sequences:
         self._to_start_over[partition] = None
 
     def bump_own_epoch(self) -> None:
-        """Raise the epoch without a request, as an idempotent producer may (KIP-360).
+        """If a partition must start over, raise the epoch without asking the broker, and let such
+        partitions start over (KIP-360).
 
-        Without a transactional id, no other producer has this id. When no epochs are left, another
-        id is requested.
+        An idempotent producer may do so, because no other producer uses its producer id. When no
+        epochs are left, drop the identity, so that another id is requested.
         """
         if not self._to_start_over:
             return

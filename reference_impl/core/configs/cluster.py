@@ -178,8 +178,8 @@ def _check_quorum(found: Membership, config: Mapping[str, str], given: Mapping[s
         )
     if not found.is_controller and found.node_id in found.voters:
         raise BadConfig(
-            f"node.id={found.node_id} is no controller and among the voters {voters} of {VOTERS};"
-            f" give it another node.id, or add controller to {ROLES}"
+            f"node.id={found.node_id} is not a controller, but is among the voters {voters} of"
+            f" {VOTERS}; give it another node.id, or add controller to {ROLES}"
         )
 
 

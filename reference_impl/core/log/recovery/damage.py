@@ -17,7 +17,7 @@ SEARCHED_BYTES = 4 << 20
 """How many bytes after a bad batch are searched for the next whole one."""
 TRIED_BYTES = 64 << 20
 """The number of bytes over which the search for the flipped bit may compute checksums in all; each
-attempt takes one over the whole batch."""
+attempt computes one over the whole batch."""
 _MAGIC_AT, _CRC_AT, _CRC_FROM = 16, 17, 21
 _OFFSETS_MAX = 2**31
 
