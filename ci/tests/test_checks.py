@@ -167,7 +167,7 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "parameters": [
         ("ci/a.py", "def f(a, b, c, d, e, f, g): ...\n", "ci/a.py:1: f takes 7 parameters"),
         ("ci/b.py", "class A:\n    def f(self, a, b, c, d, e, *, f, g): ...\n", "A.f takes 7"),
-        ("ci/c.py", "def run_bugs(a): ...\n", "run_bugs takes 1 parameters now"),
+        ("ci/c.py", "def run_nightly(a): ...\n", "run_nightly takes 1 parameters now"),
     ],
     "prose": [
         ("chaos/a.py", '"""Who missed a generation may commit."""\n', "begins with 'Who'"),

@@ -211,7 +211,7 @@ def test_a_note_is_there_as_long_as_there_is_something_to_remove(
     engine = Engine.connect()
     assert [note.read_text() for note in notes(tmp_path)] == ["unix:///nowhere/docker.sock"]
     client.dead = True
-    with pytest.raises(ContainerError, match=r"removed by the next command$"):
+    with pytest.raises(ContainerError, match=r"removes the containers that are left$"):
         engine.remove_all()
     assert len(notes(tmp_path)) == 1
     client.dead = False

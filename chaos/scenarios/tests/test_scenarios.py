@@ -90,7 +90,7 @@ def test_exploration_of_nothing_that_fits_ends() -> None:
     ("asked", "said"),
     [
         (scenario(), None),
-        (scenario(nemesis="partition-leader"), "cannot Isolate"),
+        (scenario(nemesis="partition-leader"), "needs 2 nodes at least"),
         (scenario("apache:4.3.1", nemesis="partition-leader"), "needs 2 nodes at least"),
         (scenario("kfake", "transactions", "pause"), "kfake serves no transactions"),
         (scenario("kfake"), "cannot"),
