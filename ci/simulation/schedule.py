@@ -33,10 +33,15 @@ from linearizability.verdict import Validity
 CPU_LIMIT_S = 120.0
 """The limit of CPU time for a schedule in seconds, many times what it needs. It is CPU time because
 a busy machine is no defect."""
+STRIKES_AGAIN_S = 10.0
+"""CPU time in seconds between interrupts of a schedule that has passed the limit and goes on."""
 
 
 class StandsStill(Exception):
     """A schedule does not end, because virtual time does not advance."""
+
+    def __str__(self) -> str:
+        return f"it took more than {CPU_LIMIT_S:g} seconds of this processor"
 
 
 class Watch:
@@ -49,7 +54,7 @@ class Watch:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # others get no signals
             self._previous = signal.signal(signal.SIGPROF, self._strike)
-            signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT_S, CPU_LIMIT_S)
+            signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT_S, STRIKES_AGAIN_S)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -128,7 +133,7 @@ def _attempt(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
             parts = Parts.of(scenario)
             result = run(scenario, Path(own), parts=parts, progress=False)
             if watch.has_struck:
-                raise StandsStill(f"it took more than {CPU_LIMIT_S:g} seconds of this processor")
+                raise StandsStill
             if result.interrupted:
                 raise KeyboardInterrupt
             outcome = _judged(scenario, result.directory)
@@ -136,8 +141,12 @@ def _attempt(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
                 outcome = _with_invariants(outcome, parts.target)
                 if outcome.validity is Validity.INVALID:
                     outcome = _blamed(outcome, parts.target, result.directory)
-        except Exception as error:
-            outcome, failure = _failed(scenario, error), traceback.format_exc()
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, KeyboardInterrupt) and not watch.has_struck:
+                raise
+            # The interrupt may strike before the run has begun, too, or while it is judged.
+            known = StandsStill() if watch.has_struck else error
+            outcome, failure = _failed(scenario, known), traceback.format_exc()
         if outcome.validity is not Validity.VALID:
             outcome = _kept(outcome, Path(own), runs, failure)
     return outcome
@@ -211,7 +220,7 @@ def _decided(rows: pl.DataFrame) -> int:
     return rows.filter(ends)["op_id"].n_unique()
 
 
-def _failed(scenario: Scenario, error: Exception) -> Outcome:
+def _failed(scenario: Scenario, error: BaseException) -> Outcome:
     sentence = f"the schedule ended early: {type(error).__name__}: {error}"
     return Outcome(
         scenario.seed,

@@ -83,10 +83,12 @@ def test_an_exception_in_a_schedule_is_a_finding(tmp_path: Path) -> None:
     assert "Traceback" in (Path(done.kept) / "failure.txt").read_text()
 
 
+@pytest.mark.parametrize("limit_s", [0.3, 0.02])
 def test_a_schedule_that_goes_round_in_circles_is_a_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limit_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule, "CPU_LIMIT_S", 0.3)
+    """The shorter limit is over before the run has begun."""
+    monkeypatch.setattr(schedule, "CPU_LIMIT_S", limit_s)
     monkeypatch.setattr(Agenda, "after", lambda self, _, action: self.soon(action))
     scenario = Scenario("sim", "appends", "kill", 1, 10.0, 1, rate=60.0)
     done = perform(scenario, tmp_path / "runs", tmp_path)
