@@ -90,7 +90,7 @@ class CommittedOffsets(Checker):
 
     name: ClassVar[str] = "committed_offsets"
     title: ClassVar[str] = (
-        "a group that asks for its position gets the offset that it committed last"
+        "a group that fetches its position gets the offset that it committed last"
     )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.COMMITTED_OFFSETS})

@@ -58,7 +58,7 @@ class DeliverySemantics(Checker):
 
     name: ClassVar[str] = "delivery_semantics"
     title: ClassVar[str] = (
-        "a complete read holds each record as often as its producer's settings promise"
+        "a complete read contains each record as often as its producer's settings promise"
     )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.WHOLE_READS})

@@ -42,7 +42,7 @@ class Idempotence(Checker):
 
     name: ClassVar[str] = "idempotence"
     title: ClassVar[str] = (
-        "a producer's sequence numbers stand in the log without gap or repetition"
+        "a producer's sequence numbers follow each other in the log without gap or repetition"
     )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset()

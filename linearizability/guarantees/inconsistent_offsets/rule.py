@@ -24,9 +24,7 @@ class InconsistentOffsets(Checker):
     """
 
     name: ClassVar[str] = "inconsistent_offsets"
-    title: ClassVar[str] = (
-        "an offset holds one record: every read of it, at any time, shows the same"
-    )
+    title: ClassVar[str] = "an offset has one record: every read of it, at any time, shows the same"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
     cut: ClassVar[Cut | None] = Cut.OFFSET

@@ -40,7 +40,9 @@ class PollSkips(Checker):
     """
 
     name: ClassVar[str] = "poll_skips"
-    title: ClassVar[str] = "a consumer begins where it asked to and skips no visible record"
+    title: ClassVar[str] = (
+        "a consumer begins at the position that it requested and skips no visible record"
+    )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READERS})
     whole: ClassVar[str] = "the log between two polls"

@@ -64,7 +64,7 @@ class ReplicaAgreement(Checker):
     """
 
     name: ClassVar[str] = "replica_agreement"
-    title: ClassVar[str] = "the replicas of a partition hold the same log"
+    title: ClassVar[str] = "the replicas of a partition have the same log"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.REPLICA_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
