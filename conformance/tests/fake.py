@@ -15,6 +15,7 @@ from chaos.values.protocols import Cluster, Performed
 from conformance.wire import api_key
 from reference_impl.wire import (
     FrameReader,
+    Malformed,
     Struct,
     decode_request,
     encode_response,
@@ -83,7 +84,8 @@ class FakeKafka:
 
     def _serve(self, connection: socket.socket) -> None:
         reader = FrameReader()
-        with suppress(OSError), connection:
+        # What is no frame ends the connection: a target that answers late is asked for HTTP, too.
+        with suppress(OSError, Malformed), connection:
             while data := connection.recv(65_536):
                 for frame in reader.feed(data):
                     header, request = decode_request(frame)
