@@ -101,12 +101,7 @@ def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
 
 def answer(quorum: Quorum, **fields: Any) -> Struct:
     """Return the answer with one row; it always names the leader and its epoch."""
-    leader = quorum.leader_id
-    current = RESPONSE.struct(
-        "LeaderIdAndEpoch",
-        leader_id=messages.NOBODY if leader is None else leader,
-        leader_epoch=quorum.epoch,
-    )
+    current = RESPONSE.struct("LeaderIdAndEpoch", **messages.known_leader(quorum))
     row = {"records": b"", "aborted_transactions": [], **fields}
     data = RESPONSE.struct(
         "PartitionData",

@@ -86,12 +86,7 @@ def read(quorum: Quorum, wanted: Struct, max_bytes: int) -> dict[str, Any]:
 
 def row_of(quorum: Quorum, **fields: Any) -> Struct:
     """Return the row of the metadata partition; it always names the leader and its epoch."""
-    leader = quorum.leader_id
-    current = RESPONSE.struct(
-        "LeaderIdAndEpoch",
-        leader_id=messages.NOBODY if leader is None else leader,
-        leader_epoch=quorum.epoch,
-    )
+    current = RESPONSE.struct("LeaderIdAndEpoch", **messages.known_leader(quorum))
     row = {"unaligned_records": b"", **fields}
     return RESPONSE.struct("PartitionSnapshot", current_leader=current, **row)
 

@@ -149,6 +149,13 @@ def refused(request: Struct, quorum: Quorum, code: ErrorCode) -> Struct:
     return answered(request, quorum, code)
 
 
+def known_leader(quorum: Quorum) -> dict[str, int]:
+    """Return the fields leader_id and leader_epoch of LeaderIdAndEpoch. A leader that has resigned
+    is not named."""
+    leader = quorum.leader_id
+    return {"leader_id": NOBODY if leader is None else leader, "leader_epoch": quorum.epoch}
+
+
 def leader_in(row: Struct) -> tuple[int, int | None]:
     """Return the epoch and the leader that an answer names."""
     return row.leader_epoch, None if row.leader_id == NOBODY else row.leader_id

@@ -11,6 +11,7 @@ import asyncio
 import os
 import socket
 from abc import ABC, abstractmethod
+from asyncio.trsock import TransportSocket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -133,8 +134,9 @@ class Direct(FileAnswer):
             self._keep_file()
             return
         left = PIECE_BYTES
-        descriptor = self._transport.get_extra_info("socket").fileno()
-        with corked(descriptor), suppress(BlockingIOError):
+        endpoint: TransportSocket = self._transport.get_extra_info("socket")
+        descriptor = endpoint.fileno()
+        with corked(endpoint), suppress(BlockingIOError):
             while self._parts and left > 0:
                 left -= self._send_some(descriptor, left)
         self._keep_file()
@@ -198,19 +200,15 @@ class Encrypted(FileAnswer):
 
 
 @contextmanager
-def corked(descriptor: int) -> Iterator[None]:
-    """Let a socket gather the bytes written meanwhile into full packets (tcp(7)), because a header
-    sent alone would wake the client before there are records to read."""
+def corked(endpoint: TransportSocket) -> Iterator[None]:
+    """Let a socket gather what is written meanwhile into full packets (tcp(7)): a header that goes
+    alone wakes the client before there are records to read."""
     if CORK is None:
         yield
         return
-    endpoint = socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=descriptor)
-    try:
-        endpoint.setsockopt(socket.IPPROTO_TCP, CORK, 1)
-        yield
-        endpoint.setsockopt(socket.IPPROTO_TCP, CORK, 0)
-    finally:
-        endpoint.detach()  # the transport goes on with the descriptor
+    endpoint.setsockopt(socket.IPPROTO_TCP, CORK, 1)
+    yield
+    endpoint.setsockopt(socket.IPPROTO_TCP, CORK, 0)
 
 
 def joined(parts: Sequence[bytes | Slice]) -> deque[bytes | Slice]:
