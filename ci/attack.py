@@ -343,7 +343,7 @@ def _print_checker(name: str, checker: CheckerVerdict) -> None:
     reason = checker.reason or ""
     drawings = reason.split(", ")
     if reason.startswith("drawn: ") and len(drawings) > 1:
-        reason = f"{drawings[0]} and {len(drawings) - 1} more beside it"
+        reason = f"{drawings[0]} and {len(drawings) - 1} more in the same folder"
     if checker.validity is Validity.INVALID:
         found = f"{checker.anomaly_count:,} anomal{'y' if checker.anomaly_count == 1 else 'ies'}"
         reason = f"{found}; {reason}" if reason else found

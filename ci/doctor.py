@@ -393,7 +393,7 @@ def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
     if not left:
         return ""
     advice = (
-        "could not be removed; look at who holds it, and run the command again"
+        "could not be removed; end the process that uses it, and run the command again"
         if mended
         else f"to remove it: {MEND_LEFTOVERS} (as whoever ran the command; all that starts a target"
         " does so, too)"

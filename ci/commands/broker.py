@@ -20,7 +20,7 @@ from ci.errors import UsageError
 def serve(
     nodes: Annotated[int, typer.Option(help="Number of nodes, each a process.")] = 1,
     controllers: Annotated[
-        int | None, typer.Option(help="How many of the nodes are controllers, too (default: 3).")
+        int | None, typer.Option(help="Number of nodes that are also controllers (default: 3).")
     ] = None,
     port: Annotated[
         int | None,
@@ -40,7 +40,7 @@ def serve(
     ] = None,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
-    """Run the reference broker until Ctrl-C, one node or a cluster. Prints one line when it is
+    """Run the reference broker until Ctrl-C, one node or a cluster. Print one line when it is
     ready: `ready host:port`, with the address of each node."""
     from reference_impl.host.serve import main as serve_main
 
@@ -77,7 +77,7 @@ def fuzz(
 
 def kills(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
-    kills: Annotated[int, typer.Option(help="How many times the broker is killed.")] = 200,
+    kills: Annotated[int, typer.Option(help="Number of kills.")] = 200,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
     """Kill -9 the reference broker under load; exit 1 if acknowledged data is lost or doubled."""

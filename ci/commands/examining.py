@@ -29,7 +29,7 @@ def conform(
     target: TargetOption = None,
     bootstrap: BootstrapOption = None,
     cluster: ClusterOption = None,
-    nodes: Annotated[int, typer.Option(help="How many brokers --target starts: 1 or 3.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Number of brokers that --target starts: 1 or 3.")] = 1,
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference broker.")] = None,
     keyword: Annotated[
         str | None,

@@ -96,10 +96,7 @@ def ui(
         Path | None, typer.Option(metavar="OUT", help="Write the page here instead of serving it.")
     ] = None,
 ) -> None:
-    """Show all runs in a local page: filter, compare, follow a scenario over the nights.
-
-    Example: touchstone ui runs; for CI artefacts: touchstone ui runs --static runs
-    """
+    """Show all runs in a local page: filter, compare, follow a scenario over the nights."""
     from ci.ui import serve, write_static
 
     if static is None:

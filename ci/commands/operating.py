@@ -19,11 +19,11 @@ def status(
         str, typer.Option(help="The running cluster at host:port[,host:port…].")
     ] = "localhost:9092",
     watch: Annotated[bool, typer.Option("--watch", help="Ask again until Ctrl-C.")] = False,
-    every: Annotated[float, typer.Option(help="Seconds between two looks of --watch.")] = 2.0,
+    every: Annotated[float, typer.Option(help="Seconds between two requests of --watch.")] = 2.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a cluster: its quorum, and for each partition leader, ISR, ELR, and how far each replica
-    is. Any Kafka can be asked; a replica that does not tell is shown as `?`."""
+    """Show any Kafka cluster: its quorum, and the leader, ISR, ELR and replicas' offsets of each
+    partition. A `?` means that a replica does not report its offset."""
     from chaos.means.connection import WireError
     from ci.status.asking import status_of
     from ci.status.showing import as_document, as_lines

@@ -71,7 +71,7 @@ CLAIMS: tuple[Claim, ...] = (
         "tears or reorders "
         "the writes under way, and recovery keeps whole batches only.",
         "The claim does not hold.",
-        "It holds: recovery cuts off what was torn, and that had been acknowledged to nobody "
+        "It holds: recovery cuts off the torn bytes, which had not been acknowledged "
         "(LogSegment.recover).",
         "torn-writes",
         FLUSHED,

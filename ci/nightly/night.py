@@ -125,7 +125,7 @@ class Nightly:
         cost = outcome.seconds - outcome.attack_seconds
         say(
             f"   {outcome.ending.value}: {outcome.said};"
-            f" {outcome.seconds:.0f} s, {cost:.0f} of them beside the attack"
+            f" {outcome.seconds:.0f} s, {cost:.0f} of them outside the attack"
         )
 
     def _once(

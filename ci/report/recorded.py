@@ -184,5 +184,5 @@ def _verdict(file: Path) -> Verdict | None:
         return Verdict.from_dict(data) if data else None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{file} is not a verdict ({error}); `touchstone check {file.parent}` writes it anew"
+            f"{file} is not a verdict ({error}); `touchstone check {file.parent}` writes it again"
         ) from error

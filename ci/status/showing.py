@@ -31,7 +31,7 @@ def as_lines(status: Status) -> Iterator[str]:
 
 def _of_quorum(quorum: QuorumStatus | None) -> str:
     if quorum is None:
-        return "quorum: no controller tells of it"
+        return "quorum: no controller describes it"
     voters, observers = (
         ", ".join(f"{node} at {end}" for node, end in sorted(ends.items()))
         for ends in (quorum.voters, quorum.observers)

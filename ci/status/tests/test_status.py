@@ -45,7 +45,7 @@ def test_each_replica_has_a_line() -> None:
 
 def test_a_cluster_without_quorum_or_topics_has_lines_too() -> None:
     empty = replace(STATUS, quorum=None, partitions=(), unanswered={}, brokers={})
-    assert list(as_lines(empty))[1:] == ["quorum: no controller tells of it", "no topics"]
+    assert list(as_lines(empty))[1:] == ["quorum: no controller describes it", "no topics"]
 
 
 def test_the_document_follows_its_schema() -> None:
