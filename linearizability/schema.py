@@ -66,7 +66,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "process": (pl.Int32, "logical single-threaded client; -1 is the nemesis"),
     "session": (
         pl.Int32,
-        "grows when the process sets its positions anew (assign, seek, "
+        "grows when the process sets its positions again (assign, seek, "
         "rebalance, reset, own failed operation): poll order holds within one session",
     ),
     "client": (pl.String, "client library: confluent, raw, reference, java"),

@@ -10,7 +10,7 @@ from linearizability.guarantees.about import About, Family
 ABOUT = About(
     family=Family.WAITING,
     place=1,
-    meaning="there to be read, but not given to a reader who asked",
+    meaning="readable, but not returned to a polling reader",
     picture="nothing returned for an hour",
     claims=("FET-1", "REP-1"),
 )
