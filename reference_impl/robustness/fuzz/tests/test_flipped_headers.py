@@ -42,7 +42,7 @@ LEADER_EPOCH = range(12 * 8, 16 * 8)
 TRIED = 24
 """Bits of each header in `make test`; the night turns all."""
 UNHARMED = "all logs whole"
-KEPT_SHUT = "its log is kept shut and said, the others are whole"
+KEPT_SHUT = "its log is offline and reported, the others are whole"
 NOT_STARTED = "the broker does not start, and says why"
 
 
