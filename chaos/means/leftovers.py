@@ -63,19 +63,19 @@ def remove() -> None:
     repaired = owed.repair_leftovers()
     if repaired.nodes:
         print(
-            "put right what an earlier command, which was killed, had left paused or ended:"
-            f" the node(s) at {', '.join(repaired.nodes)}",
+            "repaired nodes that an earlier, killed command had left paused or ended:"
+            f" {', '.join(repaired.nodes)}",
             file=sys.stderr,
         )
     for failure in repaired.failures:
         print(
-            "could not put right what an earlier command, which was killed, had left paused or"
-            f" ended: the node at {failure}; see to it that it runs",
+            "could not repair a node that an earlier, killed command had left paused or ended:"
+            f" {failure}; make sure that it runs",
             file=sys.stderr,
         )
     if ended or contained or removed or networks:
         print(
-            f"removed what an earlier command, which was killed, had left behind:"
+            "removed what an earlier, killed command had left behind:"
             f" {len(ended)} process(es), {len(removed)} disk(s),"
             f" {networks} network namespace(s),"
             f" {contained} container(s), networks and volumes of Docker",

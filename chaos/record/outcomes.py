@@ -135,7 +135,12 @@ TABLE: tuple[Row, ...] = (
     Row("_ALL_BROKERS_DOWN", NEVER, NEVER, _NOT_AN_ANSWER),
     Row("_DESTROY", NEVER, NEVER, "the client was closed with the request under way"),
     Row("_FENCED", NEVER, NEVER, "fenced now; what was sent before may have worked"),
-    Row("_FATAL", NEVER, NEVER, "the client gave up; the cause tells nothing of earlier attempts"),
+    Row(
+        "_FATAL",
+        NEVER,
+        NEVER,
+        "the client gave up; the cause proves nothing about earlier attempts",
+    ),
     Row("_GAPLESS_GUARANTEE", NEVER, NEVER, _NOT_AN_ANSWER),
     Row("_INCONSISTENT", NEVER, NEVER, "the client lost track of its sequence numbers"),
 )

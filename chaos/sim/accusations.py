@@ -30,7 +30,7 @@ def accusations(rows: pl.DataFrame, heard: Heard) -> list[str]:
     by_kind: dict[str, Rows] = defaultdict(list)
     for row in mine.iter_rows(named=True):
         by_kind[row["f"]].append(row)
-    return [sentence for judge in JUDGES for sentence in judge(by_kind, heard)]
+    return [f"the client {deed}" for judge in JUDGES for deed in judge(by_kind, heard)]
 
 
 def place_of(row: Row) -> Place:
@@ -68,13 +68,13 @@ def _one_send(row: Row, found: list[Written]) -> Iterator[str]:
         offset = row["offset"]
         said = [one.offset for one in found if one.code in ACCEPTED]
         if not said or (offset is not None and offset not in said):
-            yield f"told that {what} is at offset {offset}; the brokers said {said or 'nothing'}"
+            yield f"reported {what} at offset {offset}; the brokers answered {said or 'nothing'}"
     maybe_there = [one for one in found if one.code in (None, ErrorCode.NONE) and not one.is_absent]
     if row["type"] == "fail" and maybe_there:
-        yield f"told that {what} failed, which was sent and not refused"
+        yield f"reported that {what} failed, although it was sent and no broker refused it"
     if row["idempotent"] and len({one.identity for one in maybe_there}) > 1:
         numbers = ", ".join(str(one.identity) for one in maybe_there)
-        yield f"sent {what} again under another number: {numbers}"
+        yield f"sent {what} again with another sequence number: {numbers}"
 
 
 def _polls(by_kind: dict[str, Rows], heard: Heard) -> Iterator[str]:
@@ -90,14 +90,14 @@ def _polls(by_kind: dict[str, Rows], heard: Heard) -> Iterator[str]:
         answers = heard.given[place, int(row["isolation"] == COMMITTED)]
         where = f"offset {offset} of {row['topic']}-{row['partition']}"
         if not any(answer.deliverable.get(offset, row) == row["value"] for answer in answers):
-            yield f"delivered {where}, which no answer gave it to deliver"
+            yield f"delivered {where}, although no fetch response had it to deliver"
         before = last.get(session)
         if before is not None and offset <= before:
-            yield f"delivered {where} behind offset {before}"
+            yield f"delivered {where} after offset {before}"
         for skipped in range(before + 1, offset) if before is not None else ():
             covering = [one for one in answers if one.asked <= skipped <= one.last]
             if covering and all(skipped in one.deliverable for one in covering):
-                yield f"left out offset {skipped} before {where}, which every answer gave it"
+                yield f"skipped offset {skipped} before {where}, which every fetch response had"
         last[session] = offset
 
 
@@ -108,16 +108,17 @@ def _ends(by_kind: dict[str, Rows], heard: Heard) -> Iterator[str]:
     for row in (*by_kind[F.COMMIT], *by_kind[F.ABORT]):
         wants, who = row["f"] == F.COMMIT, row["transactional_id"]
         if row["type"] == "ok" and wants and row["txn"] in failed:
-            yield f"let transaction {row['txn']} be committed, of which a record had failed"
+            yield f"committed transaction {row['txn']} although one of its records had failed"
         until_us = (row["t_complete_ns"] or row["t_invoke_ns"]) // 1000
         for at_us, transactional_id, commits, _ in heard.ends:
             is_it = transactional_id == who and row["t_invoke_ns"] // 1000 <= at_us <= until_us
             if not is_it:
                 continue
             if commits != wants:
-                yield f"asked for the opposite of what {row['f']} {row['txn']} of {who} means"
+                asked = "commit" if commits else "abort"
+                yield f"sent EndTxn ({asked}) of {who} for the call {row['f']} {row['txn']}"
             if any(_is_open(one, at_us) for one in _of(heard, str(who))):
-                yield f"ended transaction {row['txn']} of {who} while a record was under way"
+                yield f"ended transaction {row['txn']} of {who} while a record was in flight"
 
 
 def _of(heard: Heard, transactional_id: str) -> Iterator[Written]:
@@ -134,7 +135,7 @@ def _offsets(by_kind: dict[str, Rows], heard: Heard) -> Iterator[str]:
     for row in by_kind[F.COMMIT_OFFSETS]:
         claimed = (row["group"], place_of(row), row["offset"])
         if row["type"] == "ok" and row["offset"] is not None and claimed not in heard.committed:
-            yield f"told that {claimed} was committed, which no coordinator said"
+            yield f"reported {claimed} as committed, although no coordinator confirmed it"
     for row in by_kind[F.POSITION]:
         asked = row["asked_offset"]
         is_told = row["asked"] == "committed" and asked is not None and asked >= 0

@@ -347,4 +347,7 @@ def told(removed: Removed) -> Sequence[str]:
         lines.append(
             f"removed from the cluster what an earlier run had left: {', '.join(removed.names)}"
         )
-    return [*lines, *(f"could not remove what a run has made: {each}" for each in removed.failures)]
+    return [
+        *lines,
+        *(f"could not remove what a run has created: {each}" for each in removed.failures),
+    ]

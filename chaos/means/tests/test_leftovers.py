@@ -42,7 +42,7 @@ def test_what_was_left_is_said(
     found[kind] = 3
     leftovers.remove()
     said = capsys.readouterr().err
-    assert "removed what an earlier command, which was killed, had left behind" in said
+    assert "removed what an earlier, killed command had left behind" in said
     assert said.count("3 ") == 1
     assert said.count("0 ") == 3
 

@@ -66,7 +66,7 @@ def test_what_could_not_be_put_right_is_said_once(
     left = left_by_a_dead_owner(tmp_path, *command)
     leftovers.remove()
     said = capsys.readouterr().err
-    assert "could not put right" in said and "127.0.0.1:9" in said and reason in said
+    assert "could not repair" in said and "127.0.0.1:9" in said and reason in said
     assert not left.exists()
     leftovers.remove()
     assert capsys.readouterr().err == ""
