@@ -181,7 +181,7 @@ PHASES: dict[str, tuple[str, float, Phase]] = {
 }
 """When a run is ended: nemesis, seconds, and how that moment is told."""
 
-SAID = "an earlier command, which was killed, had left behind"
+SAID = "an earlier, killed command had left behind"
 CHEAP = "an attack, with a frozen disk"
 phases = pytest.mark.parametrize(
     "phase", [p if p == CHEAP else pytest.param(p, marks=pytest.mark.nightly) for p in PHASES]
