@@ -51,7 +51,8 @@ SIMULATED = "sim"
 GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
 """The order in which verdicts of checkers are printed: the worst last."""
 STORIES_MAX, GROUPS_MAX = 3, 12
-"""How many causes of anomalies are printed as stories, and how many further ones are named."""
+"""The number of causes of anomalies that are printed as stories, and of further ones that are only
+named."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from chaos.values.protocols import TargetError
 
 LOOK_EVERY_S = 0.5
 END_TIMEOUT_S = 180.0
-"""How many seconds after Ctrl-C attacks may take to end in good order and be judged."""
+"""The seconds after Ctrl-C that attacks may take to end in good order and be judged."""
 
 
 class Lanes:

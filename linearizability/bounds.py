@@ -17,7 +17,7 @@ class Bounds:
     """Seconds and shares. A run states its own under "bounds" in run.json."""
 
     stale_after_s: float = 60.0
-    """How many seconds after a record was known to be readable a reader may still lack it."""
+    """The seconds for which a reader may lack a record after it was known to be readable."""
     longest_gap_s: float | None = None
     """The longest time in seconds without any successful operation."""
     recovery_s: float | None = None

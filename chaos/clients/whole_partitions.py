@@ -18,7 +18,7 @@ from chaos.values.protocols import Completion, Outcome, ReadAll, Record
 from chaos.world import World
 
 READ_TIMEOUT_S = 60.0
-"""How many seconds a final read may take: more than a transaction's timeout (10 s) plus the
+"""The limit in seconds of a final read: more than a transaction's timeout (10 s) plus the
 coordinator's interval for ending timed-out transactions (10 s)."""
 RETRY_S = 0.3
 

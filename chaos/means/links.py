@@ -29,8 +29,8 @@ from chaos.world import Address, joined
 
 API_TIMEOUT_S = 10.0
 HEAL_TIMEOUT_S = 3.0
-"""How many seconds a heal waits for toxiproxy. It needs milliseconds unless it hangs, and while it
-hangs the fault would continue."""
+"""The seconds for which a heal waits for toxiproxy. It needs milliseconds unless it hangs, and
+while it hangs the fault would continue."""
 START_TIMEOUT_S = 20.0
 _NO_HTTP_PROXY = {"http": "", "https": ""}  # the API is on loopback, whatever the environment says
 _client_lock = threading.Lock()

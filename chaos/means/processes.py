@@ -26,8 +26,7 @@ from chaos.means import guard
 END_TIMEOUT_S = 15.0
 KILL_TIMEOUT_S = 15.0
 HALT_TIMEOUT_S = 60.0
-"""How many seconds to wait for a process to halt: on a busy machine a sync in progress takes
-seconds."""
+"""The seconds to wait for a process to halt: on a busy machine a sync in progress takes seconds."""
 LINE_LENGTH_MAX = 300
 LOOK_EVERY_S = 0.0002
 EXITING = 0x4

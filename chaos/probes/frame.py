@@ -31,9 +31,9 @@ from chaos.world import Address
 from reference_impl.wire import ApiKey, encode_request, request_definition
 
 PATIENCE_S = 60.0
-"""How many seconds an effect or a recovery may take on a busy machine."""
+"""The limit in seconds of an effect or a recovery on a busy machine."""
 QUIET_S = 0.4
-"""How many seconds of silence count as no answer; answers take milliseconds."""
+"""The seconds of silence that count as no answer; answers take milliseconds."""
 LOOK_EVERY_S = 0.01
 
 

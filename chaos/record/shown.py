@@ -87,7 +87,7 @@ ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})
 
 @dataclass(frozen=True)
 class Shown:
-    """How often a run showed each sight."""
+    """The number of times that a run showed each sight."""
 
     counts: Mapping[Sight, int]
 

@@ -51,7 +51,7 @@ from reference_impl.wire import Malformed, decode_request, encode_response
 QUICKEST_S, SLOWEST_S = 0.000_05, 0.000_4
 BOOT_S = 0.2, 1.5
 TRAP_S = 0.05
-"""How long a process may live on that should end in the middle of a step."""
+"""The seconds after which a process ends that should have ended in the middle of a step."""
 ENDS_IN_START, START_CHANGES_MAX = 0.1, 40
 """The share of starts that end like the process before, and by which change of the disk."""
 DIRECTORY = "data"

@@ -25,15 +25,15 @@ from chaos.workloads.sending import send_for_ever
 
 MAX_POLL_INTERVAL_MS = 8_000
 ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
-"""How many seconds a member that is too slow does not poll, so that the group removes it and
-continues."""
+"""The seconds for which a slow member does not poll: long enough for the group to remove it and
+continue."""
 RESTLESS_S, CALM_S = 20.0, 80.0
 """For how many seconds members come and go, and for how many they then stay, in turn. Only an
 assignment that lasts proves a wrong rebalance, since the next rebalance would correct it. Checkers
 allow half a minute."""
 SETTLED_S = ABSENT_S + 2.5
-"""How many seconds into a calm time the last process crashes. It stays away until the next restless
-time, so the group must neither wait for it nor leave its partitions unread."""
+"""The last process crashes this many seconds after a calm time has begun. It stays away until the
+next restless time, so the group must neither wait for it nor leave its partitions unread."""
 POLLS_PER_LIFE = 100
 """The number of polls in one membership: some ten seconds when records are flowing, so that every
 member comes and goes within half a minute."""

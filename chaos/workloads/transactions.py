@@ -17,8 +17,8 @@ from chaos.workloads.values import values_of
 TIMEOUT_MS, SWEEP_MS = 3_000, 500
 PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 PAST_DOUBT_S = TIMEOUT_MS / 1000 + 16.5
-"""How many seconds to wait before a late commit: after the timeout, the interval of Kafka's own
-check (10 s) and 5 s more, every judge agrees that the transaction should have ended."""
+"""The seconds to wait before a late commit: after the timeout, the interval of Kafka's own check
+(10 s) and 5 s more, every judge agrees that the transaction should have ended."""
 OFTEN_LATE = 2
 """The number of writers whose commits are late early and often, so that a run of a few seconds
 contains some. The other writers keep the records flowing."""

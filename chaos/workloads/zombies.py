@@ -42,8 +42,8 @@ JOINS_SHARE = 0.5
 """The share of a fenced producer's sends that first send AddPartitionsToTxn, which the coordinator
 must refuse; with the others, the leader must refuse the batch."""
 BACK_MAX = 4
-"""How far back a resent batch may lie: the leader knows the last five batches of a producer, this
-one and four before it."""
+"""The greatest number of batches between a resent batch and the newest one: the leader knows the
+last five batches of a producer, this one and four before it."""
 
 
 class Zombies(ByTransactions):

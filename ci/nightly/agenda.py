@@ -18,7 +18,8 @@ from chaos.scenarios.expectation import Expectation
 CHEAP = frozenset({"reference", "kfake"})
 """Families of targets whose node starts within two seconds and uses a part of one core."""
 LOOK_AHEAD = 1_000
-"""How many scenarios at most may wait for a place of their kind while others overtake them."""
+"""The largest number of scenarios that wait for a place of their kind while others overtake
+them."""
 
 
 class Agenda:

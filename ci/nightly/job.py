@@ -26,7 +26,7 @@ from chaos.values.protocols import TargetError
 
 LOOK_EVERY_S = 0.3
 END_TIMEOUT_S = 120.0
-"""How many seconds the end of a run may take: the heal, the stop of every node and so on."""
+"""The limit in seconds for ending a run: the heal, the stop of every node and so on."""
 LAST_WORDS = 3
 
 

@@ -22,7 +22,7 @@ from linearizability.verdict import Anomaly
 FAULTS_MAX = 4
 """The most faults to name as the cause of one anomaly."""
 AROUND = 2
-"""How many offsets are shown before and after each one that the anomaly names."""
+"""The number of offsets that are shown before and after each offset that the anomaly names."""
 OFFSETS_MAX = 3
 LINES_MAX = 8
 """The most lines of one node's log that are shown beside one anomaly."""

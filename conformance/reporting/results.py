@@ -59,7 +59,7 @@ class Results:
     as_json_at: Path | None = None
     as_junit_at: Path | None = None
     planned: int = 0
-    """How many runs were selected, counted once all are known."""
+    """The number of selected runs, set once all are known."""
     ended: str | None = None
     """Why the examination ended before its last case; None if it did not."""
     cases: list[dict[str, Any]] = field(default_factory=list)

@@ -34,11 +34,11 @@ SLOW_S = 2.0
 START_S = 3.0
 """What another instance of the target costs, which a case with settings of its own may need."""
 PATIENCE_S = 0.5
-"""How long a case waits for what a mutant keeps from it."""
+"""The seconds for which a case waits for something that a mutant may prevent."""
 MEETINGS_MAX = 120
 SAVED_EVERY = 25
 TRIES_MAX = 12
-"""How many answers tell nothing of a mutant before the others are not asked any more."""
+"""After this many answers that do not show a mutant, further answers are not checked for it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

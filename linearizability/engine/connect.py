@@ -23,8 +23,7 @@ SCHEME = "sc://"
 PORT = 15002
 """The default of spark.connect.grpc.binding.port."""
 ANSWER_WITHIN_S = 10
-"""How many seconds to wait for a server's first answer. (PySpark itself would retry for
-minutes.)"""
+"""The seconds to wait for a server's first answer. (PySpark itself would retry for minutes.)"""
 MODE = "SPARK_CONNECT_MODE_ENABLED"
 
 NEEDED = {

@@ -27,8 +27,8 @@ from linearizability.history import F, Type
 from linearizability.plans import collect
 
 UNSEEN_NS = 60 * 1_000_000_000
-"""How many nanoseconds after a lost poll its process may still commit, if it is not seen again. It
-is longer than the default of session.timeout.ms (45 s), after which the coordinator refuses the
+"""The nanoseconds after a lost poll in which its process may still commit, if it is not seen again.
+It is longer than the default of session.timeout.ms (45 s), after which the coordinator refuses the
 process."""
 IN_A_GROUP = pl.col("group").is_not_null()
 IS_LOST_POLL = (

@@ -24,7 +24,7 @@ from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 NS_PER_MS = 1_000_000
 RIGHTED_NS = 10_000_000_000
-"""How many nanoseconds after the request for a heal all clocks are certainly right again."""
+"""The nanoseconds after the request for a heal until all clocks are certainly right again."""
 EXCUSED_FROM_MS: Mapping[tuple[str, str], int] = {
     (name, kind): moved_ms
     for name, about in abouts().items()

@@ -22,7 +22,7 @@ from linearizability.plans import collect
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 RECOVERED_NS = 60 * 1_000_000_000
-"""How many nanoseconds after a heal brokers need at most to elect leaders, load their state, and
+"""The nanoseconds that brokers need at most after a heal to elect leaders, load their state, and
 look for overdue work."""
 
 

@@ -47,8 +47,8 @@ OF_DURABILITY = frozenset(
 """The rules that can be broken only if acknowledged records were lost."""
 REASON = "unclean.leader.election.enable permits the loss of acknowledged records"
 ELECTED_NS = 10 * 1_000_000_000
-"""How many nanoseconds after the heal of a fault an election may still follow, since the nodes come
-back one by one."""
+"""The nanoseconds after the heal of a fault in which an election may still follow, since the nodes
+come back one by one."""
 Place = tuple[str, int | None]
 Span = tuple[int, int]
 

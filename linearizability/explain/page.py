@@ -24,11 +24,11 @@ from linearizability.verdict import Anomaly, Verdict
 
 FILE = "explained.html"
 PER_GROUP = 3
-"""How many anomalies of a group are explained: its example, and anomalies of kinds that were not
-explained before."""
+"""The number of anomalies of a group that are explained: its example, and anomalies of kinds that
+were not explained before."""
 GROUPS_MAX = 8
-"""How many groups have their example explained. Of further groups, only anomalies of a new kind
-are."""
+"""The number of groups whose example is explained. In further groups, only anomalies of a new kind
+are explained."""
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:80em;margin:2em auto;padding:0 1em;"
     "background:var(--ground);color:var(--text)}.drawing{overflow-x:auto;padding:.6em;"

@@ -13,7 +13,7 @@ from linearizability.errors import HistoryError
 from linearizability.schema import REQUIRED, ROW_GROUP_ROWS, SCHEMA_VERSION, F, Type
 
 CHECKED_AT_ONCE = ROW_GROUP_ROWS
-"""How many rows are checked at a time."""
+"""The number of rows that are checked at a time."""
 
 _HAS_RECORD = (pl.col("f") == F.SEND.value) | (
     (pl.col("f") == F.POLL.value) & pl.col("offset").is_not_null()

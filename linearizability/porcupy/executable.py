@@ -29,7 +29,7 @@ EXIT_BAD_REQUEST: Final = 64
 """The exit status for a malformed request. (Status 2 would be that of a Go program that
 crashed.)"""
 GRACE_S: Final = 10.0
-"""How many seconds the process may take beyond its own time limit, for reading, explaining and
+"""The seconds that the process may take beyond its own time limit, for reading, explaining and
 drawing."""
 
 

@@ -49,7 +49,7 @@ from reference_impl.wire import Malformed
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
 FAILED, USAGE = 1, 2
 LEAVE_S = 20.0
-"""How long a node waits at most until others lead the partitions that it leads."""
+"""The longest time that a node waits until others lead its partitions."""
 LARGEST_BLOCK_KEPT = 31 << 20
 CANNOT_START = (
     BadConfig,

@@ -67,7 +67,8 @@ STATISTICS_MS = 500
 """The interval of librdkafka's statistics, in milliseconds, for consumers with a rack. They say
 which node serves each partition."""
 MORE_RECORDS_S = 0.05
-"""How many seconds a poll goes on gathering records after the first, so that polls are not tiny."""
+"""The seconds for which a poll collects more records after the first, so that polls are not
+tiny."""
 
 
 class ConfluentClient:

@@ -48,7 +48,7 @@ _OWN = re.compile(r"touchstone-([0-9a-f]{16})-(.+)")
 _TAG = re.compile(r"\d+-\d+-\d+")  # guard.owner_tag
 VERSION = 1
 GRACE_S = 1800.0
-"""How many seconds a run may take beside its attack: start, recovery, final reads and judging."""
+"""The limit in seconds of a run without its attack: start, recovery, final reads and judging."""
 MAKE_TIMEOUT_S, REMOVE_TIMEOUT_S = 60.0, 30.0
 REQUEST_TIMEOUT_MS = 10_000
 FETCH_BYTES = 1 << 20

@@ -44,13 +44,12 @@ from reference_impl.wire import (
 )
 
 READ_TIMEOUT_S = 60.0
-"""How many seconds reading all partitions may take. A partition that waits in vain leaves the
-others their share of the time."""
+"""The limit in seconds for reading all partitions. Each partition gets a share of it, so that one
+that cannot be read leaves time for the others."""
 SHARE_S = 3.0
 LATE_S = 5.0
-"""How many seconds to wait for followers to learn their leaders' high watermarks. They learn it
-with the response to their next fetch, which takes replica.fetch.wait.max.ms (half a second) at
-most."""
+"""The seconds to wait for followers to learn their leaders' high watermarks. They learn it with the
+response to their next fetch, which takes replica.fetch.wait.max.ms (half a second) at most."""
 CONSUMER, FUTURE_REPLICA = -1, -3  # FetchRequest.CONSUMER_REPLICA_ID, FUTURE_LOCAL_REPLICA_ID
 RETRY_S = 0.3
 FETCH_BYTES = 4 << 20

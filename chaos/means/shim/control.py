@@ -18,7 +18,7 @@ from chaos.means.shim.ledger import Medium
 
 LIBRARY = "libtouchstone-shim.so"
 WAIT_S = 1.0
-"""How many seconds to wait for a node to reach a sync that is held."""
+"""The seconds to wait for a node to reach a sync that is held."""
 POLL_S = 0.001
 
 _BLOCK = struct.Struct("=qqqqii")

@@ -23,7 +23,7 @@ class LocalNode:
     directory: Path
     """The directory of the node's log and configuration, which are kept with the run."""
     stop_timeout_s: float = 0.0
-    """How many seconds the node may take to end after SIGTERM. 0 means SIGKILL at once, because its
+    """The seconds that the node may take to end after SIGTERM. 0 means SIGKILL at once, because its
     data is not needed any more."""
     environment: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None

@@ -10,7 +10,7 @@ from chaos.targets.clusters.members import kill
 from chaos.values.faults import Kill, Pause, Shutdown
 
 SHUTDOWN_TIMEOUT_S = 30.0
-"""How many seconds a node may take to hand over its leaderships and close its logs, before it is
+"""The seconds that a node may take to hand over its leaderships and close its logs before it is
 killed."""
 
 

@@ -32,7 +32,7 @@ from reference_impl.access import Access, AccessError, Bootstrap, Endpoint, Logi
 SUFFIX = ".toml"
 USUAL_FILE = "touchstone.toml"
 ANSWER_TIMEOUT_S = 30.0
-"""How many seconds a node that accepts connections may take to answer."""
+"""The seconds that a node may take to answer once it accepts connections."""
 
 
 def faults_of(foreign: Foreign) -> frozenset[type[Fault]]:

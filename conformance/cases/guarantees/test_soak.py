@@ -29,9 +29,11 @@ CLIENTS = 8
 PARTITIONS = 8
 BATCHES = 150
 SOAK_S = 60.0
-"""How long the members may take, a multiple of what they need: records still missing are lost."""
+"""The seconds that the members may take, a multiple of what they need. Records that are still
+missing then are lost."""
 GRACE_S = 60.0
-"""How long a thread may take beyond that: each of its requests has its own bound, too."""
+"""The seconds that a thread may take beyond SOAK_S, since each of its requests has a bound of its
+own."""
 SENT_BEFORE = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 

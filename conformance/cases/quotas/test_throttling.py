@@ -26,7 +26,7 @@ from reference_impl.wire import ErrorCode, Struct
 RATE = 10_000
 AT_ONCE = 10 * RATE
 OVER_MS = 1000
-"""How long it takes at RATE to make up for what the cases send too much."""
+"""The milliseconds that the quota RATE needs to allow the bytes that the cases send above it."""
 TOO_MUCH = AT_ONCE + RATE * OVER_MS // 1000
 TOLERANCE_MS = 50
 ATTEMPTS_MAX = 5

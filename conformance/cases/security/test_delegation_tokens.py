@@ -32,7 +32,7 @@ from reference_impl.wire import ErrorCode, Struct
 NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 DISABLED = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
 TOLERANCE_MS = 60_000
-"""How far the target's clock may be from ours."""
+"""The largest difference between the target's clock and ours."""
 REQUESTS: dict[str, dict[str, Any]] = {
     CREATE: {"max_lifetime_ms": -1},
     RENEW: {"hmac": b"none", "renew_period_ms": -1},

@@ -47,14 +47,14 @@ IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
 OF_GROUP = [*KEY, "group"]
 MAY_BE_OLD_NS = 60 * 1_000_000_000
-"""How many nanoseconds a broker without followers may continue to answer at most."""
+"""The nanoseconds for which a broker without followers may continue to answer."""
 
 
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
 FORGOTTEN, TWO_OWNERS = "forgotten-offset", "two-owners"
 UNDECIDED, HANGING = "told-while-undecided", "undecided-for-ever"
 MARKED_NS = 10 * 1_000_000_000
-"""How many nanoseconds markers take at most while no node is down (`overdue.py` excuses the minute
+"""The nanoseconds that markers take at most while no node is down (`overdue.py` excuses the minute
 after a fault)."""
 
 

@@ -13,7 +13,7 @@ from linearizability.reads.inferred_log import ACKNOWLEDGED
 from linearizability.reads.raw_reads import OF_PRODUCER, raw_records
 
 MARKERS_NS = 60 * 1_000_000_000
-"""How many nanoseconds markers take at most when every coordinator and leader can be reached."""
+"""The nanoseconds that markers take at most when every coordinator and leader can be reached."""
 PATIENCE_NS = 5 * 1_000_000_000
 """The nanoseconds allowed beyond what the settings allow, since machines are slow."""
 LONGEST_NS = 15 * 60 * 1_000_000_000 + SWEEP_NS + MARKERS_NS

@@ -23,7 +23,7 @@ from reference_impl.core.waiting.waits import Applied, Unanswered
 from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct
 
 RETRY_TIMEOUT_MS = 60_000
-"""How many milliseconds a broker tries to reach an active controller (ForwardingManager's
+"""The milliseconds for which a broker tries to reach an active controller (ForwardingManager's
 channel)."""
 
 

@@ -30,8 +30,8 @@ NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 EPOCH_MAX = 2**31 - 1
 EVICTION_MS = 120_000
-"""How many milliseconds a session must be idle before any new session may evict it, and how old it
-must be before a session of higher worth may
+"""A new session may evict one that has been idle for so many milliseconds; a new session with more
+partitions may also evict one that is this old
 (ServerConfigs.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS)."""
 TOPIC_IDS_SINCE = 13
 CONSUMER, DEBUGGING_CONSUMER = -1, -2

@@ -27,7 +27,7 @@ from reference_impl.wire import ApiKey, CorruptRecord, ErrorCode, Struct
 
 TIMER = "quorum"
 FETCH_WAIT_MS = 500
-"""How many milliseconds a leader may hold back a fetch that finds nothing new
+"""The milliseconds for which a leader may hold back a fetch that finds nothing new
 (KafkaRaftClient.fetchMaxWaitMs)."""
 Duty = Generator[Effect | Wait, Any, None]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 OBSERVER_SESSION_MS = 300_000
-"""How many milliseconds after its last fetch an observer is still listed by DescribeQuorum."""
+"""DescribeQuorum lists an observer for this many milliseconds after its last fetch."""
 Observer = tuple[int, UUID]
 """The id of a node, and that of the directory which holds its metadata log."""
 

@@ -20,7 +20,7 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 RETRY_BACKOFF_MS = 50
 REQUEST_TIMEOUT_MS = 30_000
-"""How many milliseconds to wait for one controller's answer before asking again whichever is active
+"""The milliseconds to wait for one controller's answer before asking the controller that is active
 then."""
 
 

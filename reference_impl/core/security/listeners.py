@@ -68,7 +68,7 @@ class Sasl:
     session_ms: Mapping[str, int]
     """Mechanism -> how many milliseconds a session lasts; 0 means without end (KIP-368)."""
     failure_delay_ms: int
-    """How many milliseconds a refusal is held back, to slow down the guessing of passwords
+    """The milliseconds for which a refusal is held back, to slow down the guessing of passwords
     (KIP-306)."""
     max_token_bytes: int
     """The most bytes that an unauthenticated client may send at once."""

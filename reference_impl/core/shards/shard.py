@@ -22,7 +22,7 @@ from reference_impl.core.shards.states import SHARD, Move, State
 from reference_impl.wire import RecordBatch, read_header
 
 SLICE_BYTES = 1 << 17
-"""How many bytes of a log are read before other requests have their turn."""
+"""The number of bytes of a log that are read before other requests are served."""
 
 
 class Shard(ABC):

@@ -98,7 +98,7 @@ class Cluster:
         ids = tuple(range(1, voters + observers + 1)) or NODES
         self.answers: dict[int, list[Struct]] = {node: [] for node in ids}
         self.delays_ms: dict[tuple[int, int], int] = {}
-        """How much later than 1 ms messages arrive, by (from, to)."""
+        """(from, to) -> the delay of messages beyond 1 ms."""
         self.silent: set[tuple[int, int]] = set()
         """(From, to): what is sent there never arrives, and nobody hears of it."""
         self.refusing: set[int] = set()

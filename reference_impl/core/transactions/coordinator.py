@@ -47,8 +47,8 @@ MARKER_RETRY_MS, MARKER_RETRY_MAX_MS = 1000, 60_000
 twice as long as the one before."""
 
 DEFAULT_TIMEOUT_MS = 60_000
-"""How many milliseconds to wait for the replication of a tombstone, which has no timeout of its own
-(the default of transaction.timeout.ms)."""
+"""The milliseconds to wait for the replication of a tombstone, which has no timeout of its own (the
+default of transaction.timeout.ms)."""
 ProducerIdAndEpoch = tuple[int, int]
 
 

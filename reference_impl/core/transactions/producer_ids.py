@@ -10,7 +10,7 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
 ASK_WHEN_LEFT = 100
-"""How many ids are left in a block when the next block is requested: a tenth
+"""The next block of ids is requested when this many are left in the current one: a tenth
 (PID_PREFETCH_THRESHOLD)."""
 
 

@@ -40,7 +40,7 @@ from reference_impl.links.link import Failure
 from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 JOIN_GRACE_MS = 5_000
-"""How much longer than the rebalance time-out an answer to JoinGroup may take
+"""The milliseconds beyond the rebalance time-out that an answer to JoinGroup may take
 (AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE)."""
 EVICTED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 """Errors that mean that the group has removed this member or moved on: other members may have its

@@ -20,7 +20,7 @@ from reference_impl.core.storage import Storage
 
 STRAY_SUFFIX = "-stray"
 NAMED_MAX = 10
-"""How many stray directories are named one by one in the log: a crash during the deletion of
+"""The number of stray directories that the log names one by one: a crash during the deletion of
 thousands of partitions must not fill it."""
 
 

@@ -14,7 +14,7 @@ from reference_impl.wire.batches.batch_header import HEADER_BYTES, LOG_OVERHEAD
 from reference_impl.wire.batches.records import CorruptRecord, check_crc, read_header
 
 SEARCHED_BYTES = 4 << 20
-"""How many bytes after a bad batch are searched for the next whole one."""
+"""The number of bytes after a bad batch that are searched for the next whole batch."""
 TRIED_BYTES = 64 << 20
 """The number of bytes over which the search for the flipped bit may compute checksums in all; each
 attempt computes one over the whole batch."""

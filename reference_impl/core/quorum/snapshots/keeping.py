@@ -17,9 +17,10 @@ from reference_impl.core.storage import StorageError
 from reference_impl.core.waiting.waits import Later, Pause
 
 LOOK_MS = 1_000
-"""How often a node looks whether a snapshot is due."""
+"""The interval at which a node checks whether a snapshot is due."""
 CLEAN_MS = 60_000
-"""How often a node looks for old snapshots (KafkaRaftClient.RaftMetadataLogCleanerManager)."""
+"""The interval at which a node looks for old snapshots
+(KafkaRaftClient.RaftMetadataLogCleanerManager)."""
 
 
 def keep_snapshots(broker: Broker) -> Iterator[Effect]:

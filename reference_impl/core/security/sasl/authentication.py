@@ -69,7 +69,7 @@ class Session:
     """The expiry of the delegation token with which the user logged in, in milliseconds of the wall
     clock; None if a password was used."""
     lifetime_ms: int | None = None
-    """How many milliseconds this session lasts from its beginning; None means without end."""
+    """The milliseconds that this session lasts from its beginning; None means without end."""
     may_renew: bool = True
     refusal: Respond | None = field(default=None, repr=False)
     """The refusal that is held back for a while."""
