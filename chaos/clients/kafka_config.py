@@ -26,7 +26,7 @@ def common_config() -> dict[str, Any]:
 
 
 def producer_config(settings: ClientSettings, max_block_ms: int) -> dict[str, Any]:
-    """Return the producer's settings that the workload wants, by Kafka's names."""
+    """Return the producer settings that the workload needs, under Kafka's names."""
     config = common_config() | {
         "acks": settings.acks,
         "enable.idempotence": settings.idempotent or settings.transactional,

@@ -17,10 +17,10 @@ from chaos.values.faults import DiskFull, DiskStall, Fault, Heal, PowerLoss, Shu
 
 
 class StallDisk:
-    """Freeze a node's disk for less or more than a session, then let it go on.
+    """Freeze a node's disk for less or more than a session, then thaw it.
 
-    A leader whose writes hang must not acknowledge them. Nor may it be fenced and then acknowledge
-    them when its disk goes on (KIP-966; design#replication).
+    A leader whose writes hang must not acknowledge them. Nor may a leader that was fenced in the
+    meantime acknowledge them after the thaw (KIP-966; design#replication).
     """
 
     name = "disk-stall"

@@ -120,7 +120,7 @@ def _names(grounds: Iterable[Ground]) -> str:
 
 
 def proofs_table(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
-    """Return one row per proof: what was seen, and the times."""
+    """Return one row per proof: the observation, and the times."""
     rows = []
     for fault in FAULTS.values():
         mine = [proof for proof in proofs if proof.probe.fault is fault]

@@ -98,8 +98,7 @@ class MemoryRecorder(Gathering):
         super().__init__(run_id, nullcontext())
 
     def table(self) -> pa.Table:
-        """Return the history so far. Operations that have not completed stand at its end, as
-        INFO."""
+        """Return the history so far. Operations that have not completed are at its end, as INFO."""
         return self.table_of([*self._done, *self._open.values()])
 
     def keep(self, directory: Path) -> Path:

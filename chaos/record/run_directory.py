@@ -90,7 +90,7 @@ def name_of(scenario: Scenario) -> str:
 
 
 def make(runs: Path, scenario: Scenario) -> Path:
-    """Make an empty directory for a run, whose name tells the run."""
+    """Create an empty directory for a run, named after its time, scenario and seed."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{now}-{name_of(scenario)}"
     for number in range(1, 100):

@@ -70,8 +70,8 @@ TOLD = frozenset({*TOPIC_DEFAULTS, *RETENTION_TIMES})
 
 
 def check_standing(workload: Workload, standing: Mapping[str, str], target: str) -> list[str]:
-    """Compare the broker settings that a workload wants with those of a running cluster, which we
-    must not change. Return a note for each difference that only makes the run show less. Raise
+    """Compare the broker settings that a workload needs with those of a running cluster, which must
+    not be changed. Return a note for each difference that only makes the run show less. Raise
     TargetError for a difference with which the workload cannot run."""
     notes = []
     for key, wanted in workload.config.items():

@@ -59,7 +59,7 @@ class Variety:
         return {"topics": dict(self.topic), "brokers": dict(self.brokers), "clients": self.clients}
 
     def of_topic(self, topic: TopicSpec) -> TopicSpec:
-        """Return the topic with what was drawn, beside its own settings."""
+        """Return the topic with the drawn settings added to its own."""
         drawn = dict(self.topic)
         if topic.partitions > PARTITIONS_MAX:
             drawn.pop("segment.ms", None)

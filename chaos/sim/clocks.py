@@ -21,7 +21,8 @@ class WallClock:
         self._offset_us += by_ms * 1000
 
     def skew(self, ppm: int) -> None:
-        """Let the clock run faster or slower by so many parts per million from now on."""
+        """Let the clock run faster (slower, if `ppm` is negative) by `ppm` parts per million from
+        now on."""
         self._offset_us += self._gained_us()
         self._ppm, self._since_us = ppm, self._true_us()
 

@@ -90,13 +90,13 @@ class Line:
             self.network.carry(self, False, lambda: self.network.to_client(self, frame))
 
     def close(self) -> None:
-        """Close the client's end; the node learns of it later."""
+        """Close the client's end of the connection. The node notices that later."""
         if self.client_is_open:
             self.client_is_open = False
             self.network.carry(self, True, lambda: self.network.end_server(self))
 
     def hang_up(self, reason: str) -> None:
-        """Close the node's end; the client learns of it later."""
+        """Close the node's end of the connection. The client notices that later."""
         if self.server_is_open:
             self.network.end_server(self)
             self.network.carry(self, False, lambda: self.network.end_client(self, reason))

@@ -119,7 +119,8 @@ class SimNode:
         self._is_at_work = False
         self.is_paused = False
         self._held: tuple[Effect, ...] | None = None
-        """The effects of a step that cannot end, since the process or its disk stands still."""
+        """The effects of a step that cannot end, because the process is paused or its disk is
+        stalled."""
         self._aftermath: Aftermath = keep_all
         self._inbox: deque[Make] = deque()
         self._served: dict[int, Served] = {}

@@ -39,7 +39,7 @@ def addresses(text: str) -> list[Address]:
 
 
 class BootstrapCluster:
-    """A running cluster of which only the addresses are known."""
+    """A running cluster; only its addresses are known."""
 
     target = "bootstrap"
     version = "unknown"  # no API returns a broker's version

@@ -59,7 +59,8 @@ def command(data: Path, told: Path, processes: int = 2) -> list[str]:
 def lies(
     data: Path, told: Path, rounds: int, start: Callable[[], None], strike: Callable[[], None]
 ) -> Iterator[str]:
-    """Start the node, strike and heal it, and compare, so often; one sentence for each lie."""
+    """Start the node, strike it, and compare its files with its acknowledgements, `rounds` times.
+    Yield a sentence for each acknowledged sector that was lost."""
     for number in range(rounds):
         told.write_bytes(b"")
         start()
@@ -82,7 +83,7 @@ def _wait_until_all_write(told: Path) -> None:
 
 
 def _acknowledged(told: Path) -> list[int]:
-    """Return how many sectors each writer has acknowledged."""
+    """Return the number of sectors that each writer has acknowledged."""
     found = [0] * WRITERS
     text = told.read_bytes()
     for writer, written in _ACKNOWLEDGEMENT.iter_unpack(text[: len(text) // 8 * 8]):
@@ -91,7 +92,7 @@ def _acknowledged(told: Path) -> list[int]:
 
 
 def _whole_sectors(file: Path) -> int:
-    """Return how many of its sectors are as they were written, up to the first that is not."""
+    """Return the number of intact sectors before the first damaged one."""
     content = file.read_bytes() if file.exists() else b""
     sectors = 0
     while content[sectors * SECTOR_BYTES :][:SECTOR_BYTES] == struct.pack(">Q", sectors + 1) * 64:

@@ -114,7 +114,7 @@ class RawSend(Send):
     """The older batches to send again after this one, counted backwards in the partition: 0 is this
     one, 1 the one before."""
     is_repeated: bool = False
-    """Whether the batch is sent twice, so that the second answer tells its offsets."""
+    """Whether the batch is sent twice, so that the second response has its offsets."""
     as_former: bool = False
     """Whether the superseded producer sends it: its epoch is fenced, and the leader must refuse the
     batch."""

@@ -12,8 +12,8 @@ from chaos.workloads.sending import send_for_ever
 
 
 class DeletingRecords(Appends):
-    """Append, and now and then delete the records below some offset: those must disappear, and no
-    others.
+    """Append, and now and then delete the records below some offset: those records must disappear,
+    and no others.
 
     Spec: KIP-107. A producer deletes below a record that it knows to be acknowledged, or just after
     it; now and then below the current high watermark.

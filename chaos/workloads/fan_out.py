@@ -1,4 +1,4 @@
-"""Fan-out: appends to so many partitions that every node leads dozens of them."""
+"""Append to dozens of partitions on every node."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ last five batches of a producer, this one and four before it."""
 
 
 class Zombies(ByTransactions):
-    """Run transactions of raw producers that go on writing and committing after a successor has
+    """Run transactions of raw producers that continue to write and commit after a successor has
     fenced them.
 
     A client library would stop by itself; here the broker must refuse the fenced producer's writes

@@ -39,7 +39,7 @@ def common_config(bootstrap: str) -> dict[str, Any]:
 
 
 def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
-    """Return the producer's settings that the workload wants, by librdkafka's names."""
+    """Return the producer settings that the workload needs, under librdkafka's names."""
     config = common_config(bootstrap) | {
         "acks": settings.acks,
         "enable.idempotence": settings.idempotent or settings.transactional,

@@ -116,8 +116,8 @@ class OwnTopics:
             cluster.close()
 
     async def remove(self) -> Removed:
-        """Remove everything that the run has made, within a time limit. Return what was removed,
-        and what could not be."""
+        """Remove everything that the run has created, within a time limit. Return the names that
+        were removed, and the failures."""
         cluster = WireCluster(REAL_WORLD, self._bootstrap)
         try:
             return await _remove_run(cluster, self._nonce)
@@ -203,8 +203,8 @@ def _boot_id() -> str:
 
 
 async def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
-    """Remove a run's topics and groups, and its marker when they are gone. Return what was removed,
-    and what could not be."""
+    """Remove a run's topics and groups, and then its marker. Return the names that were removed,
+    and the failures."""
     prefix = f"touchstone-{nonce.hex()}-"
     deadline = time.monotonic() + REMOVE_TIMEOUT_S
     removed = Removed()

@@ -48,7 +48,8 @@ class Guest:
         return notes
 
     async def end(self) -> list[str]:
-        """Remove everything that the run has made. Return what could not be removed."""
+        """Remove everything that the run has created. Return a sentence for each thing that could
+        not be removed."""
         failures = (await self._own.remove()).failures if self._own is not None else []
         return [
             f"{each}; it is left on the cluster, and the next run tries again" for each in failures

@@ -33,18 +33,20 @@ class Trouble:
     is_stalled: bool = False
     sync_delay_s: float = 0.0
     sync_fails_in: int = 0
-    """The first, second … sync from now fails, once; 0: none."""
+    """The number of the next sync that fails (1: the very next one), or 0 if none fails. Only one
+    sync fails."""
     write_fails_in: int = 0
     only_indexes: bool = False
-    """Of writes that fail: only those to files whose names end in `index` count."""
+    """Whether only writes to files whose names end in `index` can fail."""
 
 
 @dataclass
 class Trap:
-    """The moment in which a process ends, by what it does on its disk."""
+    """The operation on its disk during which a process ends."""
 
     changes_left: int | None = None
-    """End instead of the change after so many; None: at no change."""
+    """The number of changes that the process still makes; it ends instead of the next one. None: it
+    ends at no change."""
     at_sync: bool = False
     """End instead of the next sync of a segment with an unsynced batch."""
 
@@ -60,13 +62,14 @@ class FileSystem:
         self.trap: Trap | None = None
         self.is_mounted = True
         self.waits_for_disk = False
-        """Whether a change was made while the disk was stalled: the process stands still."""
+        """Whether a change was made while the disk was stalled, so that the process waits for the
+        disk."""
         self._took_s = 0.0
         self._has_changed = False
         self._rng = rng
 
     def take_time_s(self) -> float:
-        """Return how long the syncs since the last call have taken."""
+        """Return the seconds that syncs have taken since the last call."""
         took_s, self._took_s = self._took_s, 0.0
         return took_s
 

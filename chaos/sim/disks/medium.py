@@ -22,8 +22,8 @@ INTERNAL = "__"
 SECTOR_BYTES = 512
 """The bytes that a disk writes whole or not at all."""
 JOURNAL_MAX = 32
-"""The number of changes of names that may be under way to the medium: a journal is written every
-few seconds although nobody asks for it."""
+"""The largest number of name changes that are not on the medium yet: a file system writes its
+journal every few seconds without a sync."""
 Range = tuple[int, int]
 """From, to (excluded)."""
 
@@ -140,7 +140,7 @@ class Medium:
     # --- names --------------------------------------------------------------------------------
 
     def tree(self, path: str) -> list[str]:
-        """Return a path and all paths below it, each directory before what it holds."""
+        """Return a path and all paths below it, each directory before its content."""
         found = [path] if path in self.files or path in self.directories else []
         for name in sorted(self.directories.get(path, ())):
             found += self.tree(joined(path, name))

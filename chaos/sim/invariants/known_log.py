@@ -102,7 +102,7 @@ class KnownLog:
 
 
 def written(data: memoryview) -> Written:
-    """Return what is known of a batch by its bytes."""
+    """Return the facts about a batch that its bytes show."""
     header = read_header(data)
     if not header.is_control:
         return Written(header, None)

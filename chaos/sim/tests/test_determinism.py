@@ -11,7 +11,7 @@ import pytest
 
 
 def hash_in_a_process(nemesis: str, seed: int, hash_seed: str) -> str:
-    """Return what `simulated` prints in a process of its own."""
+    """Return the output of `simulated` in a separate process."""
     command = [sys.executable, "-m", "chaos.sim.tests.simulated", "transactions", nemesis]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     ended = subprocess.run(

@@ -53,7 +53,8 @@ def written(disk: FileSystem, synced: bytes, unsynced: bytes) -> File:
 
 
 def after(crash: Callable[[Medium, Random], object]) -> set[bytes]:
-    """Return what crashes by some seeds leave of 4 synced and 4 unsynced bytes."""
+    """Return the contents that a file with 4 synced and 4 unsynced bytes has after crashes with
+    several seeds."""
     found = set()
     for seed in range(SEEDS):
         medium, disk = mounted()

@@ -49,8 +49,7 @@ KEYS = (
 RENEWED_AT = 0.8
 """The part of a token's lifetime after which the command is run again for a new one."""
 UNTOLD_LIFETIME_S = 300.0
-"""The lifetime in seconds to assume for a token that does not tell its expiry (one that is no
-JWT)."""
+"""The lifetime in seconds to assume for a token without an expiry (one that is no JWT)."""
 
 
 class BadClientTable(Exception):

@@ -73,7 +73,7 @@ def preloaded(tmp_path: Path) -> Iterator[LocalNode]:
 
 
 def found(node: LocalNode, rounds: int, hit: Callable[[], object]) -> list[str]:
-    """Return the broken promises of so many rounds."""
+    """Return the lost acknowledgements of `rounds` rounds."""
 
     def struck_and_healed() -> None:
         hit()

@@ -93,7 +93,7 @@ class Sending:
 
 
 def send(cluster: Cluster, count: int) -> None:
-    """Send so many records, one after the other; each must be acknowledged."""
+    """Send `count` records, one after the other, and require that each is acknowledged."""
     for _ in range(count):
         assert Sending(cluster).acknowledged_within(WAIT_S)
 

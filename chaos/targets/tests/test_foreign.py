@@ -339,7 +339,7 @@ def commanded(file: Path, tmp_path: Path) -> Iterator[LocalCluster]:
 
 
 def told(tmp_path: Path) -> list[str]:
-    """Return what the commands have written since this was asked last."""
+    """Return the lines that the commands have written since the last call."""
     file = tmp_path / "told"
     lines = file.read_text().splitlines() if file.exists() else []
     file.unlink(missing_ok=True)

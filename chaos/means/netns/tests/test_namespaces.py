@@ -42,7 +42,7 @@ def links() -> Iterator[NamespaceLinks]:
 
 
 def rules(links: NamespaceLinks, node: int) -> list[str]:
-    """Return what the node's firewall itself prints."""
+    """Return the rules as the node's firewall itself prints them."""
     command = [*links.namespaces.enter(node), "/usr/sbin/iptables-save", "-t", "filter"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
     return [line for line in done.stdout.splitlines() if line.startswith("-A")]

@@ -241,7 +241,7 @@ def sync(name):
 
 
 def failing(shim: Shim, program: str) -> list[str]:
-    """Run the program while the next sync is to fail. Return what it printed."""
+    """Run the program after making its next sync fail. Return its output lines."""
     assert not shim.fail_sync(1)  # nobody syncs within its bound
     _FAILS.pack_into(shim._control, _SYNC_FAILS_AT, 1)
     return run(shim, FAILING + program).splitlines()
