@@ -139,7 +139,7 @@ def judge_foreign(
     profile: str = "touchstone",
     stale_after_s: float | None = None,
 ) -> Judged:
-    """Judge a history of another tool (linearizability.importers); no file is written beside it."""
+    """Judge a history of another tool (linearizability.importers), without writing a file."""
     known_profile(profile)
     with imported(path, history_format) as file:
         judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)

@@ -133,7 +133,8 @@ class Target:
 
 
 def run() -> Table:
-    """Measure two rows for each attack: the reference with its bounds, Apache beside it."""
+    """Measure two rows for each attack: one for the reference, with its bounds, and one for Apache
+    Kafka."""
     table = Table(
         (
             *("attack", "broker", "longest wait s", "p99 s", "CPU s", "CPU after", "sockets"),

@@ -75,8 +75,8 @@ class _Cluster:
         return asked
 
     def _perform(self, thread: int, asked: list[Any]) -> list[Any]:
-        """Return the completed micro-operations: polls see what was committed before. The commit's
-        markers take one offset each."""
+        """Return the completed micro-operations. A poll receives the records that were committed
+        before it. Each marker of the commit takes one offset."""
         done: list[Any] = []
         sends = [micro for micro in asked if micro[0] == "send"]
         for micro in asked:

@@ -18,7 +18,8 @@ def every_bug() -> dict[str, Bug | ClientBug]:
 
 
 def render_bugs() -> str:
-    """Return a paragraph for each bug: its name, what it breaks and what must catch it."""
+    """Return a paragraph for each bug: its name, the rule that it breaks, and the checkers that
+    must catch it."""
     parts = []
     for kind in Kind:
         parts.append(f"== {kind.value}")

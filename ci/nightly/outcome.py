@@ -85,7 +85,7 @@ class Outcome:
 
     @property
     def said(self) -> str:
-        """The verdict, or the reason why there is none."""
+        """The verdict, or the reason why the run has no verdict."""
         verdict = ", then ".join(self.verdicts) or "not run"
         return f"{verdict} ({self.reason})" if self.reason else verdict
 

@@ -31,7 +31,7 @@ Points = Sequence[tuple[float, float | None]]
 
 @dataclass(frozen=True)
 class Series:
-    """A named line of (second, value); the value is None where there is none."""
+    """A named line of (second, value); a value of None makes a gap."""
 
     name: str
     css: str

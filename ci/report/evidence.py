@@ -20,7 +20,8 @@ OPERATIONS_MAX = 12
 TONES = {"ok": Tone.GOOD, "fail": Tone.BAD, "info": Tone.UNKNOWN}
 OUTCOMES = {"ok": "ok", "fail": "failed", "info": "unknown"}
 NUMBER = re.compile(r"(?<![\w-])\d+")
-"""The pattern of a number that stands by itself: "t-0" names a partition, and not the number 0."""
+"""The pattern of a number that is not part of a name: "t-0" names a partition, and not the number
+0."""
 
 
 def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[str, Any]]]:

@@ -239,8 +239,8 @@ class GroupReport:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with a heading; the caption says what to look for. keys: (style, name) of each
-    colour."""
+    """A drawing with a heading and a caption that says what to look for. keys: (style, name) of
+    each colour."""
 
     title: str
     svg: Markup

@@ -73,8 +73,8 @@ def sarif_of_examination(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summary_of_examination(results: Mapping[str, Any]) -> str:
-    """Return Markdown with the counts, and each failed case with its requirement and what was
-    expected."""
+    """Return Markdown with the counts, and each failed case with its requirement and its expected
+    value."""
     counts = ", ".join(f"{results[each]:,} {each}" for each in ("passed", "failed", "unsupported"))
     lines = [f"### touchstone conform: `{results['target']}`", "", f"{counts}."]
     if results["ended"]:

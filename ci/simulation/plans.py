@@ -45,8 +45,8 @@ def workloads() -> tuple[Workload, ...]:
 
 
 def nemeses(workload: Workload) -> tuple[Nemesis, ...]:
-    """Return the nemeses that the simulator can perform, whose target exists there, and under which
-    Kafka promises what the workload's checkers look for."""
+    """Return the nemeses for a workload that the simulator can perform, and under which Kafka keeps
+    the promises that the workload's checkers judge."""
     target = Sim()
     return tuple(
         one

@@ -34,7 +34,8 @@ CPU_LIMIT_S = 120.0
 """The limit of CPU time for a schedule in seconds, many times what it needs. It is CPU time because
 a busy machine is no defect."""
 STRIKES_AGAIN_S = 10.0
-"""CPU time in seconds between interrupts of a schedule that has passed the limit and goes on."""
+"""CPU time in seconds between the interrupts of a schedule that continues after it has passed the
+limit."""
 
 
 class StandsStill(Exception):
@@ -209,7 +210,7 @@ def _blamed(outcome: Outcome, target: Sim, directory: Path) -> Outcome:
 
 
 def _struck(rows: pl.DataFrame) -> dict[str, int]:
-    """Return how often each fault was performed."""
+    """Return fault -> the number of times that it was performed."""
     performed = rows.filter((pl.col("f") == F.NEMESIS.value) & (pl.col("type") == "ok"))
     names = [json.loads(detail)["fault"] for detail in performed["detail"].to_list()]
     return dict(Counter(names))

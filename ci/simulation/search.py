@@ -43,8 +43,8 @@ class Search:
     took_s: float = 0.0
 
     def perform(self, tell: Callable[[Outcome], None]) -> None:
-        """Try the seeds until all are tried or the time is up. tell: called with each outcome as it
-        comes, in any order.
+        """Run the seeds until all are done or the time is over. tell: called with each outcome when
+        it is ready, in any order.
 
         After KeyboardInterrupt, drop the schedules in progress and keep the outcomes so far.
         """

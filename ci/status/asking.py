@@ -26,7 +26,7 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True)
 class Replica:
-    """The log end and high watermark of one replica, each None if its broker does not tell it."""
+    """The log end and high watermark of one replica, each None if its broker does not report it."""
 
     node: int
     log_end: int | None = None
@@ -40,7 +40,7 @@ class PartitionStatus:
     topic: str
     index: int
     leader: int
-    """-1 if nobody leads it."""
+    """The broker id of the leader, or -1 if the partition has no leader."""
     leader_epoch: int
     isr: tuple[int, ...]
     elr: tuple[int, ...]
@@ -48,7 +48,8 @@ class PartitionStatus:
     replicas: tuple[Replica, ...]
 
     def lag(self, replica: Replica) -> int | None:
-        """Return how many records the replica lacks of its leader's, None if that is unknown."""
+        """Return the number of records by which the replica is behind its leader, or None if that
+        is unknown."""
         ends = {each.node: each.log_end for each in self.replicas}
         end = ends.get(self.leader)
         return None if end is None or replica.log_end is None else end - replica.log_end
@@ -68,7 +69,7 @@ class QuorumStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A cluster at one moment, as its brokers tell it."""
+    """The state of a cluster at one moment, as its brokers report it."""
 
     cluster_id: str
     brokers: Mapping[int, Address]
@@ -77,7 +78,7 @@ class Status:
     """None if no controller is known, or if the cluster has no such quorum."""
     partitions: tuple[PartitionStatus, ...]
     unanswered: Mapping[int, str] = field(default_factory=dict)
-    """Broker -> why it does not tell of its replicas."""
+    """Broker -> the reason why it does not report its replicas."""
 
 
 def status_of(bootstrap: str, timeout_s: float = 5.0) -> Status:
@@ -132,8 +133,8 @@ def _quorum(cluster: WireCluster) -> QuorumStatus | None:
 
 
 def _partitions(cluster: WireCluster, metadata: Struct) -> Iterable[tuple[str, Struct]]:
-    """Yield topic and row of each partition: as DescribeTopicPartitions has it, which knows the
-    eligible leader replicas, else as Metadata has it."""
+    """Yield topic and row of each partition, from DescribeTopicPartitions, which knows the eligible
+    leader replicas, or else from Metadata."""
     if not run(cluster.serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS)):
         for topic in sorted(metadata.topics, key=lambda each: str(each.name)):
             yield from ((topic.name, row) for row in topic.partitions)
@@ -161,8 +162,8 @@ Ends = dict[tuple[str, int, int], tuple[int | None, int | None]]
 def _ends(
     cluster: WireCluster, brokers: Mapping[int, Address], rows: Iterable[tuple[str, Struct]]
 ) -> tuple[Ends, dict[int, str]]:
-    """Return (topic, partition, node) -> log end and high watermark of that replica, and why a
-    broker does not tell them."""
+    """Return (topic, partition, node) -> log end and high watermark of that replica, and for each
+    broker that does not report them the reason."""
     held: dict[int, list[Partition]] = defaultdict(list)
     for topic, row in rows:
         for node in row.replica_nodes:
@@ -189,8 +190,8 @@ def _ends(
 def _log_ends(
     cluster: WireCluster, address: Address, partitions: Iterable[Partition]
 ) -> tuple[dict[Partition, int], str]:
-    """Return the log end of each replica that the broker tells, and the error of one that it does
-    not tell, or ""."""
+    """Return the log end of each replica that the broker reports, and the error of one that it does
+    not report, or ""."""
     struct = request_definition(ApiKey.LIST_OFFSETS).struct
     topics = [
         struct(
@@ -218,7 +219,7 @@ def _log_ends(
 def _high_watermarks(
     cluster: WireCluster, address: Address, log_ends: Mapping[Partition, int]
 ) -> dict[Partition, int]:
-    """Return the high watermark of each replica that the broker tells."""
+    """Return the high watermark of each replica that the broker reports."""
     struct = request_definition(ApiKey.FETCH).struct
     topics = [
         struct(

@@ -44,7 +44,8 @@ def _of_quorum(quorum: QuorumStatus | None) -> str:
 
 
 def _rows(partition: PartitionStatus) -> Iterator[tuple[str, ...]]:
-    """Yield a line for each replica; what concerns the whole partition stands in the first."""
+    """Yield a line for each replica. Only the first one has the columns about the whole
+    partition."""
     whole: tuple[str, ...] = (
         f"{partition.topic}-{partition.index}",
         str(partition.leader) if partition.leader >= 0 else "none",
@@ -63,7 +64,7 @@ def _list(nodes: Sequence[int]) -> str:
 
 
 def as_document(status: Status) -> dict[str, Any]:
-    """Return the status as JSON has it (docs/schemas/status-1.json)."""
+    """Return the status as a JSON document (docs/schemas/status-1.json)."""
     quorum = status.quorum
     return {
         "version": VERSION,

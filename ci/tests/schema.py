@@ -25,7 +25,7 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def violations(name: str, document: Any) -> list[str]:
-    """Return how a document differs from a schema, each with the place."""
+    """Return a sentence, with the place, for each difference between a document and its schema."""
     return list(_violations(json.loads((SCHEMAS / f"{name}.json").read_text()), document, "$"))
 
 

@@ -65,7 +65,8 @@ def test_damaged_facts_of_a_run_are_named_in_one_sentence(tmp_path: Path, damage
 def judged_as_if_spark_said(
     run: Path, said_of: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[Judged], Judged]:
-    """Return what is told first, and the verdict of record, if Spark were given `said_of`."""
+    """Return the verdicts that are shown first, and the final verdict, if Spark judges the run
+    `said_of` instead."""
 
     def check_by(path: Path, *, engine: str, **how: Any) -> Verdict:
         if engine == "local":

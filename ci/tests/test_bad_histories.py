@@ -35,7 +35,7 @@ IN_ROW_2 = pl.int_range(pl.len()) == 2
 
 
 def said_of(file: Path) -> str:
-    """Return what the command prints on standard error for a file that it refuses."""
+    """Return the standard error of the command for a file that it refuses."""
     outcome = CliRunner().invoke(app, ["check", str(file)])
     assert outcome.exit_code == 2, outcome.output
     assert outcome.stdout == ""

@@ -154,7 +154,7 @@ def judged(file: Path, history: list[Did]) -> tuple[int, dict[str, Any]]:
 
 
 def _asked(f: str, value: Any) -> Any:
-    """Return what was invoked: sends without offsets, polls without records."""
+    """Return the invocation's value: sends without offsets, polls without records."""
     if f not in ("send", "poll", "txn"):
         return value
     return [["poll"] if m[0] == "poll" else [*m[:2], _value(m[2])] for m in value]

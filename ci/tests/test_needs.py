@@ -105,7 +105,7 @@ def test_seeds(seed): tell(seed)
 
 
 def drawn(folder: Path, *arguments: str) -> tuple[list[str], str]:
-    """Return what three random tests draw, and what pytest says."""
+    """Return the input that three random tests draw, and pytest's output."""
     file = folder / "drawn"
     file.unlink(missing_ok=True)
     status, output = run_pytest(folder, DRAWING, *arguments)

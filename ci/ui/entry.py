@@ -170,7 +170,7 @@ def loaded(file: Path, advice: str) -> Any:
 
 
 def _verdict(directory: Path) -> tuple[dict[str, Any] | None, str]:
-    """Return (verdict.json, ""), or (None, what is wrong with it or with the history)."""
+    """Return (verdict.json, ""), or (None, the problem of that file or of the history)."""
     file = directory / "verdict.json"
     again = "`touchstone check RUN` writes it again"
     try:

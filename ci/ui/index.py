@@ -26,8 +26,8 @@ SITE = ".touchstone-ui-site"
 """The name of the file that marks a folder of static pages. The reports copied into such a folder
 are not runs."""
 DEPTH_MAX = 3
-"""How deep below the directory runs are searched for: `touchstone demo` puts its own into
-runs/demo."""
+"""The number of directory levels in which runs are searched for: `touchstone demo` puts its own
+into runs/demo."""
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-")
 SKIPPED = ("nightly", "badges", "node_modules", "nodes", "porcupine")
 NIGHTS = "nightly/nights/*/nightly.json"

@@ -44,7 +44,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def walk(page: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return what the steps saw, and what the browser complained of."""
+    """Return the observations of the steps, and the browser's errors."""
     walked = page.with_name("walked.html")
     walked.write_text(page.read_text().replace("</body>", f"<script>{STEPS}</script></body>"))
     dom, logged = open_page(walked, "--dump-dom", "--virtual-time-budget=20000")
