@@ -148,7 +148,7 @@ def _errors_in(value: Any) -> Iterator[ErrorCode]:
 
 @cache
 def _compared(function: FunctionType) -> tuple[str, ...]:
-    """Return what each comparison in a function is said to be about."""
+    """Return the subject that each comparison of a function names."""
     if function.__module__ in FRAMEWORK:
         return ()
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

@@ -32,7 +32,7 @@ from reference_impl.wire import API_NAMES, Struct, decode_response
 SLOW_S = 2.0
 """Cases that take longer meet no mutants: there are others, and thousands of meetings."""
 START_S = 3.0
-"""What another instance of the target costs, which a case with settings of its own may need."""
+"""The time to start another instance of the target, for a case with settings of its own."""
 PATIENCE_S = 0.5
 """The seconds for which a case waits for something that a mutant may prevent."""
 MEETINGS_MAX = 120

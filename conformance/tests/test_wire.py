@@ -1,4 +1,5 @@
-"""A case on several brokers: who leads, who coordinates, and who knows of a topic by now."""
+"""A case on several brokers finds leaders and coordinators, and waits until every broker knows a
+topic."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ LEADERS = (2, 1)
 
 @dataclass
 class Pair:
-    """Two brokers that agree; the second learns of the topic after so many questions."""
+    """Two brokers with the same metadata, but the second knows the topic only after some
+    requests."""
 
     late: int = 0
     asked: list[int] = field(default_factory=list)

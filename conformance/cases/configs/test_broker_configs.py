@@ -111,9 +111,9 @@ def altered(wire: Wire, version: int, key: str, values: dict[str, str]) -> Itera
     config=STRICT,
 )
 def test_a_broker_goes_before_all_brokers_before_the_default(wire: Wire, version: int) -> None:
-    """A value for all brokers (resource name "") is in force with source 3 until one of this
-    broker, source 2, is set; topics that set nothing have it, too; without both the default is in
-    force again."""
+    """A value for all brokers (resource name "") is in force with source 3 until a value of this
+    broker, source 2, is set. Topics without an override have it too. Without both values the
+    default is in force again."""
     broker, topic = a_broker(wire), wire.create_topic().name
     before = setting(wire, broker, KEY, BROKER), setting(wire, topic, TOPIC_KEY)
 

@@ -86,8 +86,8 @@ def test_only_the_leader_is_told_the_members(wire: Wire, version: int) -> None:
 
 @case("GRPC-06", "JoinGroup", versions=(4, 9), spec="KIP-394; ClassicGroup.hasAllMembersJoined")
 def test_a_generation_waits_for_who_was_given_an_id(wire: Wire, version: int) -> None:
-    """A member that was given its id and has not come back with it is waited for: a leader that
-    joins again is answered only when the other one is there, in the same generation."""
+    """The coordinator waits for a member that was given its id and has not joined with it yet: a
+    leader that joins again is answered only when that member has joined, in the same generation."""
     versions = {"JoinGroup": version}
     first = Member.stable(wire, versions=versions)
     second = Member.of(wire, first.group, versions=versions)

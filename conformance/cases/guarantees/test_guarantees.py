@@ -96,7 +96,8 @@ def test_topics_made_and_deleted_stay_so_after_a_crash(wire: Wire, examined: Exa
 
 
 def expect_everywhere(wire: Wire, topics: list[Topic], error: ErrorCode) -> None:
-    """Require that every broker tells this error of these topics, and the id of those it knows."""
+    """Require that every broker answers Metadata with this error for each topic, and, without an
+    error, with the topic's id."""
     for connection in wire.everywhere():
         for topic in topics:
             found = eventually(

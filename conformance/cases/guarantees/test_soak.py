@@ -79,7 +79,8 @@ def in_threads(work: list[Callable[[], int]], consumed: Consumed) -> int:
 
 
 def produce(wire: Wire, topic: Topic, leader: Address, number: int) -> int:
-    """Send one batch after the other to a partition. Return how often the connection broke."""
+    """Send one batch after the other to a partition. Return the number of times that the connection
+    broke."""
     with Unreliable(wire, leader, Random(number)) as client:
         allotment = request("InitProducerId", transactional_id=None, transaction_timeout_ms=60_000)
         allotted = once_loaded(lambda: client.call("InitProducerId", allotment)[0])

@@ -116,7 +116,8 @@ class Consuming:
     """Partition -> the next offset, for the partitions that the member owns."""
 
     def run(self) -> int:
-        """Read until every record was given to a member. Return how often connections broke."""
+        """Read until every record was given to a member. Return the number of broken
+        connections."""
         clients = [self.coordinator, *self.leaders]
         try:
             while not self.consumed.is_over:

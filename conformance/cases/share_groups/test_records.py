@@ -56,8 +56,7 @@ def test_a_share_group_begins_at_the_end_unless_told_otherwise(wire: Wire, versi
 
 @case("SHARE-06", "ShareFetch", spec=ACQUIRING, priority="P1")
 def test_no_record_is_acquired_twice(wire: Wire, version: int) -> None:
-    """A second member gets none of the records that the first one has acquired, but those that come
-    later."""
+    """A second member gets only later records, none of those that the first one has acquired."""
     topic = topic_with(wire, (b"a", b"b"))
     first = ShareMember.ready(wire, topic, version=version)
     expect(first.acquire(), [Acquired(0, 1, 1)], "records of the first")
@@ -196,8 +195,8 @@ def sorted_values(member: ShareMember) -> list[bytes | None]:
 
 @case("SHARE-20", "ShareAcknowledge", spec=ACQUIRING, priority="P1")
 def test_markers_between_records_are_acknowledged_as_gaps(wire: Wire, version: int) -> None:
-    """A marker of a transaction within an acquired run is no record, and acknowledged as a gap
-    (type 0); nothing of the run is delivered again."""
+    """A member must acknowledge a transaction marker between acquired records as a gap (type 0);
+    then none of these records is delivered again."""
     topic, producer = wire.create_topic(), Producer.ready(wire)
     producer.add_and_send(topic, b"a")
     producer.commit()
