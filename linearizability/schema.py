@@ -168,7 +168,7 @@ re-created with the same name."""
 
 
 def arrow_schema() -> pa.Schema:
-    """Return the schema as Arrow has it (what the recorder writes and Spark reads)."""
+    """Return the schema in Arrow's types (the recorder writes it, and Spark reads it)."""
     return pl.DataFrame(schema=SCHEMA).to_arrow().cast(plain_arrow()).schema
 
 

@@ -252,7 +252,7 @@ class Checker(ABC):
     @abstractmethod
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         """Return one row with one column, `checked`: the number of checks made (the class's
-        docstring says what is counted)."""
+        docstring says what counts as one)."""
 
     def excused(self, events: pl.LazyFrame) -> pl.LazyFrame:
         """Return one row with one column, `checked`: the number of further checks that were left

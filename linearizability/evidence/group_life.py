@@ -252,8 +252,8 @@ def _longest(group: Group) -> int:
 
 def _acked(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return topic, partition, acked (the offset), known_ns and sent_op of the plain records that
-    every reader of the partition must be given: nobody writes there in transactions, compaction
-    removes nothing, and the record lies at or above the highest log start."""
+    every reader of the partition must receive: no transaction writes there, compaction removes
+    nothing, and the record is at or above the highest log start."""
     place = ["topic", "partition"]
     unsure = rows.filter((IS_SEND & pl.col("txn").is_not_null()) | pl.col("key").is_not_null())
     starts = rows.group_by(place).agg(start=pl.col("log_start").max().fill_null(0))

@@ -84,8 +84,8 @@ def _goes_by_clocks(opinion: CheckerVerdict) -> bool:
 def _told(
     history: pl.LazyFrame, anomalies: list[Anomaly]
 ) -> dict[tuple[int, ...], tuple[int, int]]:
-    """Return operations of an anomaly -> (the time at which the last of them ended, or the history
-    did; the time at which the first began)."""
+    """Return the operations of each anomaly -> (the time at which the last of them ended, the time
+    at which the first began). If one never ended, the end of the history is its end."""
     numbers = {number for anomaly in anomalies for number in anomaly.operations}
     when = pl.max_horizontal("t_invoke_ns", "t_complete_ns")
     end = collect(history.select(when.max())).item()

@@ -32,8 +32,8 @@ class File:
 
 
 def file(rng: Random) -> File:
-    """Return a random file: half of them spoiled in a cell, row or column, half damaged in some
-    byte."""
+    """Return a random file: in half of all cases a cell, row or column is spoiled, in the others a
+    byte is damaged."""
     rows = joined([valid_rows(rng.randrange(1_000_000), TURNS)])
     while rows.is_empty():
         rows = joined([valid_rows(rng.randrange(1_000_000), TURNS)])

@@ -205,5 +205,5 @@ def edn(value: Any) -> str:
 
 
 def _key(key: Any) -> Any:
-    """Return the key of a poll's map as Jepsen has it: a number in EDN, a text in JSON."""
+    """Return the key of a poll's map as Jepsen writes it: a number in EDN, a text in JSON."""
     return int(key) if isinstance(key, str) and key.isdecimal() else key

@@ -204,7 +204,7 @@ def _send(micro: list[Any], event: Event, places: Places) -> Send:
 
 
 def _add_polls(found: list[Send | Poll], answer: Any, event: Event, places: Places) -> int:
-    """Add the records that one poll received. Return how many keys its answer has."""
+    """Add the records that one poll received. Return the number of keys in its answer."""
     if type(answer) is not dict:
         raise _no_answer(answer, event)
     for key, records in answer.items():

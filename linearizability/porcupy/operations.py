@@ -40,9 +40,9 @@ class Operations:
     """A history as a struct of arrays.
 
     call, ret: closed interval of integer times. client: row in a drawing. key: operations of
-    different keys are judged apart. kind, a, b, c, vals: as the model says. status: OK, UNKNOWN or
-    a number of the model's own. labels: text for the drawing, one per operation or none; the first
-    line stands in its box, the rest appears when a viewer points at it.
+    different keys are judged separately. kind, a, b, c, vals: as the model says. status: OK,
+    UNKNOWN or a number of the model's own. labels: text for the drawing, one per operation or none;
+    the first line stands in its box, the rest appears when a viewer points at it.
     """
 
     call: Column

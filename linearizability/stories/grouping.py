@@ -82,8 +82,8 @@ def _is_cut(cases: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> bo
 
 
 def _together(cases: Sequence[Case]) -> list[list[Case]]:
-    """Return the cases grouped by common cause; the case that the story tells comes first in its
-    group."""
+    """Return the cases grouped by common cause. The first case of a group is the one that the story
+    describes."""
     parent = list(range(len(cases)))
 
     def root(i: int) -> int:
@@ -120,9 +120,9 @@ def _causes(case: Case) -> Iterator[Hashable]:
 
 
 def _telling_first(case: Case) -> tuple[object, ...]:
-    """Return a sort key that puts first the case that tells most: the most serious, then one proven
-    against the broker, then one whose record is known from its send to its place, then the checker
-    that says it best, then the earliest."""
+    """Return a sort key that puts the most informative case first: the most serious, then one
+    proven against the broker, then one whose record is known from its send to its place, then the
+    checker that says it best, then the earliest."""
     way = [record.send is not None and record.offset is not None for record in case.records]
     return (
         case.family.rank,

@@ -1,4 +1,4 @@
-"""A group of anomalies as a value, as it stands in verdict.json."""
+"""A group of anomalies as a value, as verdict.json stores it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def good(rows: int = ROWS) -> pl.DataFrame:
 
 
 def said_of(file: Path, rows: pl.DataFrame) -> str:
-    """Return what is wrong with these rows, in row groups of AT_ONCE; empty: nothing."""
+    """Write these rows in row groups of AT_ONCE, and return the sentence with which the file is
+    refused, or ""."""
     rows.write_parquet(file, row_group_size=AT_ONCE)
     try:
         history.scan(file)

@@ -19,7 +19,8 @@ TEXTS = [seed for seed in range(150) if seed % 3]
 
 
 def problems(seeds: Iterable[int] = TEXTS) -> str:
-    """Return what is said of files that are not judged: that takes most of the time."""
+    """Return the problems of the files with these seeds. The files are not judged, since that takes
+    most of the time."""
     with mock.patch.object(runner, "_judge"):
         return "\n".join(run_fuzz(seeds).problems)
 

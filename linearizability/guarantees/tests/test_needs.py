@@ -35,5 +35,5 @@ def test_without_the_need_nothing_is_found(name: str, need: Needs) -> None:
 
 
 def anomalies(name: str, history: pl.DataFrame) -> pl.DataFrame:
-    """Return what the kernel finds, whatever the history lacks."""
+    """Return the kernel's anomalies, even if the history lacks something that it needs."""
     return anomalies_of(CHECKERS[name], resolved(history.lazy().select(COLUMNS_READ)))

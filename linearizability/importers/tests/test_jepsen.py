@@ -192,12 +192,13 @@ def test_a_rebalance_within_an_operation_ends_its_positions(tmp_path: Path) -> N
 
 
 def heals(*actions: str) -> list[str]:
-    """Return what becomes of actions that were asked for and done, one after the other."""
+    """Return the recorded faults for a series of nemesis actions that were invoked and
+    completed."""
     return faults(*(f for action in actions for f in (action, action)))
 
 
 def faults(*named: str, **failed: Any) -> list[str]:
-    """Return what becomes of these events, of which the last one may have failed."""
+    """Return the recorded faults for these nemesis events; the last one may have failed."""
     raw: list[dict[str, Any]] = [{}] * (len(named) - 1) + [failed]
     events = [Event("t", n, n, n, None, "info", f, None, raw[n]) for n, f in enumerate(named)]
     return [json.loads(detail)["fault"] for _, detail in nemesis.faults(events)]

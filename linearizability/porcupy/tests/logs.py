@@ -83,7 +83,7 @@ class ToyKafka:
                 self.record(row | control | {"value": log[offset]}, before=before, after=after)
 
     def history(self, *, damage: int = 0) -> pl.DataFrame:
-        """Return what was recorded, with so many rows' times or offsets made wrong."""
+        """Return the recorded history, with wrong times or offsets in `damage` rows."""
         rows = [dict(row) for row in self.rows]
         for row in self.rng.sample(rows, min(damage, len(rows))):
             if self.rng.random() < 0.6 or row.get("offset") is None:
