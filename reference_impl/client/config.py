@@ -72,7 +72,7 @@ def _acks(value: Any) -> int:
 
 
 def _servers(value: Any) -> list[tuple[str, int]]:
-    """Parse a list of host:port, or a text of them separated by commas; IPv6 addresses stand in
+    """Parse a list of host:port, or a text of them separated by commas; IPv6 addresses are in
     brackets."""
     parts = value.split(",") if isinstance(value, str) else list(value)
     servers = []

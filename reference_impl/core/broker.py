@@ -443,4 +443,4 @@ LOOKED_UP: dict[Part, str] = {
     Part.PRODUCER_IDS: "the controller, which allocates the next block",
     Part.CONTROLLERS: "each question to the controller",
 }
-"""The parts that are looked up in the image at each question, and by whom."""
+"""Part of the image -> the component that looks it up in the image whenever it needs it."""

@@ -32,7 +32,7 @@ LEAST_INTERVAL_MS = 10
 
 
 def begin(broker: Broker) -> None:
-    """Start the broker's life cycle, and what goes on as long as the process runs."""
+    """Start the broker's life cycle, and the tasks that run as long as the process."""
     ask_for_blocks(broker)
     broker.outbox.post("lifecycle", live(broker))
     broker.outbox.post("sessions", watch_sessions(broker))

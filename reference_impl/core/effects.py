@@ -58,9 +58,9 @@ class GiveWay(Wait):
 
 @dataclass(slots=True, eq=False)
 class Failed(Effect):
-    """The broker has failed at something: close the connection that it was done for, show the error
-    to the operator, and serve the others. What was done before stands. A StorageError ends the
-    broker: nothing follows it."""
+    """Handling one event failed: close the connection that caused it, show the error to the
+    operator, and serve the others. Earlier effects of the step remain in force. A StorageError ends
+    the broker: nothing follows it."""
 
     connection: int | None
     error: Exception
@@ -71,7 +71,7 @@ class Stop(Effect):
     """End the node. The host delivers Stopping before it does."""
 
     failure: str | None = None
-    """Why it cannot go on; None if it was asked to stop."""
+    """The reason why the broker cannot continue, or None if it was asked to stop."""
 
 
 @dataclass(slots=True)

@@ -32,8 +32,8 @@ class Request:
     size_bytes: int = 0
     """The size of the frame that it came in, for quotas."""
     principal: str | None = None
-    """The principal for whom another node forwards it (KIP-590), None for that of the
-    connection."""
+    """The principal for whom another node forwards the request (KIP-590); None means the
+    connection's own principal."""
 
 
 @dataclass(slots=True)

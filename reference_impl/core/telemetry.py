@@ -54,7 +54,7 @@ _PUSH_BYTES = 512
 
 @dataclass
 class Instance:
-    """One client instance, and the metrics that subscriptions want of it."""
+    """One client instance, and the metrics that subscriptions request from it."""
 
     id: UUID
     connection: int

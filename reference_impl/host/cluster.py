@@ -85,8 +85,8 @@ def settings_of_nodes(
 def options_of_nodes(
     settings: Mapping[int, Mapping[str, str]], data: Path, cluster_id: str | None, bug: str | None
 ) -> dict[int, list[str]]:
-    """Write the settings of each node to a file, and return the options that it is started
-    with."""
+    """Write the settings of each node to a file, and return the command-line options of each
+    node."""
     owner = cluster_id or _cluster_id(data, len(settings))
     found = {}
     for node, own in settings.items():
@@ -162,7 +162,8 @@ class _Cluster:
         return said[0] if said else f"see {self._log(node)}"
 
     def _stop(self) -> None:
-        """End all nodes at once: nobody is to take over what they lead, as after a SIGTERM."""
+        """End all nodes at once, without the controlled shutdown that SIGTERM starts: no node is
+        left to take over leaderships."""
         self._is_stopping = True
         self._pipe.close()
         asyncio.get_running_loop().call_later(STOP_S, self._kill)
@@ -209,7 +210,7 @@ def _cluster_id(data: Path, nodes: int) -> str:
 
 def _ports(first: int, count: int) -> list[int]:
     """Return the ports from the first one on or, if that is 0, ports that are free at this moment.
-    Raise BadConfig if there are not so many."""
+    Raise BadConfig if there are fewer than `count`."""
     if first + count - 1 > 65535:
         raise BadConfig(f"--port {first}: these nodes need {count} ports, the last at most 65535")
     if first:

@@ -78,8 +78,8 @@ class FrameReader:
         return frames
 
     def _finish_partial(self, view: memoryview, frames: list[bytearray]) -> int:
-        """Append bytes to the incomplete frame; add it to `frames` if it is complete. Return how
-        many bytes were used."""
+        """Append bytes to the incomplete frame; add it to `frames` if it is complete. Return the
+        number of bytes used."""
         taken = 0
         if len(self._partial) < 4:
             taken = min(4 - len(self._partial), len(view))

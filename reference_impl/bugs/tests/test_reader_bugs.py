@@ -157,7 +157,8 @@ def headers_after_cleaning(rules: type[Rules]) -> object:
 
 
 def left_after(wait_ms: int) -> Callable[[type[Rules]], object]:
-    """Return how many records of three in a segment, a second apart, are left so much later."""
+    """Return a function that writes three records, a second apart, into one segment, waits
+    `wait_ms`, and returns how many are left."""
 
     def ask(rules: type[Rules]) -> object:
         world = world_with(rules, retention_ms="5000", segment_ms="60000")

@@ -68,7 +68,8 @@ def ended_by_a_zombie(rules: type[Rules]) -> object:
 
 
 def committed(times: int) -> Callable[[type[Rules]], object]:
-    """Return how many records of two partitions are read after so many transactions."""
+    """Return a function that commits `times` transactions in two partitions and returns the number
+    of records that are read."""
 
     def ask(rules: type[Rules]) -> object:
         producer = beginner(rules)

@@ -23,7 +23,7 @@ TIMER = ("metadata",)
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The leader of a partition; node is -1 while there is none."""
+    """The leader of a partition. node is -1 while the partition has no leader."""
 
     node_id: int
     epoch: int

@@ -1,4 +1,4 @@
-"""Find the names of topics of which only the id is known: assignments of KIP-848 hold no names.
+"""Find the names of topics whose id alone is known: assignments of KIP-848 hold no names.
 
 Source: MetadataRequest.json (TopicId; a request asks by id or by name, never both); KIP-516.
 """

@@ -35,8 +35,8 @@ class PartitionState:
     """The newest leader epoch whose leader is known to have the records that were read
     (reading/truncation.py)."""
     reset_to: int | None = None
-    """The timestamp at which reading must begin, until the leader has told its offset
-    (ListOffsets); else None."""
+    """The timestamp at which reading must begin, or None once the leader has answered its offset
+    (ListOffsets)."""
     is_paused: bool = False
     is_being_revoked: bool = False
     """Whether the partition is about to be revoked: its position was committed for the next owner,
@@ -62,7 +62,7 @@ class PartitionState:
         return self.leader_epoch < 0 or self.valid_epoch >= leader_epoch
 
     def reset(self, timestamp_ms: int) -> None:
-        """Continue at this timestamp; the leader must first tell its offset."""
+        """Continue at this timestamp, once ListOffsets has found its offset."""
         self.position, self.reset_to = None, timestamp_ms
 
 

@@ -41,7 +41,7 @@ class FetchSession:
         self._id = 0
         self._epoch = INITIAL_EPOCH
         self.partitions: dict[TopicPartition, Wanted] = {}
-        """Partition -> what the broker remembers of it after the last request."""
+        """Partition -> the values that the broker's session has for it after the last request."""
 
     def next_request(self, wanted: dict[TopicPartition, Wanted]) -> SessionRequest:
         """Return a request with the partitions to fetch, reduced to the difference from those that

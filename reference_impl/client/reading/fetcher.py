@@ -1,7 +1,7 @@
 """Fetch ahead of the application: while it works on some records, the next are in flight.
 
-Source: Fetcher.java, AbstractFetch.java, FetchRequest.json. A broker is asked for the partitions of
-which no fetched records are left here; at most one Fetch is in flight to each.
+Source: Fetcher.java, AbstractFetch.java, FetchRequest.json. Each broker is asked for the partitions
+whose fetched records are all used up. At most one Fetch is in flight to a broker.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Fetcher:
     # --- asking -------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Send a Fetch to every broker that leads a wanted partition of which no records are
+        """Send a Fetch to every broker that leads an assigned partition without fetched records
         here."""
         here = {fetched.partition for fetched in self._buffered}
         wanted: dict[int, dict[TopicPartition, Wanted]] = {}

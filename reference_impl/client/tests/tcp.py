@@ -28,7 +28,7 @@ def partitions(topic: str) -> list[TopicPartition]:
 
 
 async def fill(bootstrap: str, topic: str, count: int, **config: Any) -> list[bytes]:
-    """Send so many records, with keys, and return their values."""
+    """Send `count` records, with keys, and return their values."""
     sent = [b"%d" % number for number in range(count)]
     settings = {name.replace("_", "."): value for name, value in config.items()}
     async with Producer(bootstrap, settings) as producer:
@@ -39,7 +39,7 @@ async def fill(bootstrap: str, topic: str, count: int, **config: Any) -> list[by
 
 
 async def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
-    """Return at least so many records."""
+    """Poll until at least `count` records have arrived, and return them."""
     records: list[ConsumerRecord] = []
     while len(records) < count:
         records += await consumer.poll(500)

@@ -59,7 +59,7 @@ class Scene:
         return ASSIGNORS[self.name]().assign(self.counts, self.members)
 
     def kept(self, assignment: Assignment) -> int:
-        """Return how many partitions stay where they are."""
+        """Return the number of partitions that stay with their member."""
         return sum(
             partition in assignment[member_id]
             for member_id, member in self.members.items()

@@ -55,7 +55,7 @@ _THREADS = (
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
 )
-"""The sizes of pools, each of which may grow to the double or shrink to the half at once
+"""The sizes of thread pools. One change may at most double or halve each
 (DynamicThreadPool.java)."""
 
 

@@ -41,7 +41,8 @@ def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
 
 
 def group_setting(config: BrokerConfig, overrides: Mapping[str, str], name: str) -> int:
-    """Return the value in force for a group: its own within today's bounds, or the broker's."""
+    """Return the value in force for a group: its own, limited by the broker's current bounds, or
+    else the broker's."""
     if name not in overrides:
         return config.number(f"group.{name}")
     low, high = (config.number(bound) for bound in bounds_of(config, name))

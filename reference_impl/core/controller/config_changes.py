@@ -83,10 +83,11 @@ def change_to(
 def _keep_min_insync_replicas(
     name: str, before: Mapping[str, str], after: Mapping[str, str]
 ) -> None:
-    """Raise Refused where all brokers would no longer have one value of min.insync.replicas.
+    """Raise Refused for a change after which brokers would have different values of
+    min.insync.replicas.
 
-    With eligible leader replicas it belongs to the cluster: its controller decides by it who may
-    lead (KIP-966).
+    With eligible leader replicas it belongs to the cluster, whose controller uses it to decide
+    which replicas may lead (KIP-966).
     """
     changed = before.get(MIN_INSYNC_REPLICAS) != after.get(MIN_INSYNC_REPLICAS)
     if name != ALL_BROKERS and changed:

@@ -17,7 +17,7 @@ from reference_impl.wire import ErrorCode
 
 @dataclass(slots=True)
 class _Rack:
-    """The brokers of a rack, each of which is the first to be asked in its turn."""
+    """The brokers of a rack; each in turn is the first candidate."""
 
     living: Sequence[int]
     fenced: Sequence[int]

@@ -33,7 +33,7 @@ the number of brokers in any cluster."""
 
 @dataclass(frozen=True)
 class NewTopic:
-    """A topic that passed every check: who has which partition, and its overrides."""
+    """A topic that passed every check: the replicas of its partitions, and its overrides."""
 
     name: str
     topic_id: UUID

@@ -53,8 +53,8 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
     pending = set(coordinator.pending_offsets.of(group_id))
 
     def ends_ms(committed: CommittedOffset) -> int:
-        """Return the time at which an offset expires, in milliseconds of the wall clock: as its own
-        commit said, or after the common retention."""
+        """Return the time at which an offset expires, in milliseconds of the wall clock: the expiry
+        time in its commit, or else the end of the common retention after its last use."""
         if committed.expire_timestamp_ms != -1:
             return committed.expire_timestamp_ms
         return unused_since(committed) + retention_ms

@@ -47,7 +47,7 @@ def handle_create_delegation_token(controller: Controller, request: Request) -> 
 
 
 def owner_in(access: Access, request: Request) -> tuple[str, str]:
-    """Return the principal who shall own the token, and the one who requests it."""
+    """Return the principal that will own the token, and the principal that requests it."""
     requester, body = access.principal_of(request), request.body
     # [New in v3: KIP-373]
     if body.owner_principal_name:

@@ -25,7 +25,7 @@ METADATA_PARTITION = [(TOPIC, [0])]
 
 
 def handle_describe_quorum(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Answer who leads the metadata quorum, and how far the voters and observers follow."""
+    """Answer with the leader of the metadata quorum, and the log end of each voter and observer."""
     # VALIDATE
     if not controller.access.may(request, DESCRIBE_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))

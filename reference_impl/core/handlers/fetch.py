@@ -105,7 +105,8 @@ class PendingFetch:
             self._replica_id == CONSUMER and not may_follow
         )
         self._is_first = True
-        """Whether no attempt has read yet: the first one alone tells how far a follower is."""
+        """Whether no attempt has read yet. Only the first attempt shows how far the follower's log
+        reaches."""
 
     def watch(self) -> Watch:
         """Return a watch of the partitions to which an append may complete the request."""

@@ -46,7 +46,7 @@ WantedKey = tuple[str, UUID, int]
 
 @dataclass(slots=True)
 class Wanted:
-    """One partition that a client fetches, and the offsets that the last answer told it."""
+    """One partition that a client fetches, and the offsets in the last response."""
 
     topic: str
     topic_id: UUID

@@ -14,8 +14,8 @@ NEVER_MS = -(1 << 62)
 
 @dataclass(slots=True)
 class FollowerState:
-    """The log end and the times of one follower, as its fetches have told since this leadership
-    began. Times are on the clock that never jumps."""
+    """The log end of one follower and the times of its fetches, since this leadership began. Times
+    are on the clock that never jumps."""
 
     log_end_offset: int = NEVER_FETCHED
     caught_up_ms: int = NEVER_MS

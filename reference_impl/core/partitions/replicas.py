@@ -1,4 +1,5 @@
-"""The partitions which this broker holds: opened, made and deleted as the metadata says.
+"""The partitions that this broker has replicas of. It opens, creates and deletes them as the
+metadata says.
 
 Source: ReplicaManager.java, LogManager.java (KIP-112). A partition whose files cannot be opened is
 offline: every request for it gets KAFKA_STORAGE_ERROR, and the others are served. A partition whose

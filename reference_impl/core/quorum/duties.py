@@ -89,7 +89,7 @@ def announce(quorum: Quorum, voter: int) -> Duty:
 
 
 def tell_of_end(quorum: Quorum, voter: int) -> Duty:
-    """Tell a voter that this leader has resigned, and who should follow it (KIP-595,
+    """Notify a voter that this leader has resigned, with its preferred successors (KIP-595,
     EndQuorumEpoch)."""
     yield from ask(quorum, voter, ApiKey.END_QUORUM_EPOCH, messages.end_request(quorum))
 

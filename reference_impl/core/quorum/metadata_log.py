@@ -308,7 +308,7 @@ def of_batch(records: Sequence[Struct], header: BatchHeader) -> Committed:
 
 
 def of_snapshot(snapshot: Snapshot) -> Committed:
-    """Return what a snapshot holds as the listeners get it."""
+    """Return the content of a snapshot as the batch that listeners receive."""
     id, written_ms = snapshot.id, snapshot.last_timestamp_ms
     return Committed(snapshot.records, 0, id.offset, id.epoch, written_ms, is_snapshot=True)
 

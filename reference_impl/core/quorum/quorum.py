@@ -168,8 +168,8 @@ class Quorum:
 
     @property
     def told_high_watermark(self) -> int:
-        """The high watermark that this leader tells other nodes. It is -1 until a majority has a
-        record of the leader's own epoch: only then does the leader know what is committed
+        """The high watermark that this leader reports to other nodes. It is -1 until a majority has
+        a record of the leader's own epoch: only then does the leader know what is committed
         (LeaderState.highWatermark)."""
         is_known = self.leadership is not None and self.leadership.is_announced
         return self.high_watermark if is_known else -1
@@ -226,7 +226,7 @@ class Quorum:
 
     def _election_ms(self) -> int:
         """Return the time-out of an election in milliseconds. It is random, so that voters do not
-        all stand at the same time."""
+        all become candidates at the same time."""
         return self.settings.election_timeout_ms + self._chance(self.settings.election_timeout_ms)
 
     def _chance(self, below: int) -> int:
@@ -384,8 +384,8 @@ class Quorum:
             self.commit()
 
     def snapshot_for(self, follower: LogEnd) -> SnapshotId | None:
-        """Return the snapshot from which a follower goes on whose log this leader's log cannot
-        continue, or None if it can."""
+        """Return the snapshot that a follower must fetch because this leader's log cannot continue
+        the follower's log, or None if it can."""
         snapshots = self.log.snapshots
         if snapshots.earliest is None:
             return None

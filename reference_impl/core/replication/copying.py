@@ -27,7 +27,7 @@ class Copying:
 
     def take(self, partition: Partition, row: Struct) -> None:
         """Append the fetched batches, and move the high watermark and the log start. Raise Damaged
-        for batches that cannot be right, of which those before stay, and StorageError."""
+        for a damaged batch, after the batches before it were appended, and StorageError."""
         try:
             self._append(partition, bytes(row.records or b""))
         except (CorruptRecord, ValueError) as error:

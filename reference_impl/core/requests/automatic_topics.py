@@ -73,7 +73,7 @@ def create_topic(
     configs: Mapping[str, str | None] | None = None,
 ) -> None:
     """Request a new topic from the controller. It exists once its records are committed, after this
-    function has returned. Raise Refused if it may not be created, as far as this node can tell."""
+    function has returned. Raise Refused if this node already knows that it may not be created."""
     if broker.quorum.active_epoch is None:
         wanted = REQUEST.struct(
             "CreatableTopic",

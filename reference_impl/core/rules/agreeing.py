@@ -73,7 +73,7 @@ class Agreeing:
         return found[0] == epoch and end_offset <= found[1]
 
     def needs_snapshot(self, follower: LogEnd, log_start_offset: int, earliest: LogEnd) -> bool:
-        """Return whether a follower whose log ends so must fetch a snapshot: the leader's log
+        """Return whether a follower with this log end must fetch a snapshot: the leader's log
         begins later, or holds nothing of the follower's last epoch, since its oldest snapshot
         stands for it. `earliest` is the end of that snapshot (KIP-630;
         KafkaRaftLog.validateOffsetAndEpoch)."""

@@ -30,7 +30,8 @@ Target = Mapping[str, frozenset[TopicIdPartition]]
 
 
 class Grouping:
-    """Decisions on who owns a partition, who may commit, and where a group continues."""
+    """Decisions on the owner of a partition, on the members that may commit, and on the offset at
+    which a group continues."""
 
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
         """Return the part of the leader's assignment that belongs to this member, so that no two
@@ -127,7 +128,8 @@ class Grouping:
 
     def answer_waits(self, uncommitted: Collection[Partition]) -> bool:
         """Return whether an answer must wait until the records on which it rests are replicated. It
-        always must: otherwise a new coordinator may lack records that a client was told of.
+        always must: otherwise a new coordinator may lack records that a client has seen in a
+        response.
 
         Source: CoordinatorRuntime.java, deferredEventQueue.
         """

@@ -102,9 +102,8 @@ class Producing:
 
     def high_watermark(self, partition: Partition) -> int:
         """Return the offset below which every replica that is or may be in the ISR has the log. It
-        never goes back, and stands still while the ISR is too small (KIP-966; Partition.java,
-        maybeIncrementLeaderHW).
-        """
+        never goes back, and does not advance while the ISR is too small (KIP-966; Partition.java,
+        maybeIncrementLeaderHW)."""
         if len(partition.state.isr) < partition.min_isr:
             return partition.high_watermark
         return max(partition.high_watermark, min(partition.ends_that_count()))

@@ -1,5 +1,5 @@
-"""A replica's decisions about copies: what a follower keeps of its log, and whom a leader
-believes."""
+"""A replica's decisions about copies: the part of its log that a follower keeps, and the fetches
+that a leader accepts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Replicating:
         return min(found[1] if found[0] >= 0 else end_offset, log.log_end_offset)
 
     def kept_end(self, log: ReadableLog) -> int:
-        """Return the end of what a follower keeps before its first fetch: all of its log, since its
-        last epoch will show what differs; without any epoch, only what was committed (KIP-101;
-        AbstractFetcherThread.truncateToHighWatermark)."""
+        """Return the end of the log that a follower keeps before its first fetch: all of its log,
+        since its last epoch will show what differs; without any epoch, only what was committed
+        (KIP-101; AbstractFetcherThread.truncateToHighWatermark)."""
         return log.high_watermark if log.latest_epoch is None else log.log_end_offset
 
     def check_fetched(self, log: ReadableLog, header: BatchHeader) -> None:

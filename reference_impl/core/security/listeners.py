@@ -247,7 +247,7 @@ def _protocols(text: str) -> dict[str, str]:
 
 def names_and_endpoints(key: str, text: str) -> dict[str, Endpoint]:
     """Parse NAME://host:port,… into name -> endpoint; an empty host means all interfaces. Raise
-    BadConfig if a name stands twice."""
+    BadConfig if a name occurs twice."""
     found: dict[str, Endpoint] = {}
     for name, endpoint in _parsed(key, text):
         if name in found:

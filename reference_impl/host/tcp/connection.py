@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request of this client is in progress."""
+        """Whether no request on this connection is in progress."""
         return not self._in_flight and not self._frames
 
     @property
@@ -274,7 +274,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def descriptor(self) -> int:
-        """The descriptor of its socket, -1 once that is closed."""
+        """The descriptor of the socket, or -1 after the socket was closed."""
         socket = None if self._transport is None else self._transport.get_extra_info("socket")
         return -1 if socket is None else cast(int, socket.fileno())
 

@@ -29,7 +29,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def said_by(folder: Path) -> str:
-    """Return what the broker has logged."""
+    """Return the broker's log."""
     return "".join(path.read_text() for path in folder.rglob("node.log"))
 
 

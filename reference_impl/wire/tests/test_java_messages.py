@@ -49,7 +49,7 @@ def _json_of(field: Field, held: Any, version: int) -> Any:
 
 
 def found_json(value: Any) -> Any:
-    """Return what Java printed, with the keys comparable to ours and the records left out."""
+    """Return Java's JSON with keys in our form and without the records."""
     if isinstance(value, dict):
         return {
             key.lower(): found_json(inner)

@@ -51,7 +51,7 @@ def drawn_batch(random: Random, compression: Compression) -> RecordBatch:
 
 
 def as_java_prints(batch: RecordBatch) -> str:
-    """Return what `Records.java` prints of this batch when it reads the same as we wrote."""
+    """Return the output of `Records.java` for this batch if it reads exactly what we wrote."""
     header = read_header(batch.encode())
     kind = "LogAppendTime" if batch.is_log_append_time else "CreateTime"
     flags = [str(flag).lower() for flag in (batch.is_transactional, batch.is_control)]

@@ -16,7 +16,7 @@ from reference_impl.wire.tests import java_oracle
 
 
 def java_rows(kafka_version: str) -> dict[str, list[list[str]]]:
-    """Return what `Tables.java` prints, by the first word of the row."""
+    """Return the rows that `Tables.java` prints, grouped by their first word."""
     [answer] = java_oracle.run("Tables.java", kafka_version, [""])
     rows: dict[str, list[list[str]]] = {}
     for row in answer.strip(";").split(";"):

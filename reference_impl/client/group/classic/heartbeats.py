@@ -1,4 +1,5 @@
-"""Heartbeats: a member shows that it lives, and is told when it must join again.
+"""Send heartbeats, which show that the member is alive, and whose responses say when it must join
+again.
 
 Source: HeartbeatRequest.json; Heartbeat.java and the heartbeat thread of AbstractCoordinator.java.
 """

@@ -1,14 +1,11 @@
-"""Transactions on the side of their producer. ~ One question is under way at a time.
-`_next_question` reads as the order of things: coordinator, identity, partitions, offsets, end. =>
-One request is in flight at a time. `_next_question` shows their order: coordinator, identity,
-partitions, offsets, end.
+"""Transactions on the side of their producer.
 
 Source: KIP-98, Transactional Guarantees; KIP-360 (epoch bump after an abort), KIP-447 (offsets are
 fenced by the group's generation), KIP-588 (a time-out is abortable), KIP-890 (partitions take part
 by being written to, and each transaction has its own epoch); TransactionManager.java.
 
-One question is under way at a time. `_next_question` reads as the order of things: coordinator,
-identity, partitions, offsets, end.
+One request is in flight at a time. `_next_question` shows their order: coordinator, identity,
+partitions, offsets, end.
 """
 
 from __future__ import annotations
@@ -86,8 +83,7 @@ class Transactions:
         self.is_v2 = False
         """Whether this transaction uses transaction version 2, as determined at its beginning."""
         self._has_begun = False
-        """Whether the coordinator may know of this transaction, so that it must be told of the
-        end."""
+        """Whether the coordinator may know of this transaction, so that it needs EndTxn."""
         self._partitions = TransactionPartitions()
         self._offsets: list[PendingOffsets] = []
         self._is_epoch_spent = False

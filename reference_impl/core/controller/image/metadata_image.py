@@ -29,7 +29,7 @@ TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4,
 """The types of resources in ConfigRecord (ConfigResource.Type)."""
 NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE, RECOVERED, RECOVERING = -1, 0, 1
-"""LeaderRecoveryState, as PartitionChangeRecord has it."""
+"""The values of LeaderRecoveryState in a PartitionChangeRecord."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class TopicImage:
 
 
 class MetadataImage:
-    """All topics and nodes, the next free producer id, and who may do what."""
+    """The metadata of the cluster: topics, nodes, the next free producer id, ACLs and users."""
 
     def __init__(self) -> None:
         self.end_offset = 0

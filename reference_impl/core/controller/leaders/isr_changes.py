@@ -24,9 +24,9 @@ from reference_impl.wire import ErrorCode, Struct
 def alter_partition(
     controller: Controller, broker_id: int, topic_id: UUID, wanted: Struct
 ) -> PartitionImage:
-    """Give a partition the ISR that its leader asks for, and return its state, or raise Refused.
-    Where the change completes a reassignment, another broker may lead afterwards; the leader is
-    told so by NEW_LEADER_ELECTED."""
+    """Give a partition the ISR that its leader asks for, and return its state, or raise Refused. If
+    the change completes a reassignment, another broker may lead afterwards; then the old leader
+    gets NEW_LEADER_ELECTED."""
     topic = controller.image.topics_by_id.get(topic_id)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)

@@ -42,7 +42,7 @@ class Election(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """The conditions on which a change depends, beside the partition itself."""
+    """The conditions on which a change depends, other than the partition's state."""
 
     is_live: Callable[[int], bool]
     """Whether a broker may lead."""

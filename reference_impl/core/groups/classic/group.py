@@ -30,7 +30,8 @@ class Member:
     rebalance_timeout_ms: int
     protocol_type: str
     protocols: dict[str, bytes]
-    """Assignor names, most wanted first, each with the subscription in its own form."""
+    """Assignor names in order of preference, each with the subscription in that assignor's
+    format."""
     assignment: bytes = b""
     awaiting_join: Request | None = None
     awaiting_sync: Request | None = None

@@ -1,4 +1,4 @@
-"""LeaveGroup: a member goes of its own will, or is sent away by an admin (KIP-345).
+"""LeaveGroup: a member leaves by itself, or an administrator removes it (KIP-345).
 
 Source: GroupMetadataManager.java (classicGroupLeaveToClassicGroup).
 """

@@ -76,7 +76,8 @@ def _assign(
 
 
 def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Renew a member's session. Raise Refused, also to tell it that a rebalance has begun."""
+    """Renew a member's session. Raise Refused if it is not a member, or with REBALANCE_IN_PROGRESS
+    if a rebalance has begun."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):

@@ -14,7 +14,8 @@ from reference_impl.core.storage import Storage
 
 DELETE_SUFFIX = "-delete"
 NAME_BYTES_MAX = 255
-"""The longest file name in bytes on most file systems. A topic's name may have 249 bytes of it."""
+"""The longest file name in bytes on most file systems. At most 249 of them can be the topic's
+name."""
 
 
 def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID) -> None:

@@ -23,7 +23,7 @@ _OFFSETS_MAX = 2**31
 
 
 class Misplaced(CorruptRecord):
-    """A batch that is whole, but stands at the place of another."""
+    """A whole batch at the position of another one."""
 
 
 def is_damage(file: File, position: int, next_offset: int) -> bool:

@@ -61,7 +61,7 @@ def is_due(broker: Broker, waited_ms: int) -> bool:
 
 
 def write_whole(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect]:
-    """Write a snapshot, or leave nothing of it. Raise StorageError."""
+    """Write a snapshot completely, or delete its unfinished file. Raise StorageError."""
     try:
         yield from write(broker, snapshot)
     except StorageError:

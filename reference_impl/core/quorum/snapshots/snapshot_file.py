@@ -61,7 +61,8 @@ class SnapshotId:
 
     @classmethod
     def of_file(cls, name: str) -> SnapshotId | None:
-        """Return the id of the snapshot in a file, or None if the name is none of a snapshot."""
+        """Return the id of the snapshot in a file, or None if the file's name is not a
+        snapshot's."""
         found = _NAME.fullmatch(name)
         return None if found is None else cls(int(found[1]), int(found[2]))
 
@@ -168,8 +169,8 @@ def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Generator[None
 
 
 def read_timestamp(storage: Storage, path: str) -> int:
-    """Return when the last batch was written that a snapshot stands for. Raise DamagedSnapshot,
-    StorageError."""
+    """Return the time at which the last batch that a snapshot replaces was written. Raise
+    DamagedSnapshot, StorageError."""
     file = storage.open(path)
     try:
         size = read_header(file.read(0, HEADER_BYTES)).size

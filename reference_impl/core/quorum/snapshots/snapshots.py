@@ -67,8 +67,8 @@ class Snapshots:
 
     @property
     def oldest_ms(self) -> int:
-        """When the last batch was written that the oldest snapshot stands for; 0 if its file does
-        not say. Raise StorageError."""
+        """The time at which the last batch that the oldest snapshot replaces was written, or 0 if
+        its file has none. Raise StorageError."""
         assert self.earliest is not None
         with suppress(DamagedSnapshot):
             return read_timestamp(self._storage, self._path(self.earliest))

@@ -12,7 +12,7 @@ from typing import Protocol
 class Denied(Exception):
     """Authentication failed.
 
-    `message` is the reason that the client is given. None hides it, since "no such user" or "wrong
+    `message` is the reason that the client receives. None hides it, since "no such user" or "wrong
     password" would help an attacker who guesses.
     """
 

@@ -1,4 +1,4 @@
-"""SCRAM: client and server prove to each other that they know a password, and neither tells it.
+"""SCRAM: client and server prove to each other that they know a password, and neither reveals it.
 
 Source: RFC 5802, RFC 7677; KIP-48, KIP-84; ScramSaslServer.java, ScramFormatter.java,
 ScramMessages.java.

@@ -100,9 +100,10 @@ def stable_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, int]:
 
 
 def committed(bootstrap: str, topic: str, partitions: int) -> list[Message]:
-    """Return what a read_committed consumer is given of what was stable at the beginning.
+    """Return the records below the last stable offset at the beginning, read with read_committed.
 
-    A program may be writing meanwhile, so that the end of the log is never reached.
+    Another program may be writing in the meantime, so reading to the end of the log might never
+    finish.
     """
     ends = {p: end for p, end in stable_ends(bootstrap, topic, partitions).items() if end > 0}
     settings = {

@@ -1,4 +1,4 @@
-"""Round-robin: all partitions of all topics in turn to the members that want them.
+"""Round-robin: assign all partitions of all topics in turn to the members that subscribe to them.
 
 Source: RoundRobinAssignor.java.
 """

@@ -45,7 +45,7 @@ class Balance:
         ]
 
     def readers(self, topic: str) -> list[str]:
-        """Return the members that want a topic."""
+        """Return the members that subscribe to a topic."""
         return [member for member in self._in_order if topic in self._members[member].topics]
 
     def keep(self, claims: Mapping[str, Claim]) -> set[TopicPartition]:
@@ -73,8 +73,8 @@ class Balance:
         return kept
 
     def fill(self, kept: set[TopicPartition]) -> None:
-        """Do step 2: assign the partitions that no member has, first those that the fewest members
-        want."""
+        """Do step 2: assign the partitions that no member has, first those of topics with the
+        fewest subscribers."""
         readers = {partition.topic: self.readers(partition.topic) for partition in self.all}
         missing = [p for p in self.all if p not in kept and readers[p.topic]]
         for partition in sorted(missing, key=lambda p: (len(readers[p.topic]), p)):

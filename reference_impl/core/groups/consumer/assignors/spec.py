@@ -11,7 +11,7 @@ from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """A member, the topics it wants, and its part of the last target."""
+    """A member, its subscribed topics, and its partitions in the last target assignment."""
 
     member_id: str
     instance_id: str | None
@@ -27,8 +27,8 @@ Assignor = Callable[[Sequence[MemberSpec], Mapping[UUID, int]], Assignment]
 
 
 def by_member_id(members: Sequence[MemberSpec]) -> list[MemberSpec]:
-    """Return the members in an order that does not depend on who came when, so that the log alone
-    decides."""
+    """Return the members sorted by member id, so that the assignment does not depend on the order
+    in which they joined."""
     return sorted(members, key=lambda member: member.member_id)
 
 

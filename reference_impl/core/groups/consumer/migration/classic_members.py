@@ -147,7 +147,8 @@ def sync(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) 
 
 
 def heartbeat(group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """Handle Heartbeat. Raise Refused, also to tell the member that it should join again."""
+    """Handle Heartbeat. Raise Refused if it is not a member, or with REBALANCE_IN_PROGRESS if it
+    should join again."""
     member, classic = _classic_speaker(group, request.body)
     yield from timers.expect_heartbeat(group.group_id, member, classic.session_timeout_ms)
     can_go_on = (

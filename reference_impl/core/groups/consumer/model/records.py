@@ -102,7 +102,7 @@ def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> KeyValu
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> KeyValue:
-    """Return the record of a new group epoch, for which a new target is due."""
+    """Return the record of a new group epoch, which needs a new target assignment."""
     return _group_key("Metadata", group_id), definition("ConsumerGroupMetadataValue").new(
         epoch=epoch, metadata_hash=metadata_hash
     )

@@ -80,7 +80,7 @@ def parts_in(line: str) -> Assignment:
 
 
 def kept(members: list[MemberSpec], parts: Assignment) -> int:
-    """Return how many partitions stay where they were."""
+    """Return the number of partitions that stay with their member."""
     return sum(len(member.current & parts[member.member_id]) for member in members)
 
 
