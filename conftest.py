@@ -1,5 +1,5 @@
-"""What every test of every package shares: the markers `needs`, `nightly` and `seeds`, what random
-tests draw, and the time budget.
+"""Provide what every test of every package shares: the markers `needs`, `nightly` and `seeds`, what
+random tests draw, and the time budget.
 
 A test whose component is missing is not skipped in silence: it is left out and listed at the end,
 under "not run (component missing)", with the command that brings the component.

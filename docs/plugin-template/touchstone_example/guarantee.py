@@ -28,7 +28,7 @@ class TimestampsRise(Checker):
         return describe(wrong, KEY, "falling-timestamp", ["op_id_before", "op_id"], message)
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """Return how many records were compared."""
+        """Return the number of compared records."""
         return count(_stamped(events))
 
 

@@ -17,7 +17,8 @@ class Csv:
         return path.suffix == ".csv"
 
     def convert(self, path: Path, target: Path) -> None:
-        """Write the history. Raise HistoryError, in one sentence, for a file that is none."""
+        """Write the history. Raise HistoryError, with one sentence, for a file that is not a
+        history."""
         with path.open(newline="") as file:
             reader = csv.DictReader(file)
             if tuple(reader.fieldnames or ()) != COLUMNS:
