@@ -34,6 +34,7 @@ from reference_impl.core.handlers.forwarding import decide
 from reference_impl.core.partitions import purgatory
 from reference_impl.core.quorum import duties
 from reference_impl.core.quorum.snapshots.keeping import keep_snapshots
+from reference_impl.core.requests import controller_registration
 from reference_impl.core.requests.api import Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
@@ -135,6 +136,7 @@ class Node:
                 effects += broker.start()
                 effects += housekeeping.start(broker)
                 broker_lifecycle.begin(broker)
+                controller_registration.begin(broker)
                 broker.outbox.post("snapshots", keep_snapshots(broker))
             case GoOn(connection=connection):
                 self._waiting.go_on(connection, effects)

@@ -27,6 +27,7 @@ from reference_impl.core.handlers.broker_heartbeat import handle_broker_heartbea
 from reference_impl.core.handlers.broker_registration import handle_broker_registration
 from reference_impl.core.handlers.consumer_group_describe import handle_consumer_group_describe
 from reference_impl.core.handlers.consumer_group_heartbeat import handle_consumer_group_heartbeat
+from reference_impl.core.handlers.controller_registration import handle_controller_registration
 from reference_impl.core.handlers.create_acls import handle_create_acls
 from reference_impl.core.handlers.create_delegation_token import (
     forward_create_delegation_token,
@@ -195,9 +196,10 @@ _CONTROLLER: dict[int, tuple[Handler, int, int]] = {
     ApiKey.DESCRIBE_QUORUM: (handle_describe_quorum, 0, 2),
     ApiKey.ALTER_PARTITION: (handle_alter_partition, 2, 3),
     ApiKey.BROKER_REGISTRATION: (handle_broker_registration, 0, 4),
-    ApiKey.BROKER_HEARTBEAT: (handle_broker_heartbeat, 0, 1),
+    ApiKey.BROKER_HEARTBEAT: (handle_broker_heartbeat, 0, 2),
     ApiKey.UNREGISTER_BROKER: (handle_unregister_broker, 0, 0),
     ApiKey.ALLOCATE_PRODUCER_IDS: (handle_allocate_producer_ids, 0, 0),
+    ApiKey.CONTROLLER_REGISTRATION: (handle_controller_registration, 0, 0),
 }
 CONTROLLER: dict[int, Api] = {
     key: Api(
@@ -210,7 +212,7 @@ CONTROLLER: dict[int, Api] = {
     for key, (handle, least, most) in _CONTROLLER.items()
 }
 """The APIs that the active controller serves: those that brokers forward to it (ApiKeys.java,
-forwardable), and those by which brokers register and send heartbeats, which refuse a whole request
+forwardable), and those by which nodes register and send heartbeats, which refuse a whole request
 with one error."""
 
 QUORUM: dict[int, Api] = {

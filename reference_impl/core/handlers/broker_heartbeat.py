@@ -1,4 +1,5 @@
-"""BrokerHeartbeat (API key 63). Spec: KIP-631; KIP-858 (offline directories, v1)."""
+"""BrokerHeartbeat (API key 63). Spec: KIP-631; KIP-858 (offline directories, v1), KIP-1066
+(cordoned directories, v2)."""
 
 from __future__ import annotations
 

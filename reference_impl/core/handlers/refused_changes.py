@@ -159,5 +159,6 @@ REFUSE_CHANGE: Mapping[int, Refuse] = {
     ApiKey.BROKER_HEARTBEAT: on_top("BrokerHeartbeatResponse"),
     ApiKey.UNREGISTER_BROKER: on_top("UnregisterBrokerResponse"),
     ApiKey.ALLOCATE_PRODUCER_IDS: on_top("AllocateProducerIdsResponse"),
+    ApiKey.CONTROLLER_REGISTRATION: on_top("ControllerRegistrationResponse"),
 }
 """API key -> the function that refuses such a request to a controller."""

@@ -4,6 +4,7 @@ use. KIP-103."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from reference_impl.core.security.listeners import Endpoint, Listener
 
@@ -52,10 +53,18 @@ class ConnectionListeners:
     def of_brokers(self) -> dict[str, tuple[Endpoint, int]]:
         """The advertised address of each of the broker's listeners, and the number of its security
         protocol (SecurityProtocol.java)."""
+        return self._with_protocols(self._by_name.keys() - self._of_controller.keys())
+
+    @property
+    def of_controllers(self) -> dict[str, tuple[Endpoint, int]]:
+        """The same of each of the controller's listeners."""
+        return self._with_protocols(self._of_controller.keys())
+
+    def _with_protocols(self, names: AbstractSet[str]) -> dict[str, tuple[Endpoint, int]]:
         return {
             name: (self.endpoints[name], 2 * (each.sasl is not None) + (each.tls is not None))
             for name, each in self._by_name.items()
-            if name not in self._of_controller
+            if name in names
         }
 
     def advertised_to(self, connection: int) -> Endpoint:

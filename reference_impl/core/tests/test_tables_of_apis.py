@@ -23,6 +23,7 @@ BETWEEN_NODES = {
     ApiKey.ALTER_PARTITION,
     ApiKey.BROKER_HEARTBEAT,
     ApiKey.BROKER_REGISTRATION,
+    ApiKey.CONTROLLER_REGISTRATION,
     ApiKey.UNREGISTER_BROKER,
 }
 """The APIs that a controller serves, and that no broker forwards for a client."""

@@ -2,7 +2,7 @@
 
 Source: ClusterControlManager.java (registerBroker), BrokerHeartbeatManager.java
 (calculateNextBrokerState), ReplicationControlManager.java (processBrokerHeartbeat); KIP-631,
-KIP-841, KIP-966.
+KIP-841, KIP-858, KIP-966, KIP-1066.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from enum import Enum, auto
 
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.features import METADATA
+from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.controller.image.registrations import BrokerImage, features_of
 from reference_impl.core.controller.leaders import elections
 from reference_impl.core.refused import Refused
@@ -176,6 +177,10 @@ def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
     broker = controller.image.brokers.get(body.broker_id)
     controller.rules.check_broker_epoch(broker, body.broker_epoch)
     assert broker is not None
+    changes = [*_offline_directories(controller, broker, body), *_cordoned(broker, body)]
+    if changes:
+        controller.write(changes)
+        broker = controller.image.brokers[broker.node_id]
     now, following = state_of(broker), _following(controller, broker, body)
     if following is not now:
         controller.write(list(_records_of_move(controller, broker, following)))
@@ -187,6 +192,31 @@ def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
     return Reply(
         controller.rules.may_unfence(broker.broker_epoch, body.current_metadata_offset), following
     )
+
+
+def _offline_directories(
+    controller: Controller, broker: BrokerImage, body: Struct
+) -> Iterator[Struct]:
+    """Yield the records of directories that have failed since the last heartbeat: their replicas
+    leave the ISRs (KIP-858; ReplicationControlManager.handleDirectoriesOffline)."""
+    failed = set(body.offline_log_dirs) & set(broker.log_dirs)
+    if not failed:
+        return
+
+    def concerns(state: PartitionImage) -> bool:
+        where = dict(zip(state.replicas, state.directories, strict=False))
+        return broker.node_id in state.isr and where.get(broker.node_id) in failed
+
+    yield from elections.after(controller, elections.Event(gone=broker.node_id), concerns)
+    yield change(broker, log_dirs=[each for each in broker.log_dirs if each not in failed])
+
+
+def _cordoned(broker: BrokerImage, body: Struct) -> Iterator[Struct]:
+    """Yield the record of the directories that take no new partitions, if they have changed. Only
+    version 2 names them (KIP-1066)."""
+    wanted = body.cordoned_log_dirs
+    if wanted is not None and set(wanted) != set(broker.cordoned_log_dirs):
+        yield change(broker, cordoned_log_dirs=sorted(wanted))
 
 
 def state_of(broker: BrokerImage) -> State:
@@ -240,14 +270,9 @@ def fenced(controller: Controller, broker: BrokerImage) -> Iterator[Struct]:
     yield change(broker, fenced=FENCE)
 
 
-def change(broker: BrokerImage, *, fenced: int = 0, in_controlled_shutdown: int = 0) -> Struct:
-    """Return the record of a change of a registered broker."""
-    return CHANGE.new(
-        broker_id=broker.node_id,
-        broker_epoch=broker.broker_epoch,
-        fenced=fenced,
-        in_controlled_shutdown=in_controlled_shutdown,
-    )
+def change(broker: BrokerImage, **fields: object) -> Struct:
+    """Return the record of a change of a registered broker: of the fields that are named."""
+    return CHANGE.new(broker_id=broker.node_id, broker_epoch=broker.broker_epoch, **fields)
 
 
 def fence_silent(controller: Controller) -> list[int]:

@@ -9,6 +9,9 @@ import pytest
 
 from reference_impl.core.controller.image.metadata_delta import MetadataDelta, Part
 from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.controller.records import new_partition, new_topic
+from reference_impl.core.controller.tests.scene import TOPIC as TOPIC_ID
+from reference_impl.core.controller.tests.scene import Scene
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.wire import Malformed, Struct, definition
 
@@ -136,3 +139,25 @@ def test_a_change_of_a_partition_replaces_what_it_names_and_keeps_the_rest() -> 
     assert image.topics["t"].partitions[0].elr == ()
     assert cleared.parts == {Part.PARTITIONS}
     assert list(cleared.partitions[TOPIC]) == [0]
+
+
+def test_a_heartbeat_tells_of_directories_that_take_no_new_partitions() -> None:
+    scene = Scene()
+    scene.beat(2, cordoned_log_dirs=[UUID(int=1002)])
+    assert scene.controller.image.brokers[2].is_cordoned
+    end_offset = scene.controller.image.end_offset
+    scene.beat(2, cordoned_log_dirs=[UUID(int=1002)])
+    scene.beat(2)  # version 1 does not name them
+    assert scene.controller.image.end_offset == end_offset
+    scene.beat(2, cordoned_log_dirs=[])
+    assert not scene.controller.image.brokers[2].is_cordoned
+
+
+def test_a_replica_in_a_directory_that_has_failed_leaves_the_isr() -> None:
+    scene, directories = Scene(), {1: UUID(int=1001), 2: UUID(int=1002)}
+    records = [new_topic("t", TOPIC_ID), new_partition(TOPIC_ID, 0, (2, 1), None, directories)]
+    scene.controller.write(records)
+    scene.beat(2, offline_log_dirs=[UUID(int=9)])
+    assert scene.led() == (2, 0, (2, 1), ())
+    scene.beat(2, offline_log_dirs=[UUID(int=1002)])
+    assert scene.led() == (1, 1, (1,), ())
