@@ -11,6 +11,7 @@ from chaos.targets.bootstrap import BootstrapTarget
 from chaos.targets.dockerized import in_containers
 from chaos.targets.foreign.target import SUFFIX, ForeignTarget
 from chaos.targets.kfake import pinned
+from chaos.targets.mixed import of_both_kinds
 from chaos.targets.namespaced.apache import in_namespaces
 from chaos.targets.reference import with_bug_or_not
 from chaos.values.protocols import Target, TargetError
@@ -30,6 +31,7 @@ TARGETS: dict[str, Callable[[str, str | None], Target]] = {
     "apache": of_version,
     "docker": in_containers,
     "kfake": pinned,
+    "mixed": of_both_kinds,
     "netns": in_namespaces,
     "reference": with_bug_or_not,
     "sim": in_virtual_time,

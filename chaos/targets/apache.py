@@ -7,21 +7,20 @@ import base64
 import shutil
 import subprocess
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.caches import cache_directory
 from chaos.means.disks import Disk
 from chaos.means.java import find_java
-from chaos.means.links import LinkError, Links
+from chaos.means.links import Links
 from chaos.targets.clusters.equipment import disks_for, preload
-from chaos.targets.clusters.kraft import KraftCluster, laid_out
+from chaos.targets.clusters.kraft import KraftCluster, laid_out, undone_on_failure
 from chaos.targets.clusters.layout import Layout
-from chaos.targets.clusters.listeners import by_name, with_listeners
+from chaos.targets.clusters.listeners import with_listeners
 from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.properties import apache_properties
-from chaos.targets.faults import performers_of
 from chaos.values.faults import (
     ADMIN_FAULTS,
     DISK_FAULTS,
@@ -33,7 +32,7 @@ from chaos.values.faults import (
     Heal,
 )
 from chaos.values.protocols import Cluster, TargetError
-from chaos.world import joined
+from reference_impl.host.properties import read as read_properties
 from reference_impl.host.properties import write_private
 
 DEFAULT_VERSION = "4.3.1"
@@ -115,7 +114,7 @@ class ApacheKafka:
         """Format, start, and wait until every broker knows every other."""
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
-        java = self._java()
+        java = self.java()
         directory = directory.resolve()  # nodes have working directories of their own
         leftovers.remove()
         with disks_for(directory, nodes, self.on_disks) as disks:
@@ -131,29 +130,51 @@ class ApacheKafka:
         disks: Mapping[int, Disk],
     ) -> Cluster:
         layout, links = self.network(directory, nodes, proxied)
-        try:
-            launcher = self._launcher(java, directory)
-            members, added = _write(directory, layout, config, launcher)
-            _format(directory, members, [*java, *FORMAT_OPTIONS, "kafka.tools.StorageTool"])
+        with undone_on_failure(self.name, layout, links):
+            members, added = self.nodes_of(java, directory, layout, layout.numbers(), config)
+            format_nodes(members, java, existing_cluster(directory) or kafka_uuid())
             self.settle_in(members, layout)
             for member in members:
                 member.disk = disks.get(member.number)
-                member.data = directory / "data" / str(member.number)
             if self.preloaded:
                 preload(members, directory)
-        except BaseException as error:
-            if links is not None:
-                links.stop()
-            layout.release()
-            if isinstance(error, LinkError | OSError):
-                raise TargetError(f"{self.name} cannot be started: {error}") from error
-            raise
-        bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
-        performers = performers_of(self.faults)
-        cluster = KraftCluster(self.name, self.version, bootstrap, members, performers, links)
-        cluster.layout, cluster.listeners = layout, added
+        named = self.name, self.version
+        cluster = KraftCluster(named, members, self.faults, (layout, links), added)
         cluster.start()
         return cluster
+
+    def nodes_of(
+        self,
+        java: Sequence[str],
+        directory: Path,
+        layout: Layout,
+        numbers: Iterable[int],
+        config: Mapping[str, str],
+    ) -> tuple[list[LocalNode], list[dict[str, str]]]:
+        """Write the configuration, hosts file and command line of these nodes. Return the nodes,
+        not formatted, and name -> address of the additional listeners of each."""
+        launcher = self._launcher(java, directory)
+        (directory / "nodes").mkdir(parents=True, exist_ok=True)
+        (directory / "nodes" / "log4j2.properties").write_text(LOG4J2)
+        (directory / "nodes" / "log4j.properties").write_text(LOG4J1)
+        members, added = [], []
+        for number in numbers:
+            home, data = directory / "nodes" / str(number), directory / "data" / str(number)
+            home.mkdir(parents=True, exist_ok=True)
+            own = apache_properties(layout, number, data)
+            settings, listeners = with_listeners(own, config)
+            added.append(listeners)
+            properties = home / "server.properties"
+            write_private(properties, settings)
+            command = list(launcher)
+            if layout.network is not None:
+                hosts = home / "hosts"
+                hosts.write_text(layout.hosts_file(number))
+                command.insert(1, f"-Djdk.net.hosts.file={hosts}")
+            command += ["kafka.Kafka", str(properties)]
+            direct = layout.bound("CLIENT", number)
+            members.append(LocalNode(number, command, direct, home, data=data))
+        return members, added
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
         """Return (addresses, links); links is None if they cannot be cut. Raise TargetError."""
@@ -173,7 +194,7 @@ class ApacheKafka:
             )
         return found
 
-    def _java(self) -> list[str]:
+    def java(self) -> list[str]:
         """Return the command words for Java with the class path. Raise TargetError if either is
         missing."""
         return [str(find_java()), "-cp", ":".join(map(str, self.jars()))]
@@ -189,47 +210,28 @@ class ApacheKafka:
         ]
 
 
-def _write(
-    directory: Path, layout: Layout, config: Mapping[str, str], launcher: Sequence[str]
-) -> tuple[list[LocalNode], dict[str, str]]:
-    """Write the configuration, hosts file and command line of every node. Return (nodes, addresses
-    of the additional listeners)."""
-    (directory / "nodes").mkdir(parents=True, exist_ok=True)
-    (directory / "nodes" / "log4j2.properties").write_text(LOG4J2)
-    (directory / "nodes" / "log4j.properties").write_text(LOG4J1)
-    members, added = [], []
-    for number in layout.numbers():
-        home = directory / "nodes" / str(number)
-        home.mkdir(parents=True, exist_ok=True)
-        own = apache_properties(layout, number, directory / "data" / str(number))
-        settings, listeners = with_listeners(own, config)
-        added.append(listeners)
-        properties = home / "server.properties"
-        write_private(properties, settings)
-        command = list(launcher)
-        if layout.network is not None:
-            hosts = home / "hosts"
-            hosts.write_text(layout.hosts_file(number))
-            command.insert(1, f"-Djdk.net.hosts.file={hosts}")
-        command += ["kafka.Kafka", str(properties)]
-        members.append(LocalNode(number, command, layout.bound("CLIENT", number), home))
-    return members, by_name(added)
+def existing_cluster(directory: Path) -> str | None:
+    """Return the id of the cluster whose data are there from an earlier start, or None."""
+    file = directory / "data" / "1" / "meta.properties"
+    return read_properties(file)["cluster.id"] if file.exists() else None
 
 
-def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) -> None:
-    """Format node 1 with Kafka's StorageTool, and copy the result for the other nodes.
+def format_nodes(
+    members: Sequence[LocalNode], java: Sequence[str], cluster_id: str, *options: str
+) -> None:
+    """Format the first node with Kafka's StorageTool, and copy the result for the other nodes.
 
     The tool writes meta.properties (node and directory ids) and bootstrap.checkpoint (the feature
     levels, which are the same for all): so one JVM start suffices instead of three.
     """
-    first = directory / "data" / "1"
+    first = data_of(members[0])
     if (first / "meta.properties").exists():
         return  # a second start on the same data
-    cluster_id = kafka_uuid()
     properties = members[0].directory / "server.properties"
+    tool = [*java, *FORMAT_OPTIONS, "kafka.tools.StorageTool"]
     try:
         done = subprocess.run(
-            [*tool, "format", "-t", cluster_id, "-c", str(properties)],
+            [*tool, "format", "-t", cluster_id, "-c", str(properties), *options],
             capture_output=True,
             text=True,
             timeout=FORMAT_TIMEOUT_S,
@@ -245,7 +247,7 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
         why = said[-1].rpartition("Exception: ")[2] if said else f"status {done.returncode}"
         raise TargetError(f"Kafka refuses the configuration: {why}")
     for member in members[1:]:
-        data = directory / "data" / str(member.number)
+        data = data_of(member)
         data.mkdir(parents=True, exist_ok=True)  # it may be a link to a disk
         shutil.copy2(first / "bootstrap.checkpoint", data)
         lines = (
@@ -255,6 +257,12 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
             f"directory.id={kafka_uuid()}",
         )
         (data / "meta.properties").write_text("\n".join(lines) + "\n")
+
+
+def data_of(member: LocalNode) -> Path:
+    """Return the data directory of a node of this machine."""
+    assert member.data is not None
+    return member.data
 
 
 def kafka_uuid() -> str:

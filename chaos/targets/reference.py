@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.disks import Disk
-from chaos.targets.apache import FAULTS, kafka_uuid
+from chaos.targets.apache import FAULTS, existing_cluster, kafka_uuid
 from chaos.targets.clusters.equipment import disks_for, preload
-from chaos.targets.clusters.kraft import KraftCluster, laid_out
+from chaos.targets.clusters.kraft import KraftCluster, laid_out, undone_on_failure
 from chaos.targets.clusters.layout import Layout
-from chaos.targets.clusters.listeners import by_name, with_listeners
+from chaos.targets.clusters.listeners import with_listeners
 from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.properties import properties_of
-from chaos.targets.faults import performers_of
 from chaos.values.protocols import Cluster, TargetError
-from chaos.world import joined
 from reference_impl.host import properties
 
 NODES_MAX = 9
@@ -78,30 +76,37 @@ class Reference:
         disks: Mapping[int, Disk],
     ) -> Cluster:
         layout, links = laid_out(self.name, directory, nodes, proxied)
-        try:
-            cluster_id = _cluster_id(directory)
-            members, added = [], []
-            for number in layout.numbers():
-                own = properties_of(layout, number, directory / "data" / str(number))
-                settings, listeners = with_listeners(own, config)
-                added.append(listeners)
-                member = self._node(directory, layout, number, settings)
-                member.command = [*member.command, "--cluster-id", cluster_id]
-                member.disk = disks.get(number)
-                members.append(member)
+        with undone_on_failure(self.name, layout, links):
+            cluster_id = existing_cluster(directory) or kafka_uuid()
+            members, added = self.nodes_of(directory, layout, layout.numbers(), config, cluster_id)
+            for member in members:
+                member.disk = disks.get(member.number)
             if self.preloaded:
                 preload(members, directory)
-        except BaseException:
-            if links is not None:
-                links.stop()
-            layout.release()
-            raise
-        bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
-        performers = performers_of(self.faults)
-        cluster = KraftCluster(self.name, own_version(), bootstrap, members, performers, links)
-        cluster.layout, cluster.listeners = layout, by_name(added)
+        named = self.name, own_version()
+        cluster = KraftCluster(named, members, self.faults, (layout, links), added)
         cluster.start()
         return cluster
+
+    def nodes_of(
+        self,
+        directory: Path,
+        layout: Layout,
+        numbers: Iterable[int],
+        config: Mapping[str, str],
+        cluster_id: str,
+    ) -> tuple[list[LocalNode], list[dict[str, str]]]:
+        """Write the settings of these nodes. Return the nodes, which format their directories when
+        they start, and name -> address of the additional listeners of each."""
+        members, added = [], []
+        for number in numbers:
+            own = properties_of(layout, number, directory / "data" / str(number))
+            settings, listeners = with_listeners(own, config)
+            added.append(listeners)
+            member = self._node(directory, layout, number, settings)
+            member.command = [*member.command, "--cluster-id", cluster_id]
+            members.append(member)
+        return members, added
 
     def _node(
         self, directory: Path, layout: Layout, number: int, settings: Mapping[str, str]
@@ -122,12 +127,6 @@ class Reference:
         patience_s = STOP_TIMEOUT_S if layout.nodes == 1 else 0.0
         direct = layout.bound("CLIENT", number)
         return LocalNode(number, command, direct, home, patience_s, environment, data)
-
-
-def _cluster_id(directory: Path) -> str:
-    """Return the id of the cluster whose data are there, from an earlier start, or a new one."""
-    file = directory / "data" / "1" / "meta.properties"
-    return properties.read(file)["cluster.id"] if file.exists() else kafka_uuid()
 
 
 def own_version() -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from chaos.means.connection import WireError
@@ -13,15 +13,33 @@ from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters import probe, roles
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.layout import Layout
+from chaos.targets.clusters.listeners import by_name
+from chaos.targets.clusters.node import LocalNode
+from chaos.targets.faults import performers_of
+from chaos.values.faults import Fault
 from chaos.values.protocols import TargetError
-from chaos.world import Address
+from chaos.world import Address, joined
 
 
 class KraftCluster(LocalCluster):
     """A KRaft cluster. Since Metadata names any broker as the controller, the controllers
     themselves are asked for the leader."""
 
-    layout: Layout
+    def __init__(
+        self,
+        named: tuple[str, str],
+        members: Sequence[LocalNode],
+        faults: frozenset[type[Fault]],
+        network: tuple[Layout, Links | None],
+        added: Iterable[Mapping[str, str]],
+    ) -> None:
+        """Create a cluster that has not started. named: the target and its version. added: the
+        additional listeners of each node."""
+        self.layout, links = network
+        advertised = (self.layout.advertised("CLIENT", n) for n in self.layout.numbers())
+        bootstrap = ",".join(map(joined, advertised))
+        super().__init__(*named, bootstrap, members, performers_of(faults), links)
+        self.listeners = by_name(added)
 
     def controller(self) -> int | None:
         """Return the id of the metadata quorum's leader in the newest known epoch, or None
@@ -60,10 +78,19 @@ def laid_out(
         raise TargetError(str(error)) from error
     if not proxied:
         return layout, None
-    links: Links | None = None
-    try:
+    with undone_on_failure(target, layout, None):
         links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
+    with undone_on_failure(target, layout, links):
         links.add(layout.links())
+    return layout, links
+
+
+@contextmanager
+def undone_on_failure(target: str, layout: Layout, links: Links | None) -> Iterator[None]:
+    """Stop the links and release the addresses if the block fails. Raise TargetError with the name
+    of the target for a failure of the machine."""
+    try:
+        yield
     except BaseException as error:
         if links is not None:
             links.stop()
@@ -71,4 +98,3 @@ def laid_out(
         if isinstance(error, LinkError | OSError):
             raise TargetError(f"{target} cannot be started: {error}") from error
         raise
-    return layout, links
