@@ -18,6 +18,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.node import ELEMENTS_AT_ONCE, NodeHost, Parts
+from reference_impl.host.tcp.busy_poll import BusyPoll
 from reference_impl.host.tcp.departures import Departure
 from reference_impl.host.tcp.intake import Intake
 from reference_impl.host.tcp.sendfile import Direct, Encrypted, FileAnswer
@@ -52,6 +53,7 @@ class Shared(Protocol):
     max_frame_bytes: int
     intake: Intake
     turns: Turns
+    busy_poll: BusyPoll
     aside: ThreadPoolExecutor
 
     def joined(self, connection: Connection) -> None:
@@ -134,6 +136,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.last_used_s = self._loop.time()
+        self._server.busy_poll.arrived()
         try:
             self._frames.extend(self._reader.feed(data))
         except Malformed as error:
@@ -188,10 +191,10 @@ class Connection(asyncio.Protocol):
         parts = [*self._answers, *parts]
         self._forget_answers()
         if self._transport.get_extra_info("sslcontext") is None:
-            self._sending = Direct(self._transport, parts, self._note_use, self._sent)
+            self._sending = Direct(self._transport, parts, self._note_progress, self._sent)
         else:
             self._sending = Encrypted(
-                self._transport, parts, self._note_use, self._sent, lambda: self._is_caught_up
+                self._transport, parts, self._note_progress, self._sent, lambda: self._is_caught_up
             )
         self._sending.go_on()
 
@@ -289,6 +292,10 @@ class Connection(asyncio.Protocol):
     def _note_use(self) -> None:
         self.last_used_s = self._loop.time()
 
+    def _note_progress(self) -> None:
+        self._note_use()
+        self._server.busy_poll.answered()
+
     def departed(self, how: Departure) -> None:
         """Close if the client is gone, or if it has half-closed and no response is due."""
         is_parked = self._in_flight and self._sending is None and not self.is_at_long_work
@@ -340,6 +347,7 @@ class Connection(asyncio.Protocol):
         much as an append."""
         if self._answers and self._transport is not None:
             self._transport.write(b"".join(self._answers))
+            self._server.busy_poll.answered()
         self._forget_answers()
 
     def _forget_answers(self) -> None:

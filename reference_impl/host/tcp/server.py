@@ -19,6 +19,7 @@ from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.disk import files_open_max
 from reference_impl.host.node import NodeHost
+from reference_impl.host.tcp.busy_poll import BusyPoll
 from reference_impl.host.tcp.connection import Connection
 from reference_impl.host.tcp.departures import departures
 from reference_impl.host.tcp.garbage import GarbageCollection
@@ -79,6 +80,7 @@ class Server:
         self._sweeper: asyncio.TimerHandle | None = None
         self._garbage: GarbageCollection | None = None
         self.turns = Turns(asyncio.get_running_loop())
+        self.busy_poll = BusyPoll(asyncio.get_running_loop())
         self.aside = ThreadPoolExecutor(1, "aside")
         """The thread that decodes and encodes messages with very many elements, while the event
         loop continues."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -92,10 +92,20 @@ def test_nodes_of_different_clusters_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        said = refused("--data", str(tmp_path), "--nodes", "2", "--port", str(port - 1))
-    assert f"node 2 cannot start: cannot listen on 127.0.0.1 port {port}" in said
+    first = first_free_port(4)
+    with socket.create_server(("127.0.0.1", first + 1)):
+        said = refused("--data", str(tmp_path), "--nodes", "2", "--port", str(first))
+    assert f"node 2 cannot start: cannot listen on 127.0.0.1 port {first + 1}" in said
+
+
+def first_free_port(count: int) -> int:
+    """Return the first of `count` adjacent free ports, below those that the system hands out."""
+    for first in range(20_000, 32_000, count):
+        with ExitStack() as held, suppress(OSError):
+            for port in range(first, first + count):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise AssertionError(f"there are no {count} adjacent free ports")
 
 
 @contextmanager
