@@ -158,6 +158,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "chaos.listing": ("chaos",),
     "conformance": ("reference_impl.access", "reference_impl.wire", "chaos", "linearizability"),
+    "conformance.fuzz": ("conformance", "chaos", "reference_impl"),
     "ci": PACKAGES,
 }
 

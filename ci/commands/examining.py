@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ci.commands.fuzzing import Attacked, FrameOption, FuzzOption, SeedOption, StepsOption, attack
 from ci.commands.options import (
     BootstrapOption,
     ClusterOption,
@@ -54,12 +55,21 @@ def conform(
     sarif: SarifOption = None,
     summary: SummaryOption = None,
     as_json: JsonOption = False,
+    fuzz: FuzzOption = None,
+    seed: SeedOption = 1,
+    frame: FrameOption = None,
+    steps: StepsOption = None,
 ) -> None:
-    """Examine a target: pass, fail or unsupported for every case."""
+    """Examine a target: pass, fail or unsupported for every case. With --fuzz send it malformed
+    requests and random operations instead, with --frame or --steps what such a run has found."""
     if context.invoked_subcommand is not None:
         return
     if bootstrap and (target or cluster):
         raise UsageError("conform: give one of --target, --cluster and --bootstrap")
+    if fuzz or frame or steps:
+        chosen_or_none = None if bootstrap else chosen_target(target, cluster)
+        attacked = Attacked(chosen_or_none, bootstrap, nodes, bug, out, as_json)
+        raise typer.Exit(attack(attacked, fuzz, seed, frame or [], steps))
     from ci.conform import check_writable, examine, exit_status
     from ci.report import pipelines
 

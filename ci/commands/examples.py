@@ -44,6 +44,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "touchstone conform --bootstrap localhost:9092 --priority P0",
         "touchstone conform --target apache:4.3.1 -k idempotence",
         "touchstone conform --cluster touchstone.toml --out results.json --junit results.xml",
+        "touchstone conform --target apache:4.3.1 --fuzz 10m --seed 1",
     ),
     "conform list": ("touchstone conform list --markdown",),
     "chaos": ("touchstone chaos list",),

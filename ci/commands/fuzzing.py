@@ -1,0 +1,130 @@
+"""`touchstone conform --fuzz`: malformed requests and random operations for any target."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ci.errors import UsageError
+
+if TYPE_CHECKING:
+    from conformance.target.examination import Examined
+
+FuzzOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fuzz",
+        metavar="TIME",
+        help="For so long (90s, 10m, 1h) send malformed requests and random operations.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of what --fuzz draws.")]
+FrameOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="HEX", help="Send a frame that --fuzz has reported; repeatable."),
+]
+StepsOption = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Play the operations that --fuzz has reported.")
+]
+UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """The target of a fuzz run, and where its findings go."""
+
+    target: str | None
+    bootstrap: str | None
+    nodes: int
+    bug: str | None
+    out: Path | None
+    as_json: bool
+
+    @property
+    def options(self) -> str:
+        """The options that name this target."""
+        text = f"--target {self.target}" if self.target else f"--bootstrap {self.bootstrap}"
+        text += f" --nodes {self.nodes}" if self.nodes != 1 else ""
+        return text + (f" --bug {self.bug}" if self.bug else "")
+
+
+def attack(
+    attacked: Attacked, length: str | None, seed: int, frames: Sequence[str], steps: str | None
+) -> int:
+    """Fuzz the target for this long, or send again what a run has reported. Return the exit status:
+    0 if nothing is wrong, else 1. Raise UsageError if an option is unusable."""
+    from chaos.means import leftovers
+    from chaos.values.protocols import TargetError
+    from ci.conform import check_writable
+    from conformance.target.examination import Examined
+
+    seconds = seconds_of(length) if length else None
+    if seconds is not None and (frames or steps):
+        raise UsageError("conform: give one of --fuzz, --frame and --steps")
+    if any(not re.fullmatch(r"([0-9a-f]{2})+", frame) for frame in frames):
+        raise UsageError("--frame: give the bytes of a request, without its size, in hex")
+    check_writable("--out", attacked.out)
+    try:
+        import conformance.fuzz.run  # noqa: F401 - only whether it can be imported
+    except ModuleNotFoundError as error:
+        raise UsageError(f"conform --fuzz needs {error.name}: pip install '.[all]'") from None
+    leftovers.remove_and_mark_children()
+    try:
+        examined = Examined.start(
+            attacked.target, attacked.bootstrap, attacked.bug, None, None, attacked.nodes
+        )
+    except TargetError as error:
+        raise UsageError(str(error)) from None
+    try:
+        if seconds is None:
+            return _again(examined, frames, steps)
+        return _fuzz(examined, attacked, seed, seconds)
+    except TargetError as error:
+        print(f"touchstone: the target does not come back: {error}", file=sys.stderr)
+        return 1
+    finally:
+        examined.stop()
+
+
+def seconds_of(length: str) -> float:
+    """Return the seconds that a text such as 90, 90s, 10m or 1h names. Raise UsageError if it names
+    none."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", length)
+    if found is None or not float(found[1]):
+        raise UsageError(f"--fuzz {length}: give a time such as 90s, 10m or 1h")
+    return float(found[1]) * UNITS_S[found[2]]
+
+
+def _fuzz(examined: Examined, attacked: Attacked, seed: int, seconds: float) -> int:
+    from conformance.fuzz.run import fuzz
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr if attacked.as_json else sys.stdout, flush=True)
+
+    outcome = fuzz(examined, seed, seconds, attacked.options, say)
+    say(f"\n{outcome.findings.text()}{outcome.summary}")
+    rows = {"seed": seed, "summary": outcome.summary, "findings": outcome.findings.as_rows()}
+    if attacked.out is not None:
+        attacked.out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    if attacked.as_json:
+        print(json.dumps(rows, indent=2))
+    return 1 if len(outcome.findings) else 0
+
+
+def _again(examined: Examined, frames: Sequence[str], steps: str | None) -> int:
+    from conformance.fuzz.run import play_again, send_again
+
+    is_right = send_again(examined, frames, print) if frames else True
+    if steps:
+        try:
+            is_right = play_again(examined, steps, print) and is_right
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"--steps {steps}: {error}") from None
+    return 0 if is_right else 1
