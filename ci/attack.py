@@ -23,6 +23,7 @@ from chaos.record import run_directory, shown
 from chaos.record.recorder import PARTS, recover
 from chaos.record.run_directory import RUN_JSON_VERSION, Scenario
 from chaos.run.costs import sentence
+from chaos.run.fitting import family_of
 from ci.errors import UsageError
 from ci.report.colours import coloured
 from ci.stale_after import check_for_history, check_for_workload
@@ -99,7 +100,7 @@ def attack(
     if stale_after_s is not None:
         bounds = {"stale_after_s": stale_after_s}
         run_directory.write(result.directory, {**run_facts(result.directory), "bounds": bounds})
-    is_simulated = scenario.target == SIMULATED and spark_master is None
+    is_simulated = family_of(scenario.target) == SIMULATED and spark_master is None
     if result.interrupted or (engine == "auto" and is_simulated):
         engine = "local"
     began = time.monotonic()

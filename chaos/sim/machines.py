@@ -8,7 +8,8 @@ from random import Random
 from typing import Any, Protocol, TypeVar
 
 from chaos.sim.agenda import Agenda, Entry
-from chaos.sim.network import Line, Network
+from chaos.sim.connections import Connections
+from chaos.sim.network import CLIENTS, Network
 from chaos.sim.tasks import Tasks, VirtualTask, Wait
 from reference_impl.client.awaited.driver import Drive, OnChange
 from reference_impl.client.calls import Call
@@ -18,7 +19,7 @@ from reference_impl.client.events import Abandoned, Answered, Called, Connection
 from reference_impl.client.machine import Machine
 from reference_impl.client.rules import CORRECT, ClientRules
 from reference_impl.links.effects import Ask, Destination, Effect, HangUp
-from reference_impl.wire import ApiKey, ErrorCode, Struct, decode_response, encode_request
+from reference_impl.wire import Struct
 
 T = TypeVar("T")
 
@@ -56,63 +57,6 @@ class VirtualMachines:
         """Do nothing: there are no resources to release."""
 
 
-class Connection:
-    """One connection of a client machine. Requests that are sent before it is established wait."""
-
-    def __init__(self, driver: VirtualDriver, destination: Destination) -> None:
-        self._driver = driver
-        self._destination = destination
-        self._asked: dict[int, tuple[int, int]] = {}
-        self._unsent: list[bytes] = []
-        self._line: Line | None = None
-        self._is_over = False
-        address = (destination.host, destination.port)
-        driver.world.network.dial(address, self._opened, self._received, self._ended)
-
-    def ask(self, effect: Ask) -> None:
-        """Send a request, or queue it until the connection is established."""
-        frame = encode_request(
-            effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
-        )
-        if effect.expects_answer:
-            self._asked[effect.request_id] = (effect.api_key, effect.api_version)
-        if self._line is None:
-            self._unsent.append(frame)
-        else:
-            self._line.send(frame)
-
-    def abandon(self) -> None:
-        """Close the connection at the machine's own request, without reporting that back to it."""
-        self._is_over = True
-        if self._line is not None:
-            self._line.close()
-
-    def _opened(self, line: Line) -> None:
-        self._line = line
-        if self._is_over:
-            line.close()
-        for frame in self._unsent:
-            line.send(frame)
-        self._unsent.clear()
-
-    def _received(self, frame: bytes) -> None:
-        if not self._is_over:
-            self._driver.answered(*self._decode(bytearray(frame[4:])))
-
-    def _decode(self, frame: bytearray) -> tuple[int, Struct]:
-        request_id = int.from_bytes(frame[:4], "big")
-        api_key, version = self._asked.pop(request_id)
-        code = int.from_bytes(frame[4:6], "big", signed=True)
-        if api_key == ApiKey.API_VERSIONS and code == ErrorCode.UNSUPPORTED_VERSION:
-            version = 0  # whoever does not know the version answers in the oldest (KIP-511)
-        return request_id, decode_response(frame, api_key, version)[1]
-
-    def _ended(self, reason: str) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self._driver.connection_lost(self._destination, reason)
-
-
 class VirtualDriver:
     """The driver of one machine: its connections, its timer, and its pending calls."""
 
@@ -122,7 +66,9 @@ class VirtualDriver:
         self._on_change = on_change
         self._ids = count(1)
         self._calls: dict[int, Wait] = {}
-        self._connections: dict[Destination, Connection] = {}
+        self._connections = Connections(
+            world.network, CLIENTS, self._answered, self._connection_lost
+        )
         self._timer: Entry | None = None
         self._spawned: list[VirtualTask] = []
         self._is_closed = False
@@ -149,21 +95,16 @@ class VirtualDriver:
         self._is_closed = True
         for task in self._spawned:
             task.cancel()
-        for connection in self._connections.values():
-            connection.abandon()
-        self._connections.clear()
+        self._connections.close()
         if self._timer is not None:
             self._timer.cancel()
 
     # --- events -------------------------------------------------------------------------------
 
-    def answered(self, request_id: int, body: Struct | None) -> None:
-        """Step the machine with a broker's answer."""
+    def _answered(self, request_id: int, body: Struct | None) -> None:
         self._step(Answered(*self._clocks(), request_id, body))
 
-    def connection_lost(self, destination: Destination, reason: str) -> None:
-        """Step the machine after a connection has ended, or could not be established."""
-        self._connections.pop(destination, None)
+    def _connection_lost(self, destination: Destination, reason: str) -> None:
         self._step(ConnectionLost(*self._clocks(), destination, reason))
 
     def _clocks(self) -> tuple[int, int]:
@@ -186,10 +127,9 @@ class VirtualDriver:
     def _perform(self, effect: Effect) -> None:
         match effect:
             case Ask():
-                self._ask(effect)
+                self._connections.ask(effect)
             case HangUp(destination=destination):
-                if (connection := self._connections.pop(destination, None)) is not None:
-                    connection.abandon()
+                self._connections.hang_up(destination)
             case WakeAt(monotonic_ms=at_ms):
                 self._wake_at(at_ms)
             case Complete(call_id=call_id, value=value):
@@ -202,15 +142,6 @@ class VirtualDriver:
                 self._on_change(effect)
             case _:
                 raise ValueError(f"no driver knows the effect {effect}")
-
-    def _ask(self, effect: Ask) -> None:
-        connection = self._connections.get(effect.destination)
-        if connection is None:
-            connection = Connection(self, effect.destination)
-            self._connections[effect.destination] = connection
-        connection.ask(effect)
-        if not effect.expects_answer:
-            self.world.agenda.soon(lambda: self.answered(effect.request_id, None))
 
     def _wake_at(self, at_ms: int) -> None:
         if self._timer is not None:

@@ -1,4 +1,4 @@
-"""The network between clients and nodes, which behaves as TCP may behave.
+"""The network between clients and nodes, and between nodes, which behaves as TCP may behave.
 
 The bytes of a connection arrive in order, perhaps late. If some do not arrive, the connection ends,
 sooner or later, and perhaps for one side only. Neither side learns whether bytes in transit have
@@ -7,6 +7,7 @@ arrived.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -22,6 +23,12 @@ from chaos.world import Address
 FASTEST_S, SLOWEST_S = 0.000_05, 0.000_6
 LATE_ONE_IN, LATE_S = 2_000, 0.25
 """One packet in this number is lost and retransmitted; its bytes are late by this many seconds."""
+RETRANSMISSION_S, RETRANSMISSIONS_MAX = 0.2, 8
+"""A lost packet is sent again after this time, then after twice that time, and so on."""
+CLIENTS = 0
+"""The source of the connections that clients open; others are opened by the node of that number."""
+Way = tuple[int, Address]
+"""The source and the address of connections. A fault of the network concerns some ways."""
 
 
 class Server(Protocol):
@@ -46,10 +53,14 @@ class State(Enum):
 
 @dataclass
 class Conditions:
-    """The current conditions of a node's network. Faults change them; a heal replaces them by
-    undisturbed ones."""
+    """The current conditions of one way. Faults change them; a heal replaces them by undisturbed
+    ones."""
 
     state: State = State.OPEN
+    drops: set[bool] = field(default_factory=set)
+    """The directions in which packets vanish: True for those to the node that was dialled."""
+    loss: float = 0.0
+    """The share of packets that are lost, and sent again."""
     latency_s: float = 0.0
     jitter_s: float = 0.0
     """The jitter of each direction, in seconds."""
@@ -59,12 +70,18 @@ class Conditions:
     """If set: end a connection by a reset instead of passing an answer, this many seconds after the
     answer is due."""
 
+    @property
+    def lets_dial(self) -> bool:
+        """Return whether the packets of a new connection pass in both directions."""
+        return self.state is not State.BLACKHOLE and not self.drops
+
 
 @dataclass(eq=False)
 class Line:
-    """One connection from a client to a node."""
+    """One connection from a client to a node, or from one node to another, which is its client."""
 
     network: Network
+    source: int
     address: Address
     number: int
     received: Callable[[bytes], None]
@@ -72,19 +89,29 @@ class Line:
     client_is_open: bool = True
     server_is_open: bool = True
     is_stalled: bool = False
+    is_stranded: bool = False
+    """Whether the machine of one end has lost power, of which the other end has heard nothing."""
+    awaits_reset: bool = False
+    """Whether a client sends to a machine that has lost power, and refuses when it is back."""
     held: list[tuple[bool, Callable[[], None]]] = field(default_factory=list)
     """(whether it goes to the node, the function that delivers it) for everything that hangs until
     the next heal."""
     arrived_us: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
 
+    @property
+    def conditions(self) -> Conditions:
+        """The current conditions of the connection's way."""
+        return self.network.conditions[self.source, self.address]
+
     def send(self, frame: bytes) -> None:
         """Send a request."""
-        self.network.witness.sent(self.network.agenda.now_us, self.number, frame)
+        if self.source == CLIENTS:
+            self.network.witness.sent(self.network.agenda.now_us, self.number, frame)
         self.network.carry(self, True, lambda: self.network.to_server(self, frame))
 
     def answer(self, frame: bytes) -> None:
         """Send an answer."""
-        if (after_s := self.network.conditions[self.address].reset_after_s) is not None:
+        if (after_s := self.conditions.reset_after_s) is not None:
             self.network.agenda.after(after_s, lambda: self.network.cut(self, "reset by peer"))
         else:
             self.network.carry(self, False, lambda: self.network.to_client(self, frame))
@@ -101,14 +128,22 @@ class Line:
             self.network.end_server(self)
             self.network.carry(self, False, lambda: self.network.end_client(self, reason))
 
+    def strand(self, *, is_client: bool) -> None:
+        """Lose one end with the power of its machine. The other end learns of it if it sends."""
+        self.is_stranded = True
+        if is_client:
+            self.client_is_open = False
+        else:
+            self.network.end_server(self)
+
 
 class Network:
-    """All connections between clients and nodes."""
+    """All connections between clients and nodes, and between nodes."""
 
     def __init__(self, agenda: Agenda, rng: Random) -> None:
         self.agenda = agenda
         self.witness = Witness()
-        self.conditions: dict[Address, Conditions] = {}
+        self.conditions: defaultdict[Way, Conditions] = defaultdict(Conditions)
         self._rng = rng
         self._servers: dict[Address, Server] = {}
         self._numbers = count(1)
@@ -118,7 +153,6 @@ class Network:
     def join(self, address: Address, server: Server) -> None:
         """Make a node reachable at an address."""
         self._servers[address] = server
-        self.conditions[address] = Conditions()
 
     def dial(
         self,
@@ -126,21 +160,22 @@ class Network:
         opened: Callable[[Line], None],
         received: Callable[[bytes], None],
         ended: Callable[[str], None],
+        source: int = CLIENTS,
     ) -> None:
-        """Connect a client to an address. Call `opened`, and from then on `received` and `ended`;
-        or, if the connection fails, only `ended` with the reason."""
+        """Connect a client, or a node, to an address. Call `opened`, and from then on `received`
+        and `ended`; or, if the connection fails, only `ended` with the reason."""
         where = (address[0], address[1])
 
         def arrive() -> None:
-            server = self._servers.get(where)
+            server, conditions = self._servers.get(where), self.conditions[source, where]
             if server is None:
                 ended(f"nobody is at {where[0]}:{where[1]}")
-            elif self.conditions[where].state is State.BLACKHOLE:
+            elif not conditions.lets_dial:
                 self._dialling.append(arrive)
-            elif self.conditions[where].state is State.REFUSE or not server.is_listening():
+            elif conditions.state is State.REFUSE or not server.is_listening():
                 ended("connection refused")
             else:
-                line = Line(self, where, next(self._numbers), received, ended)
+                line = Line(self, source, where, next(self._numbers), received, ended)
                 self._lines[line.number] = line
                 server.opened(line)
                 opened(line)
@@ -152,13 +187,16 @@ class Network:
     def carry(self, line: Line, up: bool, arrive: Callable[[], None]) -> None:
         """Call `arrive` when the message reaches the other end of a connection, after everything
         sent earlier in that direction."""
-        conditions = self.conditions[line.address]
-        if line.is_stalled or line.held or conditions.state is State.BLACKHOLE:
+        conditions = line.conditions
+        hangs = conditions.state is State.BLACKHOLE or up in conditions.drops
+        if line.is_stalled or hangs or any(each == up for each, _ in line.held):
             line.held.append((up, arrive))
             return
         latency_s = self._latency_s() + self._drawn(conditions.latency_s, conditions.jitter_s)
         if not up:
             latency_s += self._drawn(conditions.answer_latency_s, conditions.answer_jitter_s)
+        if conditions.loss:
+            latency_s += self._lost_s(conditions.loss)
         at_us = max(self.agenda.now_us + round(latency_s * US), line.arrived_us[up])
         line.arrived_us[up] = at_us
         self.agenda.at(at_us, arrive)
@@ -166,6 +204,15 @@ class Network:
     def _latency_s(self) -> float:
         late_s = LATE_S if self._rng.randrange(LATE_ONE_IN) == 0 else 0.0
         return self._rng.uniform(FASTEST_S, SLOWEST_S) + late_s
+
+    def _lost_s(self, loss: float) -> float:
+        """Return how much later a packet arrives that may be lost several times."""
+        late_s, wait_s = 0.0, RETRANSMISSION_S
+        for _ in range(RETRANSMISSIONS_MAX):
+            if self._rng.random() >= loss:
+                break
+            late_s, wait_s = late_s + wait_s, 2 * wait_s
+        return late_s
 
     def _drawn(self, latency_s: float, jitter_s: float) -> float:
         if not latency_s and not jitter_s:
@@ -176,12 +223,19 @@ class Network:
         """Hand a request over, if the node's end is open."""
         if line.server_is_open:
             self._servers[line.address].received(line, frame)
+        elif line.is_stranded and line.client_is_open:
+            line.awaits_reset = True
+            if self._servers[line.address].is_listening():
+                self.end_client(line, "connection reset")
 
     def to_client(self, line: Line, frame: bytes) -> None:
         """Hand an answer over, if the client's end is open."""
         if line.client_is_open:
-            self.witness.came(self.agenda.now_us, line.number, frame)
+            if line.source == CLIENTS:
+                self.witness.came(self.agenda.now_us, line.number, frame)
             line.received(frame)
+        elif line.is_stranded:
+            self.end_server(line)
 
     def end_server(self, line: Line) -> None:
         """Close the node's end."""
@@ -208,23 +262,38 @@ class Network:
 
     # --- faults ---------------------------------------------------------------------------------
 
-    def lines_to(self, address: Address) -> Iterator[Line]:
-        """Yield the connections to a node that have an open end."""
-        yield from [line for line in self._lines.values() if line.address == address]
+    def came_back(self, address: Address) -> None:
+        """Reset the connections to a machine that had lost power, if their clients have sent
+        anything meanwhile."""
+        for line in [line for line in self._lines.values() if line.address == address]:
+            if line.awaits_reset:
+                reset = partial(self.end_client, line, "connection reset")
+                self.agenda.after(self._latency_s(), reset)
 
-    def stall(self, address: Address, share: float, timeout_s: float) -> None:
-        """Let a random share of a node's connections transfer nothing, and end them after
+    def lines_on(self, way: Way) -> Iterator[Line]:
+        """Yield the connections of a way that have an open end."""
+        yield from [line for line in self._lines.values() if (line.source, line.address) == way]
+
+    def cut_off(self, way: Way, state: State) -> None:
+        """Let everything on a way hang, or end its connections and refuse new ones."""
+        self.conditions[way].state = state
+        if state is State.REFUSE:
+            for line in self.lines_on(way):
+                self.cut(line, "connection reset")
+
+    def stall(self, way: Way, share: float, timeout_s: float) -> None:
+        """Let a random share of the connections of a way transfer nothing, and end them after
         timeout_s."""
-        for line in self.lines_to(address):
+        for line in self.lines_on(way):
             if self._rng.random() < share:
                 line.is_stalled = True
                 self.agenda.after(timeout_s, partial(self.cut, line, "timed out"))
 
-    def heal(self, address: Address) -> None:
-        """Let all connections to a node pass again. Deliver held messages, unless one side has
-        given the connection up meanwhile."""
-        self.conditions[address] = Conditions()
-        for line in self.lines_to(address):
+    def heal(self) -> None:
+        """Let all connections pass again. Deliver held messages, unless one side has given the
+        connection up meanwhile."""
+        self.conditions.clear()
+        for line in list(self._lines.values()):
             line.is_stalled = False
             held, line.held = line.held, []
             if held and self._rng.random() < 0.5:

@@ -1,261 +1,55 @@
-"""The target `sim`: one node of the reference broker in virtual time."""
+"""The target `sim`: nodes of the reference broker in virtual time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from random import Random
-from typing import Any
+from uuid import UUID
 
-from chaos.sim.disks.file_system import NO_SPACE, Trap
-from chaos.sim.disks.medium import Medium
-from chaos.sim.network import State
-from chaos.sim.node import DIRECTORY, Alarms, SimNode, keep_all
+from chaos.sim.cluster.cluster import SimCluster
+from chaos.sim.cluster.layout import Layout
+from chaos.sim.cluster.link_faults import LINK_FAULTS
+from chaos.sim.cluster.machine_faults import MACHINE_FAULTS
+from chaos.sim.cluster.node import DIRECTORY, Alarms, Place, SimNode
+from chaos.sim.disks.file_system import FileSystem
+from chaos.sim.invariants.known_cluster import KnownCluster
+from chaos.sim.invariants.observer import Observer
 from chaos.sim.witness import Heard
 from chaos.sim.world import VirtualWorld
-from chaos.values.faults import (
-    POWER_FAULTS,
-    ROLES,
-    BitFlip,
-    ClockJump,
-    ClockSkew,
-    CutClients,
-    DelayAnswers,
-    DiskDead,
-    DiskFull,
-    DiskReadOnly,
-    DiskStall,
-    FailedSync,
-    FailedWrite,
-    Fault,
-    Heal,
-    Kill,
-    LostNames,
-    Pause,
-    PowerLoss,
-    ResetConnections,
-    Shutdown,
-    SlowDisk,
-    SlowLinks,
-    StallConnections,
-    TornWrites,
-)
-from chaos.values.protocols import Cluster, Performed, TargetError
-from chaos.world import joined
+from chaos.values.faults import Fault, Heal
+from chaos.values.protocols import Cluster, TargetError
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.clients import CLIENT_BUGS
 from reference_impl.client.rules import CORRECT
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import Storage
 
-ADDRESS = ("node-1", 9092)
-LISTENER_KEYS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
-OWN = {
-    "listeners": f"PLAINTEXT://{joined(ADDRESS)}",
-    "group.initial.rebalance.delay.ms": "0",  # as on the other targets: 3 s for a new group else
-    "offsets.topic.num.partitions": "4",
-    "transaction.state.log.num.partitions": "4",
-}
-MS = 1 / 1000
-CHANGES_MAX = 12
-"""By which change of the disk a process ends that is ended in the middle of a step."""
-
-
-class SimCluster:
-    """One simulated node, and the faults on it."""
-
-    def __init__(self, world: VirtualWorld, node: SimNode) -> None:
-        self.target = Sim.name
-        self.version = "the reference broker in virtual time"
-        self.bootstrap = joined(ADDRESS)
-        self.listeners: Mapping[str, str] = {}
-        self.nodes = 1
-        self.focus: tuple[str, int] | None = None
-        self.rng = Random(0)
-        self.node = node
-        self._world = world
-        self._chance = world.stream("faults")
-
-    def perform(self, fault: Fault) -> Performed:
-        """Perform a fault. Return the nodes that it affected, or the reason why there are none.
-        Raise TargetError."""
-        if isinstance(fault, Heal):
-            return self._heal(fault)
-        performer = PERFORMERS.get(type(fault))
-        if performer is None:
-            able = ", ".join(sorted(kind.__name__ for kind in FAULTS))
-            raise TargetError(f"target 'sim' cannot {fault.name}; it can: {able}")
-        self._check_node(fault)
-        if not self.node.is_running and type(fault) not in POWER_FAULTS - {FailedSync}:
-            return Performed(fault, (), "no such node runs")
-        has_struck = performer(self, fault) is not False
-        return Performed(fault, (1,)) if has_struck else Performed(fault, (), "nothing to strike")
-
-    def _check_node(self, fault: Any) -> None:
-        """Raise TargetError if the fault names a node that does not exist. A single node has every
-        role."""
-        if fault.node != 1 and fault.node not in ROLES:
-            raise TargetError(f"there is no node {fault.node!r}; this cluster has node 1 alone")
-
-    def _heal(self, fault: Heal) -> Performed:
-        self._world.network.heal(ADDRESS)
-        node = self.node
-        node.end_if_trapped()
-        if node.medium.has_failed():
-            node.crash(self._lose_power)
-        elif node.is_running and node.disk.trouble.refusal not in ("", NO_SPACE):
-            node.crash()  # its disk was mounted again
-        struck = node.is_paused or not node.is_running
-        node.clock.set_right()
-        node.resume()
-        if not node.is_running:
-            node.start()
-        return Performed(fault, (1,) if struck else ())
-
-    def alive(self) -> bool:
-        """Return whether the node runs, is not paused, and listens."""
-        return self.node.is_running and not self.node.is_paused and self.node.is_listening()
-
-    def restart(self) -> None:
-        """Start the node again if it has ended."""
-        self.perform(Heal())
-
-    def collect(self, into: Path) -> None:
-        """Write the node's reports to `into`/1/reports.log."""
-        (into / "1").mkdir(parents=True, exist_ok=True)
-        lines = [f"{line}\n" for line in self.node.reports]
-        (into / "1" / "reports.log").write_text("".join(lines))
-
-    def stop(self) -> None:
-        """End the node."""
-        if self.node.is_running:
-            self.node.crash()
-
-    # --- faults ---------------------------------------------------------------------------------
-
-    def pause(self, _: Pause) -> None:
-        self.node.is_paused = True
-
-    def cut_clients(self, fault: CutClients) -> None:
-        network = self._world.network
-        network.conditions[ADDRESS].state = State(fault.how)
-        if fault.how == "refuse":
-            for line in network.lines_to(ADDRESS):
-                network.cut(line, "connection reset")
-
-    def reset(self, fault: ResetConnections) -> None:
-        network = self._world.network
-        network.conditions[ADDRESS].reset_after_s = fault.after_ms * MS
-        for line in network.lines_to(ADDRESS):
-            network.cut(line, "connection reset")
-
-    def slow_links(self, fault: SlowLinks) -> None:
-        conditions = self._world.network.conditions[ADDRESS]
-        conditions.latency_s, conditions.jitter_s = fault.latency_ms * MS, fault.jitter_ms * MS
-
-    def delay_answers(self, fault: DelayAnswers) -> None:
-        conditions = self._world.network.conditions[ADDRESS]
-        conditions.answer_latency_s = fault.latency_ms * MS
-        conditions.answer_jitter_s = fault.jitter_ms * MS
-
-    def stall(self, fault: StallConnections) -> None:
-        self._world.network.stall(ADDRESS, fault.share, fault.timeout_ms * MS)
-
-    # --- the process and its disk -----------------------------------------------------------------
-
-    def kill(self, _: Kill) -> None:
-        self.node.crash(keep_all, self._trap())
-
-    def cut_power(self, _: PowerLoss) -> None:
-        self.node.crash(self._lose_power, self._trap())
-
-    def _trap(self) -> Trap | None:
-        """Return in half of the cases where the process ends in the middle of a step."""
-        return Trap(self._chance.randrange(CHANGES_MAX)) if self._chance.random() < 0.5 else None
-
-    def _lose_power(self, medium: Medium) -> None:
-        medium.lose_power(self._chance)
-
-    def tear(self, fault: TornWrites) -> None:
-        self.node.crash(lambda medium: medium.tear(fault.how, self._chance), Trap(at_sync=True))
-
-    def lose_names(self, _: LostNames) -> None:
-        self.node.crash(Medium.lose_names, self._trap())
-
-    def flip_bit(self, fault: BitFlip) -> bool:
-        """Kill the node and flip a bit; return False, and do nothing, if there is no segment."""
-        has_struck = self.node.medium.flip_bit(fault.segment, self._chance)
-        if has_struck:
-            self.node.crash()
-            self.node.observer.forget()
-        return has_struck
-
-    def refuse_writes(self, fault: DiskDead | DiskReadOnly) -> None:
-        trouble = self.node.disk.trouble
-        self.node.medium.settle()
-        trouble.refuses_syncs = isinstance(fault, DiskDead)
-        trouble.refusal = "input/output error" if trouble.refuses_syncs else "read-only disk"
-
-    def fail_sync(self, fault: FailedSync) -> None:
-        self.node.disk.trouble.sync_fails_in = fault.number
-
-    def fail_write(self, fault: FailedWrite) -> None:
-        trouble = self.node.disk.trouble
-        trouble.write_fails_in, trouble.only_indexes = fault.number, fault.only_indexes
-
-    def stall_disk(self, _: DiskStall) -> None:
-        self.node.disk.trouble.is_stalled = True
-
-    def fill_disk(self, _: DiskFull) -> None:
-        self.node.disk.trouble.refusal = NO_SPACE
-
-    def slow_syncs(self, fault: SlowDisk) -> None:
-        self.node.disk.trouble.sync_delay_s = fault.delay_ms * MS
-
-
-PERFORMERS: Mapping[type[Fault], Callable[[SimCluster, Any], object]] = {
-    Kill: SimCluster.kill,
-    Shutdown: lambda cluster, _: cluster.node.shut_down(),
-    PowerLoss: SimCluster.cut_power,
-    TornWrites: SimCluster.tear,
-    LostNames: SimCluster.lose_names,
-    FailedSync: SimCluster.fail_sync,
-    FailedWrite: SimCluster.fail_write,
-    BitFlip: SimCluster.flip_bit,
-    DiskStall: SimCluster.stall_disk,
-    DiskFull: SimCluster.fill_disk,
-    DiskReadOnly: SimCluster.refuse_writes,
-    DiskDead: SimCluster.refuse_writes,
-    SlowDisk: SimCluster.slow_syncs,
-    ClockJump: lambda cluster, fault: cluster.node.clock.jump(fault.by_ms),
-    ClockSkew: lambda cluster, fault: cluster.node.clock.skew(fault.ppm),
-    Pause: SimCluster.pause,
-    CutClients: SimCluster.cut_clients,
-    ResetConnections: SimCluster.reset,
-    SlowLinks: SimCluster.slow_links,
-    DelayAnswers: SimCluster.delay_answers,
-    StallConnections: SimCluster.stall,
-}
-FAULTS: frozenset[type[Fault]] = frozenset({Heal, *PERFORMERS})
+FAULTS: frozenset[type[Fault]] = frozenset({Heal, *LINK_FAULTS, *MACHINE_FAULTS})
+READY_TIMEOUT_S = 60.0
+"""The virtual seconds within which all brokers of a new cluster must know each other."""
 
 
 class Sim:
-    """One node of the reference broker in virtual time, with or without a planted bug in the broker
+    """Nodes of the reference broker in virtual time, with or without a planted bug in the brokers
     or in the clients."""
 
-    name = "sim"
-
-    def __init__(self, bug: str | None = None) -> None:
+    def __init__(self, bug: str | None = None, controllers: int | None = None) -> None:
+        """Start nothing yet. controllers: how many of the nodes are controllers, too; None stands
+        for all, but at most three."""
         if bug is not None and bug not in BUGS and bug not in CLIENT_BUGS:
             raise TargetError(f"there is no bug {bug!r}; `touchstone bugs --list` shows them all")
+        self.name = "sim" if controllers is None else f"sim:{controllers}"
         self.bug = bug
         self.faults = FAULTS
         self.broken: list[tuple[str, str]] = []
         """The invariants that the last run has broken, each with a sentence."""
+        self._controllers = controllers
         self._world = VirtualWorld(0)
 
     def make_world(self, seed: int) -> VirtualWorld:
@@ -277,38 +71,80 @@ class Sim:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start the node, which serves at once. It writes nothing to the directory."""
-        if nodes != 1:
-            raise TargetError(f"the simulator runs 1 node for now, not {nodes}; say --nodes 1")
-        given = config or {}
-        if added := [key for key in LISTENER_KEYS if key in given]:
-            raise TargetError(f"the simulated node has one plain listener; leave {added[0]} out")
+        """Start the nodes, and let virtual time pass until each serves and knows all others. They
+        write nothing to the directory."""
+        layout, known = Layout.of(nodes, self._controllers), KnownCluster()
         try:
-            settings = BrokerConfig.of({**OWN, **given})
-            node = self._node(settings)
+            members = {
+                number: self._node(layout, number, config or {}, known)
+                for number in layout.numbers()
+            }
         except BadConfig as error:
-            raise TargetError(f"target 'sim': {error}") from error
-        node.start(at_once=True)
-        return SimCluster(self._world, node)
+            raise TargetError(f"target {self.name!r}: {error}") from error
+        performers = {**LINK_FAULTS, **MACHINE_FAULTS}
+        cluster = SimCluster(self.name, self._world, layout, members, performers)
+        for member in members.values():
+            member.start(at_once=True)
+        self._await_ready(cluster)
+        return cluster
 
-    def _node(self, settings: BrokerConfig) -> SimNode:
+    def _await_ready(self, cluster: SimCluster) -> None:
+        """Let things happen until every node knows all brokers, and that they are alive."""
+        agenda = self._world.agenda
+        while not all(knows_all(member, cluster.nodes) for member in cluster.members.values()):
+            if self._world.monotonic() > READY_TIMEOUT_S or not agenda.step():
+                raise TargetError(
+                    f"the {cluster.nodes} simulated nodes were no cluster after"
+                    f" {READY_TIMEOUT_S:.0f} s of virtual time"
+                )
+
+    def _node(
+        self, layout: Layout, number: int, given: Mapping[str, str], known: KnownCluster
+    ) -> SimNode:
+        """Return a node with a formatted data directory, not started. Raise BadConfig."""
+        settings = BrokerConfig.of(layout.settings(number, given))
+        listeners = layout.listeners(number)
+        first, *others = (Endpoint(*address) for address in listeners.values())
+        advertised = dict(zip([*listeners][1:], others, strict=True))
+
         def make(storage: Storage) -> Node:
             node_class, rules = BUGS[self.bug].parts() if self.bug in BUGS else (Node, Rules())
-            return node_class(settings, storage, DIRECTORY, Endpoint(*ADDRESS), rules)
+            return node_class(
+                settings, storage, DIRECTORY, first, rules, also_advertised=advertised
+            )
 
         world = self._world
-        return SimNode(
+        rng = world.stream(f"node:{number}")
+        node = SimNode(
             world.network,
-            ADDRESS,
+            Place(number, {address: name for name, address in listeners.items()}),
             make,
             world.wall_us,
-            world.stream("node:1"),
-            Alarms(world.fail, lambda name, sentence: self.broken.append((name, sentence))),
+            rng,
+            Alarms(world.fail, Observer(known, lambda *told: self.broken.append(told))),
         )
+        if layout.nodes > 1:
+            cluster_id = uuid_text(UUID(int=world.stream("cluster").getrandbits(128)))
+            draw = partial(rng.getrandbits, 128)
+            storage = FileSystem(node.medium, rng)
+            DataDirectory.format(storage, DIRECTORY, number, lambda: UUID(int=draw()), cluster_id)
+            node.medium.settle()
+        return node
+
+
+def knows_all(member: SimNode, nodes: int) -> bool:
+    """Return whether a node knows that so many brokers are alive."""
+    if member.core is None:
+        return False
+    known = member.core.broker.image.brokers.values()
+    return sum(not broker.fenced for broker in known) == nodes
 
 
 def in_virtual_time(rest: str, bug: str | None) -> Sim:
-    """Return the target, with the planted bug if one is named."""
-    if rest:
-        raise TargetError(f"the simulator has no version {rest!r}; write `sim`")
-    return Sim(bug)
+    """Return the target, with the planted bug if one is named. rest: the number of controllers, ""
+    for the usual number."""
+    if rest and not rest.isdecimal():
+        raise TargetError(
+            f"the simulator has no version {rest!r}; write `sim`, or `sim:1` for one controller"
+        )
+    return Sim(bug, int(rest) if rest else None)

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaos.record.shown import Sight
 from chaos.sim.target import FAULTS
-from ci.simulation.plans import SETTINGS, nemeses, workloads
+from ci.simulation.plans import SETTINGS, SHAPES, nemeses, workloads
 from ci.simulation.schedule import Outcome
 from ci.simulation.search import Search
 from linearizability.verdict import Validity
@@ -83,6 +83,9 @@ def coverage(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
     every = {nemesis.name for work in works for nemesis in nemeses(work)}
     return {
         "fault that struck": counted((f.__name__ for f in FAULTS), lambda one: one.struck),
+        "shape": counted(
+            (f"{target} with {nodes}" for target, nodes in SHAPES), lambda one: [one.shape]
+        ),
         "workload": counted((one.name for one in works), lambda one: [one.workload]),
         "nemesis": counted(every, lambda one: [one.nemesis]),
         "setting drawn": counted(SETTINGS, lambda one: one.settings),

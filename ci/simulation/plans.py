@@ -1,5 +1,5 @@
-"""Choose the plan of a schedule from its seed: workload, nemesis, and settings that make rare
-events frequent.
+"""Choose the plan of a schedule from its seed: the shape of the cluster, workload, nemesis, and
+settings that make rare events frequent.
 
 Each seed leaves most settings as they are and most faults out (swarm testing): a fault that always
 occurs would hide errors that show only without it. The same seed always gives the same plan.
@@ -16,11 +16,18 @@ from chaos.nemeses import NEMESES
 from chaos.record.run_directory import Scenario
 from chaos.run.fitting import able, check_somebody_to_strike
 from chaos.scenarios.exploration import promised_config, promises
+from chaos.sim.cluster.layout import Layout
 from chaos.sim.target import Sim
 from chaos.values.protocols import Nemesis, TargetError, Workload
 from chaos.workloads import WORKLOADS
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.keys import BadConfig
 
 SECONDS, LONGEST_S, RATE = 20.0, 160.0, 60.0
+SHAPES = (("sim", 1), ("sim", 3), ("sim:1", 3))
+"""(target, nodes): one node; three nodes with three controllers; three nodes, of which the first
+alone is a controller."""
+LARGEST = max(nodes for _, nodes in SHAPES)
 SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "offsets.topic.num.partitions": (0.3, ("1", "2")),
     "transaction.state.log.num.partitions": (0.3, ("1", "2")),
@@ -35,23 +42,32 @@ SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
 """Broker setting -> the share of schedules that have it, and its possible values."""
 
 
-def workloads() -> tuple[Workload, ...]:
-    """Return the workloads that one simulated node and its clients can run."""
+def workloads(nodes: int = LARGEST) -> tuple[Workload, ...]:
+    """Return the workloads that so many simulated nodes and their clients can run."""
     return tuple(
         one
         for one in WORKLOADS.values()
-        if one.nodes_min <= 1 and why_no_groups(REFERENCE, one) is None
+        if one.nodes_min <= nodes and why_no_groups(REFERENCE, one) is None and accepts(one.config)
     )
 
 
-def nemeses(workload: Workload) -> tuple[Nemesis, ...]:
-    """Return the nemeses for a workload that the simulator can perform, and under which Kafka keeps
-    the promises that the workload's checkers judge."""
+def accepts(config: Mapping[str, str]) -> bool:
+    """Return whether the reference broker has what these settings ask for."""
+    try:
+        BrokerConfig.of(Layout.of(1, None).settings(1, config))
+    except BadConfig:
+        return False
+    return True
+
+
+def nemeses(workload: Workload, nodes: int = LARGEST) -> tuple[Nemesis, ...]:
+    """Return the nemeses for a workload that the simulator can perform on so many nodes, and under
+    which Kafka keeps the promises that the workload's checkers judge."""
     target = Sim()
     return tuple(
         one
         for one in NEMESES.values()
-        if one.nodes_min <= 1
+        if one.nodes_min <= nodes
         and able(target, one)
         and has_a_victim(workload, one)
         and promises(workload.name, one.name, target.name)
@@ -59,9 +75,9 @@ def nemeses(workload: Workload) -> tuple[Nemesis, ...]:
 
 
 @cache
-def combinations() -> tuple[tuple[Workload, tuple[Nemesis, ...]], ...]:
-    """Return each workload with its nemeses."""
-    return tuple((workload, nemeses(workload)) for workload in workloads())
+def combinations(nodes: int) -> tuple[tuple[Workload, tuple[Nemesis, ...]], ...]:
+    """Return each workload with its nemeses, on so many nodes."""
+    return tuple((workload, nemeses(workload, nodes)) for workload in workloads(nodes))
 
 
 def has_a_victim(workload: Workload, nemesis: Nemesis) -> bool:
@@ -76,7 +92,8 @@ def has_a_victim(workload: Workload, nemesis: Nemesis) -> bool:
 def plan_of(seed: int) -> Scenario:
     """Return the plan of a seed."""
     rng = Random(f"{seed}:plan")
-    workload, fitting = rng.choice(combinations())
+    target, nodes = rng.choice(SHAPES)
+    workload, fitting = rng.choice(combinations(nodes))
     nemesis = rng.choice(fitting)
     config = {}
     for name, (share, values) in SETTINGS.items():
@@ -84,4 +101,4 @@ def plan_of(seed: int) -> Scenario:
         if is_drawn and name not in workload.config:
             config[name] = value
     config |= promised_config(nemesis.name)
-    return Scenario("sim", workload.name, nemesis.name, 1, SECONDS, seed, config, rate=RATE)
+    return Scenario(target, workload.name, nemesis.name, nodes, SECONDS, seed, config, rate=RATE)

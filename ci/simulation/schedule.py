@@ -83,6 +83,8 @@ class Outcome:
     """The command that repeats this schedule."""
     seconds: float
     """The real seconds that it took, including judging."""
+    shape: str = ""
+    """The target and the number of nodes."""
     kept: str = ""
     """The run directory if it was kept, else ""."""
     struck: Mapping[str, int] = field(default_factory=dict)
@@ -122,6 +124,7 @@ def perform(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
         shutil.rmtree(outcome.kept, ignore_errors=True)
         scenario = replace(scenario, seconds=2 * scenario.seconds)
         outcome = _attempt(scenario, runs, scratch)
+    outcome = replace(outcome, shape=f"{scenario.target} with {scenario.nodes}")
     took_s = round(time.monotonic() - began, 2)
     memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return replace(outcome, seconds=took_s, memory_mib=round(memory_mib, 1))

@@ -35,6 +35,8 @@ class Trouble:
     sync_fails_in: int = 0
     """The number of the next sync that fails (1: the very next one), or 0 if none fails. Only one
     sync fails."""
+    has_failed_sync: bool = False
+    """Whether a sync has failed so."""
     write_fails_in: int = 0
     only_indexes: bool = False
     """Whether only writes to files whose names end in `index` can fail."""
@@ -65,18 +67,12 @@ class FileSystem:
         """Whether a change was made while the disk was stalled, so that the process waits for the
         disk."""
         self._took_s = 0.0
-        self._has_changed = False
         self._rng = rng
 
     def take_time_s(self) -> float:
         """Return the seconds that syncs have taken since the last call."""
         took_s, self._took_s = self._took_s, 0.0
         return took_s
-
-    def take_changed(self) -> bool:
-        """Return whether anything was changed since the last call."""
-        changed, self._has_changed = self._has_changed, False
-        return changed
 
     def unmount(self) -> None:
         """Part from the medium, since the process has ended."""
@@ -91,7 +87,6 @@ class FileSystem:
         or Ended."""
         self._step_into_trap()
         trouble = self.trouble
-        self._has_changed = True
         self.waits_for_disk |= trouble.is_stalled
         if trouble.refusal and (adds or trouble.refusal != NO_SPACE):
             raise StorageError(path, trouble.refusal, no_space=trouble.refusal == NO_SPACE)
@@ -131,6 +126,7 @@ class FileSystem:
         if trouble.sync_fails_in:
             trouble.sync_fails_in -= 1
             if not trouble.sync_fails_in:
+                trouble.has_failed_sync = True
                 if content is not None and path.endswith(SEGMENT):
                     content.note_failed_sync()
                 raise StorageError(path, "the disk reports an input/output error")

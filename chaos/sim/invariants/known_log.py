@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -59,16 +60,55 @@ class KnownLog:
     """The first offset of each undecided transaction, by producer id."""
     kept_to: int | None = None
     """After the end of a process: the offset below which every batch must be found again."""
+    shown: object = None
+    """The offsets and the leadership that the replica showed at the last look."""
+    led_in: int | None = None
+    """The leader epoch in which the node led the partition after the last step, None if it did
+    not."""
+    compared_to: int = 0
+    """The offset below which its committed batches were compared with those of other replicas."""
+    keeps_leading: bool = True
+    """Whether the node has led the partition in one epoch since the last step. A follower's offsets
+    may go back, as it takes over those of its leader."""
+
+    def note_leadership(self, epoch: int | None) -> None:
+        """Note in which epoch the node leads the partition, None if it does not."""
+        self.keeps_leading, self.led_in = epoch is not None and epoch == self.led_in, epoch
 
     def end(self, *, keeps_all: bool) -> None:
         """Note that the process has ended. keeps_all: whether the medium keeps unsynced bytes."""
         kept_to = self.offsets.log_end if keeps_all else self.offsets.recovery_point
         self.kept_to = kept_to if self.kept_to is None else min(kept_to, self.kept_to)
 
+    def last_below(self, added: Sequence[Written]) -> Written | None:
+        """Return the last known batch before the first of the added ones, None if there is none."""
+        if not added:
+            return None
+        first = added[0].header.base_offset
+        return next(
+            (one for one in reversed(self.batches.values()) if one.header.base_offset < first), None
+        )
+
+    def from_offset(self, offset: int) -> list[Written]:
+        """Return the known batches that end at this offset or later."""
+        found = []
+        for one in reversed(self.batches.values()):
+            if one.header.last_offset < offset:
+                break
+            found.append(one)
+        return found[::-1]
+
     def read_new(self, log: PartitionLog) -> None:
         """Read the batches that the last step has added: all batches after a restart. Raise
         CorruptLog."""
-        first = self.offsets.log_end if self.kept_to is None else log.log_start_offset
+        first = log.log_start_offset
+        if self.kept_to is None:
+            first = min(self.offsets.log_end, log.log_end_offset)
+            if log.log_start_offset > self.offsets.log_end:
+                first = log.log_start_offset
+                self._cut(0)  # a follower has begun anew where its leader's log starts
+            elif first < self.offsets.log_end:
+                self._cut(first)
         self.added = []
         for data in log.batches(first):
             one = written(data)
@@ -80,10 +120,19 @@ class KnownLog:
         """Count the added batches as known, when the invariants have seen them."""
         self.offsets = Offsets.of(log)
         if self.kept_to is not None:
-            self.batches, self.producers, self.epochs, self.open_since = {}, {}, {}, {}
+            self._cut(0)
             self.kept_to = None
         for one in self.added:
             self.batches[one.header.base_offset] = one
+            self._take_in(one)
+
+    def _cut(self, end_offset: int) -> None:
+        """Forget the batches from this offset on."""
+        self.compared_to = min(self.compared_to, end_offset)
+        kept = [one for one in self.batches.values() if one.header.base_offset < end_offset]
+        self.batches = {one.header.base_offset: one for one in kept}
+        self.producers, self.epochs, self.open_since = {}, {}, {}
+        for one in kept:
             self._take_in(one)
 
     def _take_in(self, one: Written) -> None:

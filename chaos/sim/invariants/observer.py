@@ -1,15 +1,15 @@
-"""An observer of one simulated node, which checks the invariants of its logs."""
+"""An observer of one simulated node, which checks the invariants of its logs and of the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from uuid import UUID
 
-from chaos.sim.invariants import INVARIANTS
+from chaos.sim.invariants import BETWEEN_NODES, BETWEEN_REPLICAS, INVARIANTS
+from chaos.sim.invariants.known_cluster import KnownCluster
 from chaos.sim.invariants.known_log import KnownLog, Offsets
+from chaos.sim.invariants.replica import Key, Replica, replicas_of
+from reference_impl.core.broker import Broker
 from reference_impl.core.log.batch_scan import CorruptLog
-from reference_impl.core.node import Node
-from reference_impl.core.partitions.partition import Partition
 
 WHOLE_BATCHES = "whole-batches"
 """The invariant that a log can be read."""
@@ -18,34 +18,56 @@ WHOLE_BATCHES = "whole-batches"
 class Observer:
     """The known logs of a node, over all its processes."""
 
-    def __init__(self, broken: Callable[[str, str], None]) -> None:
-        """broken: a function to call with the name of an invariant and a sentence."""
+    def __init__(self, cluster: KnownCluster, broken: Callable[[str, str], None]) -> None:
+        """cluster: what is known of all nodes. broken: a function to call with the name of an
+        invariant and a sentence."""
+        self._cluster = cluster
         self._broken = broken
-        self._logs: dict[tuple[UUID, int], KnownLog] = {}
+        self._logs: dict[Key, KnownLog] = {}
+        self._life = 0
+        self._seen: object = None
+        """The image's end offset and the election after the last step."""
 
-    def look(self, node: Node) -> None:
-        """Check the logs that the last step has changed."""
-        for partition in node.broker.replicas:
-            known = self._logs.setdefault((partition.topic_id, partition.index), KnownLog())
-            if known.kept_to is not None or known.offsets != Offsets.of(partition.log):
-                self._look_at(partition, known)
+    def look(self, broker: Broker) -> None:
+        """Check what the last step has changed."""
+        seen = broker.image.end_offset, broker.quorum.election
+        if seen != self._seen:
+            self._seen = seen
+            for name, invariant in BETWEEN_NODES.items():
+                for sentence in invariant(self._cluster, broker):
+                    self._broken(name, sentence)
+        for replica in replicas_of(broker):
+            known = self._logs.get(replica.key)
+            if known is None:
+                known = self._logs[replica.key] = KnownLog()
+            shown = Offsets.of(replica.log), replica.leader_epoch, replica.leads, replica.isr
+            if known.kept_to is not None or known.shown != shown:
+                known.shown = shown
+                self._look_at(replica, known)
 
-    def _look_at(self, partition: Partition, known: KnownLog) -> None:
-        place = f"{partition.topic}-{partition.index}"
+    def _look_at(self, replica: Replica, known: KnownLog) -> None:
+        known.note_leadership(replica.led_in)
         try:
-            known.read_new(partition.log)
+            known.read_new(replica.log)
         except CorruptLog as error:
-            self._broken(WHOLE_BATCHES, f"{place}: {error}")
+            self._broken(WHOLE_BATCHES, f"{replica.name}: {error}")
         for name, invariant in INVARIANTS.items():
-            for sentence in invariant(known, partition.log):
-                self._broken(name, f"{place}: {sentence}")
-        known.take_in(partition.log)
+            for sentence in invariant(known, replica.log):
+                self._broken(name, f"{replica.name}: {sentence}")
+        for name, between in BETWEEN_REPLICAS.items():
+            for sentence in between(self._cluster, replica, known, self._life):
+                self._broken(name, f"{replica.name}: {sentence}")
+        self._cluster.take_in(replica, known, self._life)
+        known.take_in(replica.log)
 
     def note_end(self, *, keeps_all: bool) -> None:
         """Note that the process has ended. keeps_all: whether the medium keeps unsynced bytes."""
+        self._life += 1
+        self._cluster.has_lost_power |= not keeps_all
         for known in self._logs.values():
             known.end(keeps_all=keeps_all)
 
     def forget(self) -> None:
         """Forget all logs, since a fault has changed the bytes on the medium."""
         self._logs.clear()
+        self._cluster.has_lost_power = True

@@ -20,7 +20,9 @@ def sequences_continue(known: KnownLog, log: PartitionLog) -> Iterator[str]:
         producer_id, epoch = header.producer_id, header.producer_epoch
         if producer_id < 0:
             continue
-        before = last.get(producer_id) if epochs.get(producer_id) == epoch else None
+        if epochs.get(producer_id) != epoch:
+            last.pop(producer_id, None)  # by a marker, too, whose epoch is newer (KIP-890)
+        before = last.get(producer_id)
         if before is not None and one.marker is None:
             follows = increment_sequence(before.last_sequence, 1)
             if header.base_sequence != follows:

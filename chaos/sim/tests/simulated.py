@@ -13,7 +13,8 @@ import polars as pl
 from chaos.record.run_directory import Scenario
 from chaos.run.fitting import Parts, nemesis_named, workload_named
 from chaos.run.runner import RunResult, run
-from chaos.sim.target import Sim, SimCluster
+from chaos.sim.cluster.cluster import SimCluster
+from chaos.sim.target import Sim
 from chaos.values.protocols import Cluster
 
 SECONDS, RATE = 10.0, 60.0
@@ -21,10 +22,11 @@ SECONDS_OF = {"seeks": 4.0}
 """Readers that seek read the same records again and again: a few seconds are enough."""
 
 
-class KeptSim(Sim):
-    """A simulator whose last cluster can be looked at after its run."""
+class SeveralNodes(Sim):
+    """A simulator of three nodes, whose last cluster can be looked at after its run."""
 
     cluster: SimCluster
+    size = 3
 
     def start(
         self,
@@ -47,25 +49,28 @@ def simulate(
     runs: Path,
     config: Mapping[str, str] | None = None,
 ) -> RunResult:
-    """Make one run in virtual time."""
+    """Make one run in virtual time, on the number of nodes that the target's class says."""
     seconds = SECONDS_OF.get(workload, SECONDS)
-    scenario = Scenario("sim", workload, nemesis, 1, seconds, seed, config or {}, rate=RATE)
+    nodes = target.size if isinstance(target, SeveralNodes) else 1
+    scenario = Scenario("sim", workload, nemesis, nodes, seconds, seed, config or {}, rate=RATE)
     parts = Parts(target, workload_named(workload), nemesis_named(nemesis))
     return run(scenario, runs, parts=parts, tools=None, progress=False)
 
 
-def hash_of(workload: str, nemesis: str, seed: int) -> str:
-    """Return the hash of everything that a run has left: each row, and each byte on the disk."""
-    target, found = KeptSim(), hashlib.sha256()
+def hash_of(workload: str, nemesis: str, seed: int, nodes: int) -> str:
+    """Return the hash of everything that a run has left: each row, and each byte on the disks."""
+    target, found = SeveralNodes(), hashlib.sha256()
+    target.size = nodes
     with tempfile.TemporaryDirectory() as runs:
         result = simulate(target, workload, nemesis, seed, Path(runs))
         rows = pl.read_parquet(result.directory / "history.parquet")
     found.update(rows.write_csv().encode() if not rows.is_empty() else b"")
-    files = target.cluster.node.medium.files
-    for path in sorted(files):
-        found.update(path.encode() + files[path].data)
+    for member in target.cluster.members.values():
+        files = member.medium.files
+        for path in sorted(files):
+            found.update(path.encode() + files[path].data)
     return found.hexdigest()
 
 
 if __name__ == "__main__":
-    print(hash_of(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    print(hash_of(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from chaos.scenarios.exploration import promised_config
-from chaos.sim.clocks import WallClock
+from chaos.sim.cluster.clocks import WallClock
 from chaos.sim.disks.file_system import NO_SPACE, Ended, FileSystem, Trap
 from chaos.sim.disks.medium import SECTOR_BYTES, Medium
 from chaos.sim.invariants.observer import WHOLE_BATCHES

@@ -58,6 +58,17 @@ def test_an_offset_that_goes_back_is_seen(name: str) -> None:
     assert not broken("offsets-never-go-back", known, now)
 
 
+def test_the_offsets_of_a_follower_may_go_back() -> None:
+    known = KnownLog(HELD)
+    known.note_leadership(None)
+    assert not broken("offsets-never-go-back", known, HELD._replace(log_end=1))
+    known.note_leadership(3)
+    known.note_leadership(4)
+    assert not broken("offsets-never-go-back", known, HELD._replace(log_end=1))
+    known.note_leadership(4)
+    assert broken("offsets-never-go-back", known, HELD._replace(log_end=1))
+
+
 def test_a_last_stable_offset_beside_an_undecided_transaction_is_seen() -> None:
     known = KnownLog(HELD, open_since={7: 5})
     assert not broken("last-stable-offset", known, HELD)

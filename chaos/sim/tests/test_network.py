@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from chaos.sim.network import Line, Network, State
+from chaos.sim.network import CLIENTS, Line, Network, State
 from chaos.sim.world import VirtualWorld
 
 ADDRESS = ("somewhere", 1)
+WAY = CLIENTS, ADDRESS
 
 
 class Echo:
@@ -32,11 +33,12 @@ class Echo:
 class Caller:
     """A client that keeps what it hears."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, source: int = CLIENTS) -> None:
         self.lines: list[Line] = []
         self.heard: list[bytes] = []
         self.reasons: list[str] = []
-        network.dial(ADDRESS, self.lines.append, self.heard.append, self.reasons.append)
+        heard = self.lines.append, self.heard.append, self.reasons.append
+        network.dial(ADDRESS, *heard, source)
 
 
 def started(seed: int = 1) -> tuple[VirtualWorld, Echo, Caller]:
@@ -83,7 +85,7 @@ def test_a_cut_connection_ends_for_both() -> None:
 
 def test_a_reset_lets_the_deed_happen_and_its_answer_vanish() -> None:
     world, server, caller = started()
-    world.network.conditions[ADDRESS].reset_after_s = 0.0
+    world.network.conditions[WAY].reset_after_s = 0.0
     caller.lines[0].send(b"deed")
     settle(world)
     assert (server.came, caller.heard, caller.reasons) == ([b"deed"], [], ["reset by peer"])
@@ -93,12 +95,12 @@ def test_what_a_blackhole_held_arrives_after_the_heal_or_its_connection_ends() -
     outcomes = set()
     for seed in range(20):
         world, server, caller = started(seed)
-        world.network.conditions[ADDRESS].state = State.BLACKHOLE
+        world.network.conditions[WAY].state = State.BLACKHOLE
         caller.lines[0].send(b"held")
         dialling = Caller(world.network)
         settle(world)
         assert (server.came, caller.reasons, dialling.lines) == ([], [], [])
-        world.network.heal(ADDRESS)
+        world.network.heal()
         settle(world)
         assert len(dialling.lines) == 1
         outcomes.add((tuple(caller.heard), tuple(caller.reasons)))
@@ -107,8 +109,64 @@ def test_what_a_blackhole_held_arrives_after_the_heal_or_its_connection_ends() -
 
 def test_a_stalled_connection_passes_nothing_and_ends() -> None:
     world, server, caller = started()
-    world.network.stall(ADDRESS, 1.0, 3.0)
+    world.network.stall(WAY, 1.0, 3.0)
     caller.lines[0].send(b"held")
     settle(world)
     assert (server.came, caller.reasons) == ([], ["timed out"])
     assert world.monotonic() >= 3.0
+
+
+def test_packets_that_vanish_in_one_direction_let_those_of_the_other_pass() -> None:
+    world, server, caller = started()
+    world.network.conditions[WAY].drops.add(False)
+    caller.lines[0].send(b"deed")
+    dialling = Caller(world.network)
+    settle(world)
+    assert (server.came, caller.heard, dialling.lines) == ([b"deed"], [], [])
+
+
+def test_a_cut_of_one_way_leaves_the_others() -> None:
+    world, server, caller = started()
+    node = Caller(world.network, source=2)
+    settle(world)
+    world.network.cut_off((2, ADDRESS), State.REFUSE)
+    caller.lines[0].send(b"from a client")
+    refused = Caller(world.network, source=2)
+    settle(world)
+    assert (server.came, caller.reasons) == ([b"from a client"], [])
+    assert (node.reasons, refused.reasons) == (["connection reset"], ["connection refused"])
+
+
+def test_lost_packets_are_late_and_arrive_in_order() -> None:
+    world, server, caller = started()
+    world.network.conditions[WAY].loss = 0.5
+    frames = [b"%d" % number for number in range(50)]
+    began = world.monotonic()
+    for frame in frames:
+        caller.lines[0].send(frame)
+    settle(world)
+    assert server.came == frames and world.monotonic() - began > 0.2
+
+
+def test_a_client_learns_only_by_sending_that_a_machine_has_lost_power() -> None:
+    world, server, caller = started()
+    line, server.listens = caller.lines[0], False
+    line.strand(is_client=False)
+    settle(world)
+    assert caller.reasons == []
+    line.send(b"lost")
+    settle(world)
+    assert (server.came, caller.reasons) == ([], [])
+    server.listens = True
+    world.network.came_back(ADDRESS)
+    settle(world)
+    assert (server.came, caller.reasons) == ([], ["connection reset"])
+
+
+def test_a_node_learns_only_by_answering_that_the_machine_of_its_client_has_lost_power() -> None:
+    world, server, caller = started()
+    caller.lines[0].send(b"deed")
+    caller.lines[0].strand(is_client=True)
+    assert server.gone == 0
+    settle(world)
+    assert (server.came, server.gone, caller.heard) == ([b"deed"], 1, [])

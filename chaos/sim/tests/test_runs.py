@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from chaos.scenarios.exploration import promised_config
 from chaos.sim.target import Sim
-from chaos.sim.tests.simulated import simulate
-from chaos.values.faults import CutLink
+from chaos.sim.tests.simulated import SeveralNodes, simulate
+from chaos.values.faults import Kill, NarrowLinks
 from chaos.values.protocols import TargetError
 from linearizability.judging import check
 from linearizability.verdict import Validity
@@ -34,6 +35,38 @@ def test_a_correct_node_is_not_accused(workload: str, nemesis: str, tmp_path: Pa
     verdict = check(result.directory)
     assert verdict.validity is not Validity.INVALID, verdict
     assert not [one for one in result.problems if "ended early" in one]
+
+
+@pytest.mark.parametrize(
+    ("workload", "nemesis"),
+    [
+        ("transactions", "kill-leader"),
+        ("transactions", "partition-leader"),
+        ("appends", "partition-link"),
+        ("groups-consumer", "partition-ring"),
+        ("zombies", "kill-controller"),
+        ("appends", "isolate-controller"),
+        ("groups", "pause"),
+        ("transactions", "power-loss-minority"),
+        ("appends-mixed", "one-way-packets"),
+        ("appends", "rolling-restart"),
+        # Found: followers that copied no more after their disks had been full, or after a sync that
+        # failed and a heal without a restart.
+        ("transactions", "disk-full"),
+        ("transactions", "failed-syncs"),
+    ],
+)
+@pytest.mark.parametrize("controllers", [None, 1])
+def test_a_correct_cluster_is_not_accused(
+    workload: str, nemesis: str, controllers: int | None, tmp_path: Path
+) -> None:
+    target = SeveralNodes(controllers=controllers)
+    result = simulate(target, workload, nemesis, 1, tmp_path, promised_config(nemesis))
+    assert result.recovered and result.counts["records_acknowledged"] > 50, result
+    verdict = check(result.directory)
+    assert verdict.validity is not Validity.INVALID, verdict
+    assert not [one for one in result.problems if "ended early" in one]
+    assert target.broken == []
 
 
 def test_a_loss_of_power_takes_what_was_not_flushed_and_nothing_else(tmp_path: Path) -> None:
@@ -67,11 +100,15 @@ def test_a_planted_bug_is_caught(
 
 
 def test_what_the_simulator_cannot_do_is_said(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match="runs 1 node for now, not 3"):
-        Sim().start(tmp_path, 3)
-    with pytest.raises(TargetError, match="'sim' cannot CutLink; it can: "):
-        Sim().start(tmp_path).perform(CutLink(1, 1))
-    with pytest.raises(TargetError, match="one plain listener; leave listeners out"):
+    with pytest.raises(TargetError, match="runs 1 to 9 nodes, not 12"):
+        Sim().start(tmp_path, 12)
+    with pytest.raises(TargetError, match="sim:4 with --nodes 3: give a number of controllers"):
+        Sim(controllers=4).start(tmp_path, 3)
+    with pytest.raises(TargetError, match="'sim' cannot NarrowLinks; it can: "):
+        Sim().start(tmp_path).perform(NarrowLinks(1, 1))
+    with pytest.raises(TargetError, match="there is no node 2; this cluster has 1 to 1"):
+        Sim().start(tmp_path).perform(Kill(2))
+    with pytest.raises(TargetError, match="sets listeners for each node; leave it out"):
         Sim().start(tmp_path, 1, {"listeners": "PLAINTEXT://x:1"})
     with pytest.raises(TargetError, match="there is no bug 'nonsense'"):
         Sim("nonsense")

@@ -6,7 +6,7 @@ have (between nodes, if there is only one) is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from chaos.means.links import Toxic
@@ -29,9 +29,7 @@ from chaos.values.faults import (
     StallConnections,
     Where,
 )
-
-Pairs = Iterable[tuple[int, int]]
-"""Pairs of nodes (source, destination); the source opens the connections."""
+from chaos.values.splits import SHAPES, Pairs
 
 
 def links_of(node: int, others: Iterable[int], where: Where) -> list[str]:
@@ -41,13 +39,6 @@ def links_of(node: int, others: Iterable[int], where: Where) -> list[str]:
     listener = ("nodes", "controllers").index(where)
     pairs = [pair for other in others for pair in ((node, other), (other, node))]
     return [node_links(source, to)[listener] for source, to in pairs]
-
-
-def both_ways(pairs: Pairs) -> Iterator[tuple[int, int]]:
-    """Yield each pair and its reverse."""
-    for source, to in pairs:
-        yield source, to
-        yield to, source
 
 
 # --- cutting --------------------------------------------------------------------------------------
@@ -89,33 +80,6 @@ def _split(cluster: LocalCluster, fault: Split) -> list[int]:
     return _cut_pairs(cluster, SHAPES[fault.shape](cluster, around[0]), fault.how)
 
 
-def _halves(cluster: LocalCluster, node: int) -> Pairs:
-    others = _shuffled(cluster, node)
-    fewer = [node, *others[: (cluster.nodes - 1) // 2 - 1]]
-    rest = [other for other in others if other not in fewer]
-    return both_ways((one, other) for one in fewer for other in rest)
-
-
-def _bridge(cluster: LocalCluster, node: int) -> Pairs:
-    others = _shuffled(cluster, node)
-    half = len(others) // 2
-    return both_ways((one, other) for one in others[:half] for other in others[half:])
-
-
-def _ring(cluster: LocalCluster, node: int) -> Pairs:
-    count = cluster.nodes
-    for source in range(count):
-        seen = {(source + step) % count for step in range(count // 2 + 1)}
-        yield from ((source + 1, to + 1) for to in range(count) if to not in seen)
-
-
-SHAPES: Mapping[str, Callable[[LocalCluster, int], Pairs]] = {
-    "halves": _halves,
-    "bridge": _bridge,
-    "ring": _ring,
-}
-
-
 def _cut_pairs(cluster: LocalCluster, pairs: Pairs, how: Any) -> list[int]:
     struck: list[int] = []
     for source, to in pairs:
@@ -134,12 +98,6 @@ def _cut(cluster: LocalCluster, names: Iterable[str], how: Any) -> bool:
 
 def _others(cluster: LocalCluster, node: int) -> list[int]:
     return [other for other in range(1, cluster.nodes + 1) if other != node]
-
-
-def _shuffled(cluster: LocalCluster, node: int) -> list[int]:
-    others = _others(cluster, node)
-    cluster.rng.shuffle(others)
-    return others
 
 
 # --- making worse ---------------------------------------------------------------------------------

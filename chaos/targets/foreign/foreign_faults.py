@@ -24,7 +24,6 @@ from typing import Any
 
 from chaos.targets.clusters.cluster import Performers
 from chaos.targets.faults import performers_of
-from chaos.targets.faults.link_faults import SHAPES
 from chaos.targets.foreign.cluster import ForeignCluster
 from chaos.targets.foreign.foreign_file import ForeignNode
 from chaos.values.faults import (
@@ -39,6 +38,7 @@ from chaos.values.faults import (
     SlowLinks,
     Split,
 )
+from chaos.values.splits import SHAPES
 
 NEEDED: Mapping[type[Fault], tuple[str, ...]] = {
     CutLink: ("cut",),

@@ -17,7 +17,7 @@ from chaos.sim.invariants.known_log import KnownLog
 from ci.cli import app
 from ci.simulation import run_simulations, schedule
 from ci.simulation.pages import coverage, summary
-from ci.simulation.plans import nemeses, plan_of, workloads
+from ci.simulation.plans import SHAPES, nemeses, plan_of, workloads
 from ci.simulation.schedule import Outcome, perform
 from ci.simulation.search import Search, exit_status
 from linearizability.verdict import Validity
@@ -36,10 +36,16 @@ def test_the_plan_of_a_seed_does_not_depend_on_what_was_drawn_before() -> None:
 
 
 def test_every_workload_and_nemesis_of_the_simulator_is_drawn() -> None:
-    plans = [plan_of(seed) for seed in range(12_000)]
+    plans = [plan_of(seed) for seed in range(60_000)]
     assert {plan.workload for plan in plans} == {one.name for one in workloads()}
-    drawn = {(plan.workload, plan.nemesis) for plan in plans}
-    assert drawn == {(w.name, n.name) for w in workloads() for n in nemeses(w)}
+    drawn = {(plan.nodes, plan.workload, plan.nemesis) for plan in plans}
+    assert drawn == {
+        (nodes, w.name, n.name)
+        for _, nodes in SHAPES
+        for w in workloads(nodes)
+        for n in nemeses(w, nodes)
+    }
+    assert {(plan.target, plan.nodes) for plan in plans} == {*SHAPES}
 
 
 def test_a_schedule_that_loses_records_is_found_kept_and_repeated(tmp_path: Path) -> None:
@@ -77,9 +83,9 @@ def test_a_valid_schedule_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_an_exception_in_a_schedule_is_a_finding(tmp_path: Path) -> None:
-    scenario = Scenario("sim", "appends", "kill", 3, 10.0, 1, rate=60.0, client=REFERENCE)
+    scenario = Scenario("sim", "appends", "kill", 12, 10.0, 1, rate=60.0, client=REFERENCE)
     done = perform(scenario, tmp_path / "runs", tmp_path)
-    assert done.validity is Validity.INVALID and "1 node for now" in done.reason
+    assert done.validity is Validity.INVALID and "1 to 9 nodes, not 12" in done.reason
     assert "Traceback" in (Path(done.kept) / "failure.txt").read_text()
 
 

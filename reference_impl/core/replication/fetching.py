@@ -145,7 +145,7 @@ class Followers:
                 try:
                     yield from self._copying.prepare(partition)
                 except StorageError as error:
-                    yield self._stop(source, copy, str(error))
+                    yield self._fail(source, copy, error)
                     continue
                 source.session.want(key, position_of(partition))
 
@@ -173,8 +173,10 @@ class Followers:
                     continue
                 try:
                     yield from self._take_row(leader, source, copy, partition, row)
-                except (Damaged, StorageError) as error:
-                    yield self._stop(source, copy, str(error))
+                except Damaged as damaged:
+                    yield self._stop(source, copy, str(damaged))
+                except StorageError as error:
+                    yield self._fail(source, copy, error)
                 yield _PAUSE
 
     def _take_row(
@@ -247,6 +249,15 @@ class Followers:
         pause_ms = self._number("replica.fetch.backoff.ms")
         if source.copies.get(copy.key) is copy:
             source.resting[copy.key] = self._moment.monotonic_ms + pause_ms
+
+    def _fail(self, source: Source, copy: Copy, error: StorageError) -> Report:
+        """Fetch a copy again after a while if the disk has been full, since somebody may make room.
+        After any other error fetch it no more: the position of the next fetch would tell the leader
+        that records are here whose sync has failed."""
+        if not error.no_space:
+            return self._stop(source, copy, str(error))
+        self._rest(source, copy)
+        return Report(f"{copy.topic}-{copy.key[1]} is not copied while there is no room: {error}")
 
     def _stop(self, source: Source, copy: Copy, reason: str) -> Report:
         """Fetch a copy no more, until it has another leader."""

@@ -318,3 +318,18 @@ def test_a_leader_that_has_lost_power_takes_no_record_from_its_followers(
     cluster.run(20_000)
     is_kept = all(values_of(cluster.partition(node)) == ["a", "b"] for node in cluster.nodes)
     assert is_kept is (rules is Rules)
+
+
+def test_a_follower_goes_on_when_its_full_disk_has_room_again() -> None:
+    """The simulator found a partition that stayed without this replica for ever (disk-full)."""
+    cluster = cluster_with_topic()
+    produce(cluster, "a")
+    follower = next(node for node in cluster.nodes if node != cluster.leader())
+    disk = cluster.disks[follower]
+    disk.capacity_bytes = 0
+    cluster.produce(cluster.leader(), "b", acks=1)
+    cluster.run(3_000)
+    assert any("is not copied while there is no room" in each for each in cluster.reports)
+    disk.capacity_bytes = None
+    cluster.run(3_000)
+    assert all_agree(cluster) and values_of(cluster.partition(follower)) == ["a", "b"]

@@ -9,16 +9,18 @@ a step, between any two changes of the disk.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
 from chaos.sim.agenda import Entry
-from chaos.sim.clocks import WallClock
+from chaos.sim.cluster.clocks import WallClock
+from chaos.sim.cluster.serving import Make, Serving
+from chaos.sim.connections import Connections
 from chaos.sim.disks.file_system import Ended, FileSystem, Trap, Trouble
 from chaos.sim.disks.medium import Medium
 from chaos.sim.invariants.observer import Observer
-from chaos.sim.network import Line, Network
+from chaos.sim.network import Network
 from chaos.world import Address
 from reference_impl.core.effects import (
     Admit,
@@ -33,20 +35,21 @@ from reference_impl.core.effects import (
     Respond,
     SendToken,
     SetTimer,
+    Stop,
 )
 from reference_impl.core.events import (
-    ConnectionClosed,
-    Event,
-    Request,
-    RequestArrived,
+    Answered,
+    ConnectionLost,
     Started,
+    StopAsked,
     Stopping,
     TimerFired,
     TimerKey,
 )
 from reference_impl.core.node import Node
 from reference_impl.core.storage import Storage, StorageError
-from reference_impl.wire import Malformed, decode_request, encode_response
+from reference_impl.links.effects import Ask, Destination, HangUp
+from reference_impl.wire import Struct
 
 QUICKEST_S, SLOWEST_S = 0.000_05, 0.000_4
 BOOT_S = 0.2, 1.5
@@ -54,11 +57,9 @@ TRAP_S = 0.05
 """The seconds after which a process ends that should have ended in the middle of a step."""
 ENDS_IN_START, START_CHANGES_MAX = 0.1, 40
 """The share of starts that end like the process before, and by which change of the disk."""
+LEAVE_S = 20.0
+"""How long a node that is asked to stop waits at most until others lead what it leads."""
 DIRECTORY = "data"
-CLIENT_HOST = "/10.0.0.1"
-Make = Callable[[int, int, bytes], Event]
-"""A function that makes an event from the wall clock in ms, the monotonic clock in ms, and random
-bytes."""
 Aftermath = Callable[[Medium], object]
 """What happens to the medium when the process on it has ended."""
 
@@ -73,18 +74,16 @@ class Alarms:
 
     failed: Callable[[str], None]
     """Called with the description of an error in a step that no fault explains."""
-    broken: Callable[[str, str], None]
-    """Called with the name of an invariant that a step has broken, and a sentence."""
+    observer: Observer
+    """Called after each step, to check the invariants."""
 
 
-class Served:
-    """One connection from the view of its node, which handles one request of it at a time."""
+@dataclass(frozen=True)
+class Place:
+    """A node's number in the cluster, and the names of its listeners by their addresses."""
 
-    def __init__(self, line: Line) -> None:
-        self.line = line
-        self.frames: deque[bytes] = deque()
-        self.is_busy = False
-        self.muted: Entry | None = None
+    number: int
+    listeners: Mapping[Address, str]
 
 
 class SimNode:
@@ -93,7 +92,7 @@ class SimNode:
     def __init__(
         self,
         network: Network,
-        address: Address,
+        place: Place,
         make: Callable[[Storage], Node],
         wall_us: Callable[[], int],
         rng: Random,
@@ -106,32 +105,49 @@ class SimNode:
         self.disk = FileSystem(self.medium, rng)
         """The disk as the process that runs uses it."""
         self.clock = WallClock(wall_us)
-        self.address = address
+        self.number = place.number
+        self._addresses = tuple(place.listeners)
         self._agenda = network.agenda
         self._network = network
         self._make = make
         self._rng = rng
         self._failed = alarms.failed
-        self.observer = Observer(alarms.broken)
+        self.observer = alarms.observer
         self._node: Node | None = None
         self._life = 0
-        self._is_listening = False
         self._is_at_work = False
         self.is_paused = False
+        self.is_leaving = False
+        """Whether it was asked to stop, and has not ended yet."""
+        self._starts_again = False
+        """Whether it is to be started again when it has ended."""
         self._held: tuple[Effect, ...] | None = None
         """The effects of a step that cannot end, because the process is paused or its disk is
         stalled."""
         self._aftermath: Aftermath = keep_all
         self._inbox: deque[Make] = deque()
-        self._served: dict[int, Served] = {}
+        self._serving = Serving(network.agenda, place.listeners, self._put)
+        self._outgoing = Connections(network, place.number, self._answered, self._lost)
         self._timers: dict[TimerKey, Entry] = {}
         self.reports: list[str] = []
-        network.join(address, self)
+        for address in self._addresses:
+            network.join(address, self._serving)
 
     @property
     def is_running(self) -> bool:
         """Whether the node's process exists."""
         return self._node is not None
+
+    @property
+    def serves(self) -> bool:
+        """Whether the node accepts connections and will answer on them."""
+        is_able = self._serving.is_open and not self.is_leaving
+        return self.is_running and not self.is_paused and is_able
+
+    @property
+    def core(self) -> Node | None:
+        """The core of the process that runs, or None."""
+        return self._node
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -166,7 +182,10 @@ class SimNode:
             self.disk.trap = None
 
     def _begin(self, effects: tuple[Effect, ...]) -> None:
-        self._is_listening = True
+        self._aftermath = keep_all
+        self._serving.is_open = True
+        for address in self._addresses:
+            self._network.came_back(address)
         if self._node is not None:
             self._look(self._node)
         self._leave(effects)
@@ -202,29 +221,60 @@ class SimNode:
         self._aftermath(self.medium)
 
     def _look(self, node: Node) -> None:
-        if self.disk.take_changed():
-            self.observer.look(node)
+        self.observer.look(node.broker)
 
-    def shut_down(self) -> None:
+    def pause(self) -> None:
+        """Let the process stand still until `resume`."""
+        self.is_paused = True
+
+    def ask_to_stop(self) -> None:
+        """Let the process hand over what it leads, and end in good order. A node without others
+        ends at once."""
+        self.end_if_trapped()
+        if self._node is None or self.is_leaving:
+            return
+        if self._node.config.membership().is_alone:
+            self._stop()
+        else:
+            life, self.is_leaving = self._life, True
+            self._put(StopAsked)
+            self._agenda.after(LEAVE_S, lambda: self._stop() if life == self._life else None)
+
+    def start_when_it_has_ended(self) -> None:
+        """Start a new process when the one that was asked to stop has ended."""
+        self._starts_again = True
+
+    def _stop(self) -> None:
         """End the process in good order."""
         self.end_if_trapped()
-        if self._node is not None:
+        if self._node is None:
+            return
+        try:
             self._node.step(Stopping(*self._moment()))
-            self._look(self._node)
-            self.crash()
+        except StorageError as error:
+            self.reports.append(f"the broker cannot stop in good order: {error}")
+        self._look(self._node)
+        starts_again = self._starts_again
+        self.crash()
+        if starts_again:
+            self.start()
 
     def _die(self) -> None:
         self._life += 1
         self._node = self._held = None
+        self.observer.note_end(keeps_all=True)
         self.disk.unmount()
-        self._is_listening = self._is_at_work = self.is_paused = False
+        self._is_at_work = self.is_paused = self.is_leaving = self._starts_again = False
         self._inbox.clear()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        for served in list(self._served.values()):
-            served.line.hang_up("the node is gone")
-        self._served.clear()
+        loses_power = self._aftermath is not keep_all
+        self._serving.end(loses_power=loses_power)
+        if loses_power:
+            self._outgoing.strand()
+        else:
+            self._outgoing.close()
 
     def resume(self) -> None:
         """Go on after a pause, or after a stall of the disk."""
@@ -235,50 +285,6 @@ class SimNode:
             self._work()
         else:
             self._leave(held)
-
-    # --- network --------------------------------------------------------------------------------
-
-    def is_listening(self) -> bool:
-        """Return whether connections are accepted. A paused node's kernel accepts them, too."""
-        return self._is_listening
-
-    def opened(self, line: Line) -> None:
-        """Serve a new connection."""
-        self._served[line.number] = Served(line)
-
-    def received(self, line: Line, frame: bytes) -> None:
-        """Queue a request behind the unanswered ones of its connection."""
-        served = self._served.get(line.number)
-        if served is not None:
-            served.frames.append(frame)
-            self._hand_over(served)
-
-    def closed(self, line: Line) -> None:
-        """Forget a connection."""
-        if self._served.pop(line.number, None) is not None:
-            self._put(lambda now, ran, chance: ConnectionClosed(now, ran, chance, line.number))
-
-    def _hand_over(self, served: Served) -> None:
-        if served.is_busy or served.muted is not None or not served.frames:
-            return
-        frame = served.frames.popleft()
-        try:
-            header, body = decode_request(bytearray(frame[4:]))
-        except Malformed as error:
-            served.line.hang_up(str(error))
-            return
-        served.is_busy = True
-        request = Request(
-            served.line.number,
-            header.api_key,
-            header.api_version,
-            header.correlation_id,
-            header.client_id,
-            CLIENT_HOST,
-            body,
-            len(frame) - 4,
-        )
-        self._put(lambda now, ran, chance: RequestArrived(now, ran, chance, request))
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -321,12 +327,15 @@ class SimNode:
     def _perform(self, effect: Effect) -> None:
         match effect:
             case Respond():
-                self._respond(effect)
+                self._serving.respond(effect)
             case Release(request=request, throttle_ms=throttle_ms):
-                self._done(request, throttle_ms)
+                self._serving.release(request, throttle_ms)
+            case Ask():
+                self._outgoing.ask(effect)
+            case HangUp(destination=destination):
+                self._outgoing.hang_up(destination)
             case CloseConnection(connection=connection, reason=reason):
-                if (served := self._served.get(connection)) is not None:
-                    served.line.hang_up(reason)
+                self._serving.hang_up(connection, reason)
             case SetTimer(key=key, delay_ms=delay_ms):
                 self._cancel(key)
                 self._timers[key] = self._agenda.after(delay_ms / 1000, lambda: self._fire(key))
@@ -337,7 +346,12 @@ class SimNode:
                 self._die()
             case Failed(error=error):
                 told = f"{type(error).__name__}: {error}"
-                self._failed(f"the node at {self.address[0]} failed in a step: {told}")
+                self._failed(f"node {self.number} failed in a step: {told}")
+            case Stop(failure=None):
+                self._stop()
+            case Stop(failure=failure):
+                self.reports.append(f"the node gives up: {failure}")
+                self._die()
             case Report(sentence=sentence):
                 self.reports.append(sentence)
             case GiveWay() | ReadTokens() | SendToken() | Admit():
@@ -345,28 +359,11 @@ class SimNode:
             case _:
                 self._failed(f"the simulated host does not know the effect {effect}")
 
-    def _respond(self, effect: Respond) -> None:
-        request = effect.request
-        served = self._served.get(request.connection)
-        if served is None:
-            return
-        version = request.api_version if effect.version is None else effect.version
-        frame = encode_response(request.api_key, version, request.correlation_id, effect.body)
-        served.line.answer(frame)
-        self._done(request, effect.throttle_ms)
+    def _answered(self, request_id: int, body: Struct | None) -> None:
+        self._put(lambda now, ran, chance: Answered(now, ran, chance, request_id, body))
 
-    def _done(self, request: Request, throttle_ms: int) -> None:
-        served = self._served.get(request.connection)
-        if served is None:
-            return
-        served.is_busy = False
-        if throttle_ms:
-            served.muted = self._agenda.after(throttle_ms / 1000, lambda: self._unmute(served))
-        self._hand_over(served)
-
-    def _unmute(self, served: Served) -> None:
-        served.muted = None
-        self._hand_over(served)
+    def _lost(self, destination: Destination, reason: str) -> None:
+        self._put(lambda now, ran, chance: ConnectionLost(now, ran, chance, destination, reason))
 
     def _cancel(self, key: TimerKey) -> None:
         if (timer := self._timers.pop(key, None)) is not None:

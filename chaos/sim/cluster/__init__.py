@@ -1,0 +1,1 @@
+"""The nodes of a simulated cluster, and the faults on them."""

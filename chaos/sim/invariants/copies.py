@@ -1,0 +1,79 @@
+"""The replicas of a partition agree, and keep what is committed. So do those of the metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.sim.invariants.known_cluster import KnownCluster, added_batches, newly_committed
+from chaos.sim.invariants.known_log import KnownLog
+from chaos.sim.invariants.replica import Replica
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.image.image_records import records_of
+from reference_impl.wire import encode_metadata_record
+
+
+def logs_agree(cluster: KnownCluster, replica: Replica, known: KnownLog, _: int) -> Iterator[str]:
+    """Yield a sentence if two logs have the same epoch at an offset, and differ there or in the
+    batch before, and so anywhere below (Raft's log matching; KIP-101). The cleaner may change a
+    compacted topic."""
+    if replica.log.config.is_compacted:
+        return
+    for batch, content in added_batches(known):
+        other = cluster.batches[replica.key].get(batch)
+        if other is None:
+            continue
+        where = f"offset {batch.base_offset}, epoch {batch.epoch}"
+        if other.crc != content.crc:
+            yield f"node {replica.node} has another batch at {where} than a replica before"
+        elif None not in (other.before, content.before) and other.before != content.before:
+            yield (
+                f"node {replica.node} has {content.before} before {where}, another replica had"
+                f" {other.before}"
+            )
+
+
+def committed_batches_stay(
+    cluster: KnownCluster, replica: Replica, known: KnownLog, _: int
+) -> Iterator[str]:
+    """Yield a sentence if a replica takes another batch for committed than a replica before
+    (design#replication, KIP-595)."""
+    if not cluster.keeps_committed(replica):
+        return
+    committed = cluster.committed[replica.key]
+    for batch in newly_committed(replica, known):
+        before = committed.get(batch.base_offset, batch)
+        if before != batch:
+            yield (
+                f"node {replica.node} commits epoch {batch.epoch} at offset {batch.base_offset},"
+                f" where epoch {before.epoch} was committed"
+            )
+            return
+
+
+def members_have_what_is_committed(
+    cluster: KnownCluster, replica: Replica, _: KnownLog, __: int
+) -> Iterator[str]:
+    """Yield a sentence if a leader commits what a member of the ISR does not have
+    (design#replication, KIP-497). A leader that was replaced commits nothing any more."""
+    is_replaced = replica.leader_epoch < cluster.newest_epochs.get(replica.key, 0)
+    if not replica.leads or is_replaced or not cluster.keeps_committed(replica):
+        return
+    ends = cluster.ends[replica.key]
+    committed = replica.log.high_watermark
+    for member in replica.isr:
+        end = ends.get(member, 0)
+        if member != replica.node and end < committed:
+            yield (
+                f"the high watermark of leader {replica.node} is {committed}, and the log of"
+                f" node {member}, which is in the ISR, ends at {end}"
+            )
+
+
+def images_are_equal(cluster: KnownCluster, broker: Broker) -> Iterator[str]:
+    """Yield a sentence if two nodes have applied the metadata up to the same offset, and have
+    different images (KIP-500). Note the image of this node."""
+    offset = broker.image.end_offset
+    fingerprint = hash(tuple(map(encode_metadata_record, records_of(broker.image))))
+    node, before = cluster.images.setdefault(offset, (broker.node_id, fingerprint))
+    if before != fingerprint:
+        yield f"the images of nodes {node} and {broker.node_id} at offset {offset} differ"

@@ -1,0 +1,54 @@
+"""One replica of a partition, or of the metadata log, as the invariants see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.quorum.metadata_log import METADATA, TOPIC_ID
+
+Key = tuple[object, int]
+"""The topic's id and the partition's index."""
+METADATA_KEY: Key = (TOPIC_ID, METADATA[1])
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A replica and its leadership after a step of its node."""
+
+    node: int
+    name: str
+    key: Key
+    log: PartitionLog
+    leader_epoch: int
+    leads: bool
+    """Whether its node acts as the leader of this epoch."""
+    isr: tuple[int, ...]
+    """The members of the ISR as the leader knows them; empty for the metadata log."""
+
+    @property
+    def led_in(self) -> int | None:
+        """The epoch in which its node leads, None if it follows."""
+        return self.leader_epoch if self.leads else None
+
+
+def replicas_of(broker: Broker) -> Iterator[Replica]:
+    """Yield the replicas that a node holds now, that of the metadata log first."""
+    quorum = broker.quorum
+    log = quorum.log.log
+    yield Replica(
+        broker.node_id, METADATA[0], METADATA_KEY, log, quorum.epoch, quorum.is_leader, ()
+    )
+    for partition in broker.replicas:
+        state = partition.state
+        yield Replica(
+            broker.node_id,
+            f"{partition.topic}-{partition.index}",
+            (partition.topic_id, partition.index),
+            partition.log,
+            state.leader_epoch,
+            partition.leads,
+            state.isr,
+        )
