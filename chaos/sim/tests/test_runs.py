@@ -38,25 +38,24 @@ def test_a_correct_node_is_not_accused(workload: str, nemesis: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("workload", "nemesis"),
+    ("workload", "nemesis", "controllers"),
     [
-        ("transactions", "kill-leader"),
-        ("transactions", "partition-leader"),
-        ("appends", "partition-link"),
-        ("groups-consumer", "partition-ring"),
-        ("zombies", "kill-controller"),
-        ("appends", "isolate-controller"),
-        ("groups", "pause"),
-        ("transactions", "power-loss-minority"),
-        ("appends-mixed", "one-way-packets"),
-        ("appends", "rolling-restart"),
+        ("transactions", "kill-leader", None),
+        ("transactions", "partition-leader", 1),
+        ("appends", "partition-link", None),
+        ("groups-consumer", "partition-ring", None),
+        ("zombies", "kill-controller", 1),
+        ("appends", "isolate-controller", None),
+        ("groups", "pause", 1),
+        ("transactions", "power-loss-minority", None),
+        ("appends-mixed", "one-way-packets", None),
+        ("appends", "rolling-restart", None),
         # Found: followers that copied no more after their disks had been full, or after a sync that
         # failed and a heal without a restart.
-        ("transactions", "disk-full"),
-        ("transactions", "failed-syncs"),
+        ("transactions", "disk-full", None),
+        ("transactions", "failed-syncs", None),
     ],
 )
-@pytest.mark.parametrize("controllers", [None, 1])
 def test_a_correct_cluster_is_not_accused(
     workload: str, nemesis: str, controllers: int | None, tmp_path: Path
 ) -> None:

@@ -164,3 +164,10 @@ def test_a_leader_that_is_cut_off_resigns_after_one_and_a_half_fetch_timeouts(
     assert leader in leaders(cluster)
     cluster.run(1_200)  # a fetch that the leader held back counts when it is answered
     assert (leader not in leaders(cluster)) is (rules is Rules)
+
+
+@pytest.mark.parametrize("seed", [100, 500, 501, 503])
+def test_a_follower_that_diverges_does_not_take_a_snapshot_for_its_own_log(seed: int) -> None:
+    """In these schedules a follower counted the snapshot that it had fetched as the end of a log
+    that differed, kept that log, and committed other records than the leader."""
+    Schedule(seed, 3, configs=FORGETFUL).run(seconds=12)
