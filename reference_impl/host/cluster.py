@@ -23,14 +23,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.configs.cluster import VOTERS
+from reference_impl.core.configs.cluster import VOTERS, of_internal_topics
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
 from reference_impl.host.disk import Disk
 from reference_impl.host.properties import write_private
 
 HOST = "127.0.0.1"
-REPLICAS, VOTERS_USUAL, NODES_MAX = 3, 3, 99
+VOTERS_USUAL, NODES_MAX = 3, 99
 STOP_S = 20.0
 OF_EACH_NODE = (
     *("node.id", "process.roles", "listeners", "advertised.listeners"),
@@ -62,15 +62,12 @@ def settings_of_nodes(
             raise BadConfig(f"{key} differs between nodes: --nodes {size.nodes} sets it; remove it")
     ports = _ports(size.first_port, size.nodes + len(voters))
     quorum = {node: f"{HOST}:{ports[size.nodes + node - 1]}" for node in voters}
-    replicas = min(size.nodes, REPLICAS)
     found = {}
     for node in range(1, size.nodes + 1):
         listeners = [f"PLAINTEXT://{HOST}:{ports[node - 1]}"]
         listeners += [f"CONTROLLER://{quorum[node]}"] if node in voters else []
         found[node] = {
-            "offsets.topic.replication.factor": str(replicas),
-            "transaction.state.log.replication.factor": str(replicas),
-            "transaction.state.log.min.isr": str(min(replicas, 2)),
+            **of_internal_topics(size.nodes),
             **given,
             "node.id": str(node),
             "process.roles": "broker,controller" if node in voters else "broker",

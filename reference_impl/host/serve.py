@@ -24,6 +24,7 @@ from uuid import UUID, uuid4
 
 from reference_impl.bugs import BUGS
 from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.cluster import of_internal_topics
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.controller.features import UnsupportedLevel
 from reference_impl.core.log.batch_scan import CorruptLog
@@ -254,7 +255,9 @@ def make_plan(
     directory = _directory(data, config)
     # Command-line options count as configuration, too: DescribeConfigs reports them.
     where = f"{first.name}://{DEFAULT_HOST}:{DEFAULT_PORT if port is None else port}"
-    given = {"listeners": where, **config}
+    place = asked.membership()
+    copies = of_internal_topics(1) if place.is_alone and not place.voters else {}
+    given = {"listeners": where, **copies, **config}
     if not config.get("log.dir"):
         given["log.dirs"] = str(directory)
     broker = BrokerConfig.of(given)

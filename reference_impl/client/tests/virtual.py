@@ -22,6 +22,7 @@ from reference_impl.client.machine import Machine
 from reference_impl.core import effects as broker_effects
 from reference_impl.core import events as broker_events
 from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.cluster import of_internal_topics
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
@@ -37,6 +38,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",
     "num.partitions": "3",
+    **of_internal_topics(1),
 }
 PENDING = object()
 

@@ -110,7 +110,7 @@ _OBEYED = (
     ConfigKey("offsets.retention.minutes", _I, "10080", 1),
     ConfigKey("offsets.topic.compression.codec", _I, "0", 0, 0),
     ConfigKey("offsets.topic.num.partitions", _I, "50", 1),
-    ConfigKey("offsets.topic.replication.factor", _SHORT, "1", 1),
+    ConfigKey("offsets.topic.replication.factor", _SHORT, "3", 1),
     ConfigKey("offsets.topic.segment.bytes", _I, "104857600", 1),
     ConfigKey("producer.id.expiration.check.interval.ms", _I, "600000", 1),
     ConfigKey("producer.id.expiration.ms", _I, "86400000", 1),
@@ -127,13 +127,14 @@ _OBEYED = (
     ConfigKey("transaction.max.timeout.ms", _I, "900000", 1),
     ConfigKey("transaction.partition.verification.enable", _B, "true"),
     ConfigKey("transaction.remove.expired.transaction.cleanup.interval.ms", _I, "3600000", 1),
-    ConfigKey("transaction.state.log.min.isr", _I, "1", 1),
+    ConfigKey("transaction.state.log.min.isr", _I, "2", 1),
     ConfigKey("transaction.state.log.num.partitions", _I, "50", 1),
     ConfigKey("transaction.state.log.segment.bytes", _I, "104857600", 1),
     ConfigKey("transactional.id.expiration.ms", _I, "604800000", 1),
 )
 
 _WITHOUT_DEFAULT = (
+    ConfigKey("transaction.state.log.replication.factor", _SHORT, "3", 1),
     "log.flush.interval.ms",
     "log.retention.ms",
     "log.roll.jitter.ms",
@@ -174,7 +175,6 @@ IGNORED = (
     ConfigKey("num.network.threads", _I, "3", 1),
     ConfigKey("num.recovery.threads.per.data.dir", _I, "2", 1),
     ConfigKey("queued.max.requests", _I, "500", 1),
-    ConfigKey("transaction.state.log.replication.factor", _SHORT, "1", 1),
     ConfigKey("controlled.shutdown.enable", _B, "true"),
     ConfigKey("num.replica.fetchers", _I, "1"),
 )

@@ -53,6 +53,17 @@ OF_CLUSTER = (
 )
 """The keys by which nodes are one cluster, and by which they notice that one is gone."""
 
+INTERNAL_COPIES = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
+INTERNAL_IN_SYNC = "transaction.state.log.min.isr"
+
+
+def of_internal_topics(brokers: int) -> dict[str, str]:
+    """Return the settings with which so few brokers can have internal topics: as many copies as
+    there are brokers, Kafka's default of 3 at most. With fewer brokers than copies a topic is not
+    created; Kafka's own server.properties lowers the same keys to 1."""
+    copies = min(brokers, 3)
+    return {**dict.fromkeys(INTERNAL_COPIES, str(copies)), INTERNAL_IN_SYNC: str(min(copies, 2))}
+
 
 @dataclass(frozen=True)
 class Membership:

@@ -15,6 +15,7 @@ from random import Random
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.cluster import of_internal_topics
 from reference_impl.core.effects import (
     CancelTimer,
     CloseConnection,
@@ -91,7 +92,8 @@ class Cluster:
     ) -> None:
         """Start the nodes. apis: how they handle some APIs otherwise. voters: how many nodes are
         one quorum; none: three nodes, each of which is a cluster of its own. observers: how many
-        nodes beside the voters are brokers only. configs: what is set on each node beside."""
+        nodes beside the voters are brokers only. configs: what is set on each node beside;
+        {node} stands for its id."""
         self.now_ms = 0
         self.random = Random(seed)
         self.connections: dict[tuple[int, Destination], Connection] = {}
@@ -127,7 +129,8 @@ class Cluster:
 
     def boot(self, node: int) -> None:
         """Start a process over the node's disk as it is."""
-        given = {"node.id": str(node), "num.partitions": "1"}
+        copies = of_internal_topics(len(self.disks) if self._voters else 1)
+        given = {"node.id": str(node), "num.partitions": "1", **copies}
         if self._voters:
             given |= {
                 "controller.quorum.voters": self._voters,
@@ -138,8 +141,9 @@ class Cluster:
             }
             if node not in self._quorum:
                 given |= {"process.roles": "broker", "listeners": "PLAINTEXT://:9092"}
+        configs = {key: text.format(node=node) for key, text in self._configs.items()}
         made = Node(
-            BrokerConfig.of({**given, **self._configs}),
+            BrokerConfig.of({**given, **configs}),
             self.disks[node],
             "data",
             address(node),

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.cluster import of_internal_topics
 from reference_impl.core.effects import (
     CancelTimer,
     CloseConnection,
@@ -45,7 +46,11 @@ from reference_impl.wire import ApiKey, Struct, request_definition
 __all__ = ["NOTHING", "SETTINGS", "START_MS", "World", "end_of", "values_in"]
 
 START_MS = 1_700_000_000_000
-SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "2"}
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "2",
+    **of_internal_topics(1),
+}
 NOTHING = object()
 
 

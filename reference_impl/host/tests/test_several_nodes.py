@@ -22,6 +22,7 @@ from reference_impl.core.security.listeners import Endpoint
 from reference_impl.host import properties
 from reference_impl.host.cluster import Size, options_of_nodes, settings_of_nodes
 from reference_impl.host.disk import Disk
+from reference_impl.host.serve import make_plan
 from reference_impl.host.tests.test_serve import refused
 from reference_impl.robustness.process import PATIENCE_S, RawClient
 from reference_impl.wire import ApiKey
@@ -42,6 +43,32 @@ def test_nodes_know_each_other_and_share_what_is_given(tmp_path: Path) -> None:
     assert {config.number("num.partitions") for config in configs.values()} == {2}
     assert {config.number("offsets.topic.replication.factor") for config in configs.values()} == {3}
     assert len({config["log.dirs"] for config in planned.values()}) == 4
+
+
+INTERNAL = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr",
+)
+VOTERS = {"controller.quorum.voters": "1@127.0.0.1:9093", "node.id": "1"}
+WITH_CONTROLLER = VOTERS | {"listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:9093"}
+
+
+def test_internal_topics_have_as_many_copies_as_the_command_starts_brokers(tmp_path: Path) -> None:
+    def copies(config: BrokerConfig) -> tuple[int, ...]:
+        return tuple(config.number(key) for key in INTERNAL)
+
+    def of_nodes(count: int) -> tuple[int, ...]:
+        return copies(BrokerConfig.of(settings_of_nodes(Size(count, 1, 0), tmp_path, {})[1]))
+
+    def of_one(given: dict[str, str]) -> tuple[int, ...]:
+        return copies(make_plan(None, str(tmp_path), given, None).config)
+
+    assert copies(BrokerConfig.of({})) == (3, 3, 2), "Kafka's defaults"
+    assert [of_nodes(count) for count in (1, 2, 3, 5)] == [(1, 1, 1), (2, 2, 2), *[(3, 3, 2)] * 2]
+    assert of_one({}) == (1, 1, 1)
+    assert of_one({INTERNAL[0]: "3"}) == (3, 1, 1), "what is given counts"
+    assert of_one(WITH_CONTROLLER) == (3, 3, 2), "others may join this node"
 
 
 def test_nodes_are_formatted_for_one_cluster(tmp_path: Path) -> None:
