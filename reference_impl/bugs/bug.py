@@ -181,6 +181,7 @@ WITHOUT_BUG = {
     "check_fetched": _OF_REPLICAS,
     "followed_high_watermark": _OF_REPLICAS,
     "check_replica_epoch": _OF_REPLICAS,
+    "low_watermark": _OF_REPLICAS,
     "acts_as_leader": _OF_REPLICAS,
     "is_caught_up": _OF_ISR,
     "has_reached": _OF_ISR,

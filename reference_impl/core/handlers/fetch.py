@@ -223,7 +223,7 @@ class PendingFetch:
             from_file=self._broker.sends_from_files,
         )
         if is_follower and self._is_first:
-            self._note_follower(partition, offset)
+            self._note_follower(partition, offset, params.log_start_offset)
         if isolation == READ_COMMITTED and row.records:
             row.aborted_transactions = self._aborted(partition, offset, row.records)
         # Before v10 a topic's compression.type decides, too, of whose change no session is told.
@@ -233,13 +233,19 @@ class PendingFetch:
         reading.bytes_left = max(0, reading.bytes_left - len(row.records))
         return row
 
-    def _note_follower(self, partition: Partition, offset: int) -> None:
-        """Note that a follower has everything below the offset. Raise Refused for a follower that
-        has been started again since."""
+    def _preferred(self, partition: Partition, offset: int) -> int | None:
+        """Return the follower from which the consumer should read instead (KIP-392)."""
+        is_told = self.request.api_version >= FROM_FOLLOWERS_SINCE and self._replica_id < 0
+        rack = self.request.body.rack_id if is_told else ""
+        return preferred_replica(self._broker, partition, rack, offset)
+
+    def _note_follower(self, partition: Partition, offset: int, log_start: int) -> None:
+        """Note that a follower has everything from its log start to the offset. Raise Refused for a
+        follower that has been started again since."""
         broker, replica_state = self._broker, self.request.body.replica_state
         registered = broker.image.brokers.get(self._replica_id)
         broker.rules.check_replica_epoch(registered, replica_state.replica_epoch)
-        partition.follower_reached(self._replica_id, offset, replica_state.replica_epoch)
+        partition.follower_reached(self._replica_id, offset, replica_state.replica_epoch, log_start)
         consider_joining(broker, partition, self._replica_id)
 
     def _aborted(

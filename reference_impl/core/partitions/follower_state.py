@@ -22,6 +22,8 @@ class FollowerState:
     """When the follower had the whole log of the leader for the last time."""
     broker_epoch: int = -1
     """The incarnation that fetches (KIP-903), -1 if unknown."""
+    log_start_offset: int = NEVER_FETCHED
+    """The start of the follower's log, as its last fetch has told."""
     _fetched_ms: int = NEVER_MS
     _leader_end_offset: int = 0
 

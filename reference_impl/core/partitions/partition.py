@@ -130,13 +130,18 @@ class Partition:
                 follower.left_behind(heard_ms.get(replica, NEVER_MS))
         self._holder.changed(self.topic, self.index)  # they read beyond what is committed
 
-    def follower_reached(self, replica: int, log_end_offset: int, broker_epoch: int = -1) -> None:
-        """Note the end of a follower's log, and commit the records that every replica in the ISR
-        has now."""
+    def follower_reached(
+        self, replica: int, log_end_offset: int, broker_epoch: int = -1, log_start_offset: int = -1
+    ) -> None:
+        """Note the two ends of a follower's log, and commit the records that every replica in the
+        ISR has now."""
         follower = self.followers.get(replica)
         if follower is not None:
             leader_end, now_ms = self.log.log_end_offset, self._holder.monotonic_ms()
             follower.fetched(log_end_offset, leader_end, now_ms, broker_epoch)
+            if log_start_offset != follower.log_start_offset:
+                follower.log_start_offset = log_start_offset
+                self._holder.changed(self.topic, self.index)
             self.advance_high_watermark()
 
     def take_state(self, state: PartitionImage) -> None:

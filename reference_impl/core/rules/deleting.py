@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from reference_impl.core.log.cleaning.batch_filter import horizon_has_passed, moved
 from reference_impl.core.log.cleaning.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.readable_log import ReadableLog
@@ -18,6 +20,13 @@ class Deleting:
     def delete_records(self, partition: Partition, before: int) -> int:
         """Delete the records below the offset, and no others. Return the log start (KIP-107)."""
         return partition.log.delete_records_before(before)
+
+    def low_watermark(self, leader_start: int, follower_starts: Collection[int]) -> int:
+        """Return the offset below which no live replica has a record: a deletion is acknowledged
+        once this has reached it, so that the records do not come back with the next leader
+        (KIP-107; Partition.lowWatermarkIfLeader). -1 is the start of a follower that has not
+        fetched yet."""
+        return min((leader_start, *follower_starts))
 
     def last_written_ms(self, segment: Segment) -> int:
         """Return the time from which the age of a segment counts: that of its newest record.

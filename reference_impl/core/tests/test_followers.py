@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import pytest
 
@@ -160,18 +160,93 @@ def test_a_follower_begins_anew_where_the_leader_has_deleted_what_comes_next() -
     cluster.run(6_000)
     for value in ("b", "c", "d"):
         produce(cluster, value)
-    row = DELETE.struct("DeleteRecordsPartition", partition_index=0, offset=3)
-    topic = DELETE.struct("DeleteRecordsTopic", name="t", partitions=[row])
-    cluster.send(leader, ApiKey.DELETE_RECORDS, 2, DELETE.new(topics=[topic], timeout_ms=1_000))
-    cluster.answers[leader].clear()
+    delete_before(cluster, 3)
     cluster.run(1_000)
-    starts = {n: cluster.partition(n).log.log_start_offset for n in cluster.nodes}
-    assert set(starts.values()) == {3}, "the log start follows the leader's"
+    assert deleted(cluster, leader) == (ErrorCode.NONE, 3)
+    assert log_starts(cluster) == {3}, "the log start follows the leader's"
     cluster.boot(late)
     cluster.run(3_000)
     log = cluster.partition(late).log
     assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (3, 4, 4)
     assert values_of(cluster.partition(late)) == ["d"]
+
+
+def delete_before(cluster: ReplicatedCluster, offset: int, timeout_ms: int = 5_000) -> None:
+    """Ask the leader to delete what lies below an offset."""
+    row = DELETE.struct("DeleteRecordsPartition", partition_index=0, offset=offset)
+    topic = DELETE.struct("DeleteRecordsTopic", name="t", partitions=[row])
+    body = DELETE.new(topics=[topic], timeout_ms=timeout_ms)
+    cluster.send(cluster.leader(), ApiKey.DELETE_RECORDS, 2, body)
+
+
+def deleted(cluster: ReplicatedCluster, leader: int) -> tuple[int, int] | None:
+    """Return the error and the low watermark that were answered, or None."""
+    rows = [body.topics[0].partitions[0] for body in cluster.answers[leader]]
+    cluster.answers[leader].clear()
+    return (rows[0].error_code, rows[0].low_watermark) if rows else None
+
+
+def log_starts(cluster: ReplicatedCluster) -> set[int]:
+    return {cluster.partition(node).log.log_start_offset for node in cluster.nodes}
+
+
+class DeletesAlone(Rules):
+    """A leader that answers before its followers have deleted."""
+
+    def low_watermark(self, leader_start: int, follower_starts: Collection[int]) -> int:
+        return leader_start
+
+
+@pytest.mark.parametrize("rules", [Rules, DeletesAlone])
+def test_records_whose_deletion_was_acknowledged_do_not_come_back(rules: type[Rules]) -> None:
+    cluster = cluster_with_topic(rules)
+    produce(cluster, "a")
+    produce(cluster, "b")
+    leader = cluster.leader()
+    cluster.blocked.update(cluster.followers())
+    delete_before(cluster, 1)
+    hasty = deleted(cluster, leader)
+    assert hasty == (None if rules is Rules else (ErrorCode.NONE, 1))
+    if hasty is None:
+        cluster.run(1_000)
+        assert deleted(cluster, leader) is None
+        cluster.blocked.clear()
+        cluster.run(1_500)
+        assert deleted(cluster, leader) == (ErrorCode.NONE, 1)
+    heir = fail_over(cluster)
+    assert values_of(cluster.partition(heir)) == (["b"] if rules is Rules else ["a", "b"])
+
+
+def test_a_deletion_waits_for_live_replicas_alone_and_no_longer_than_its_timeout() -> None:
+    cluster = cluster_with_topic()
+    produce(cluster, "a")
+    produce(cluster, "b")
+    leader, late = cluster.leader(), cluster.followers()[0]
+    cluster.blocked.add(late)
+    delete_before(cluster, 1, timeout_ms=800)
+    cluster.run(1_000)
+    assert deleted(cluster, leader) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+    cluster.kill(late)
+    cluster.run(6_000)
+    delete_before(cluster, 2)
+    cluster.run(1_000)
+    assert deleted(cluster, leader) == (ErrorCode.NONE, 2)
+    assert log_starts(cluster) == {2}
+
+
+def test_a_deletion_of_a_leader_that_is_replaced_meanwhile_is_refused() -> None:
+    cluster = cluster_with_topic()
+    produce(cluster, "a")
+    leader = cluster.leader()
+    cluster.blocked.update(cluster.followers())
+    delete_before(cluster, 1, timeout_ms=10_000)
+    change = definition("PartitionChangeRecord").new(
+        topic_id=cluster.partition(leader).topic_id, partition_id=0, leader=cluster.followers()[0]
+    )
+    (active,) = [node for node in cluster.nodes.values() if node.broker.quorum.is_leader]
+    active.broker.controller.write([change])
+    cluster.run(2_000)
+    assert deleted(cluster, leader) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
 
 
 def damage(row: Struct) -> None:
