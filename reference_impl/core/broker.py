@@ -55,14 +55,14 @@ from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.principals import Principals
 from reference_impl.core.security.sasl.authentication import Authentication
 from reference_impl.core.security.sasl.tokens import Tokens
-from reference_impl.core.storage import Storage
+from reference_impl.core.storage import Storage, StorageError
 from reference_impl.core.telemetry import Telemetry
 from reference_impl.core.transactions.coordinator import Shared as TransactionsShared
 from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds, Reserved
 from reference_impl.core.transactions.service import TransactionCoordinators
 from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
-from reference_impl.core.waiting.waits import Outbox
+from reference_impl.core.waiting.waits import Outbox, Pause
 from reference_impl.links.effects import Lane
 
 
@@ -371,6 +371,7 @@ class Broker:
             return
         self.is_registered = True
         for topic in self.image.topics.values():
+        self.outbox.post("removed partitions", self._remove_logs())
             self.replicas.serve(topic, topic.partitions)
             self._coordinate(topic.name, topic.partitions)
 
@@ -387,6 +388,18 @@ class Broker:
         for coordinators in (self.groups, self.transactions):
             if coordinators.topic.name == topic:
                 for index in sorted(indexes):
+        if self.replicas.leaving():
+            self.outbox.post("removed partitions", self._remove_logs())
+
+    def _remove_logs(self) -> Iterator[Effect]:
+        """Remove the logs of the partitions that this broker no longer has; housekeeping deletes
+        their files later."""
+        for key in self.replicas.leaving():
+            try:
+                self.replicas.remove(key)
+            except StorageError as error:
+                yield Report(f"{key[0]}-{key[1]} is not removed yet: {error}")
+            yield Pause()
                     coordinators.follow(index)
 
     def _note_new_topics(self, delta: MetadataDelta) -> None:

@@ -45,7 +45,8 @@ class Replicas:
         self._by_name: dict[PartitionKey, Partition] = {}
         self._unopened: dict[PartitionKey, TopicImage] = {}
         self._leaving: dict[PartitionKey, None] = {}
-        """The partitions of deleted topics whose files have not been removed yet."""
+        """The partitions that were deleted, or given up, and whose files have not been removed
+        yet."""
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(list(self._by_name.values()))
@@ -66,18 +67,31 @@ class Replicas:
 
     def serve(self, topic: TopicImage, indexes: Iterable[int]) -> None:
         """Note which of these partitions this broker must open. Give the open ones their new state;
-        close those of which this broker is no replica any more."""
+        give up those of which this broker is no replica any more."""
         for index in sorted(indexes):
-            partition = self._by_name.get((topic.name, index))
-            state = topic.partitions[index]
-            if partition is not None:
+            key, state = (topic.name, index), topic.partitions[index]
+            partition = self._by_name.get(key)
+            if self._holder.node_id not in state.replicas:
+                self._give_up(key)
+            elif partition is not None:
                 self._take_state(partition, state)
-            elif self._holder.node_id in state.replicas and self._may_open((topic.name, index)):
-                self._unopened[topic.name, index] = topic
+            elif self._may_open(key):
+                self._unopened[key] = topic
+
+    def _give_up(self, key: PartitionKey) -> None:
+        """Stop serving a partition that was reassigned to other brokers; `remove` then removes its
+        log (BrokerMetadataPublisher.java, ReplicaManager.applyDelta)."""
+        self._unopened.pop(key, None)
+        partition = self._by_name.pop(key, None)
+        if partition is not None:
+            partition.resign()
+            self._holder.changed(*key)
+        if partition is not None or key in self.directory.offline:
+            self._leaving[key] = None
 
     def _may_open(self, key: PartitionKey) -> bool:
         """Return whether a partition may be opened: its files are not known to be damaged, or they
-        belong to a deleted partition that will be removed first."""
+        belong to a partition that will be removed first."""
         return key not in self.directory.offline or key in self._leaving
 
     def _take_state(self, partition: Partition, state: PartitionImage) -> None:
@@ -127,7 +141,8 @@ class Replicas:
         return list(self._leaving)
 
     def remove(self, key: PartitionKey) -> None:
-        """Close and remove the log of a deleted partition, unless that has been done."""
+        """Close and remove the log of a partition that was deleted or given up, if it is still
+        there."""
         if key in self._leaving:
             self.directory.delete_log(*key)
             del self._leaving[key]
