@@ -32,11 +32,12 @@ QUICK_CLEANUP = {
     "log.retention.check.interval.ms": "500",
     "log.cleaner.backoff.ms": "200",
 }
-IN_RACKS = {"broker.rack": "rack-{node}"}
-"""A setting of several nodes: each is in a rack of its own."""
-NEAREST = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
-"""A setting of several nodes of Apache Kafka: consumers are sent to the replica in their rack
-(KIP-392), which the reference does not do."""
+IN_RACKS = {
+    "broker.rack": "rack-{node}",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+}
+"""The settings of several nodes: each is in a rack of its own, and consumers are sent to the
+replica in their rack (KIP-392)."""
 SHUTDOWN_TIMEOUT_S = 60.0
 RETURN_TIMEOUT_S = 15.0
 RETURN_POLL_S = 0.25
@@ -90,7 +91,6 @@ class Examined:
         made = None if directory else Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
         try:
             racks = IN_RACKS if nodes > 1 else {}
-            racks |= NEAREST if nodes > 1 and target and target.startswith("apache") else {}
             ours = QUICK_CLEANUP | racks | dict(settings or {})
             config = ours if _is_configured(target) else None
             cluster = chosen.start(directory or made or Path(), nodes=nodes, config=config)

@@ -37,6 +37,10 @@ _SHORT, _LIST = ConfigType.SHORT, ConfigType.LIST
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 """Kafka's own authorizer, which keeps ACLs in the metadata log (KIP-801)."""
 
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+"""Kafka's own selector of replicas, which sends a consumer to a follower in its rack (KIP-392)."""
+_SELECTORS = (RACK_AWARE, "org.apache.kafka.common.replica.LeaderSelector")
+
 _EACH_ITSELF = ",".join(f"{protocol}:{protocol}" for protocol in PROTOCOLS)
 """A listener which is called like a protocol speaks it."""
 
@@ -117,6 +121,7 @@ _OBEYED = (
     ConfigKey("queued.max.request.bytes", _L, "-1"),
     ConfigKey("quota.window.num", _I, "11", 1),
     ConfigKey("quota.window.size.seconds", _I, "1", 1),
+    ConfigKey("replica.selector.class", _S, None, one_of=_SELECTORS),
     ConfigKey("request.timeout.ms", _I, "30000"),
     ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
@@ -129,12 +134,12 @@ _OBEYED = (
     ConfigKey("transaction.remove.expired.transaction.cleanup.interval.ms", _I, "3600000", 1),
     ConfigKey("transaction.state.log.min.isr", _I, "2", 1),
     ConfigKey("transaction.state.log.num.partitions", _I, "50", 1),
+    ConfigKey("transaction.state.log.replication.factor", _SHORT, "3", 1),
     ConfigKey("transaction.state.log.segment.bytes", _I, "104857600", 1),
     ConfigKey("transactional.id.expiration.ms", _I, "604800000", 1),
 )
 
 _WITHOUT_DEFAULT = (
-    ConfigKey("transaction.state.log.replication.factor", _SHORT, "3", 1),
     "log.flush.interval.ms",
     "log.retention.ms",
     "log.roll.jitter.ms",

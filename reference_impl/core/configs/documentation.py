@@ -177,6 +177,7 @@ _BROKERS = {
     "replica.fetch.response.max.bytes": "How much a follower fetches at once.",
     "replica.fetch.wait.max.ms": "How long a follower's fetch may wait for records.",
     "replica.lag.time.max.ms": "How long a follower may lag before it leaves the ISR.",
+    "replica.selector.class": "Which replica consumers read from; empty: the leader.",
     "replica.socket.timeout.ms": "How long a follower waits for its leader's answer.",
     "sasl.enabled.mechanisms": "The SASL mechanisms that clients may choose from.",
     "sasl.server.max.receive.size": "How large one message of an authentication may be.",

@@ -127,7 +127,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("remote.log.storage.manager.impl.prefix", _S, "rsm.config."),
     ConfigKey("remote.log.storage.system.enable", _B, "false"),
     ConfigKey("replica.high.watermark.checkpoint.interval.ms", _L, "5000"),
-    ConfigKey("replica.selector.class", _S, None),
     ConfigKey("replica.socket.receive.buffer.bytes", _I, "65536"),
     ConfigKey("replication.quota.window.num", _I, "11"),
     ConfigKey("replication.quota.window.size.seconds", _I, "1"),

@@ -2,8 +2,8 @@
 KIP-227 (sessions), KIP-320 (leader epochs), KIP-516 (topic ids since v13), KIP-595 (divergence),
 KIP-903 (broker epochs of followers).
 
-A follower reads to the end of the log, and its fetch offset acknowledges everything below it.
-Not modelled: rack-aware replica selection.
+A follower reads to the end of the log, and its fetch offset acknowledges everything below it. A
+consumer may be sent to a follower in its rack (KIP-392), or to a new leader (KIP-951).
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import Watch, answered
 from reference_impl.core.refused import Refused
 from reference_impl.core.replication.isr import consider_joining, consider_outsider
+from reference_impl.core.replication.leader_hints import LeaderHints
+from reference_impl.core.replication.read_replica import preferred_replica
 from reference_impl.core.rules import READ_COMMITTED, Rules
 from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION, READ_TOPIC
 from reference_impl.core.storage import StorageError
@@ -37,9 +39,11 @@ from reference_impl.wire import ErrorCode, Struct, batches, definition
 
 RESPONSE = definition("FetchResponse")
 PartitionData = RESPONSE.struct_class("PartitionData")
+NodeEndpoint = RESPONSE.struct_class("NodeEndpoint")
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNDEFINED_EPOCH = -1
-ZSTD_SINCE, FROM_FOLLOWERS_SINCE = 10, 11
+ZSTD_SINCE, FROM_FOLLOWERS_SINCE, LEADERS_SINCE = 10, 11, 16
+TELL_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 SENT_FROM_FILE_BYTES = 64 << 10
 """The size in bytes from which records are sent straight from the file. Above it, that saves a
 third of the processor time, and memory; below, asyncio's bookkeeping costs more than the copy
@@ -139,13 +143,19 @@ class PendingFetch:
         body = RESPONSE.new(session_id=session_id)
         topic: Struct | None = None
         yield GiveWay(self.request)
+        hints = LeaderHints(self._broker, self.request, NodeEndpoint)
         for wanted, row in rows:
+            # [New in v16: KIP-951]
+            if row.error_code in TELL_LEADER and self.request.api_version >= LEADERS_SINCE:
+                named = self._broker.image.topic_of(wanted.topic, wanted.topic_id)
+                hints.tell(row, named, wanted.params.partition)
             if topic is None or (topic.topic, topic.topic_id) != (wanted.topic, wanted.topic_id):
                 topic = RESPONSE.struct(
                     "FetchableTopicResponse", topic=wanted.topic, topic_id=wanted.topic_id
                 )
                 body.responses.append(topic)
             topic.partitions.append(row)
+        body.node_endpoints = hints.endpoints
         return body
 
     def _spend(self, amount: int) -> int:
@@ -200,6 +210,11 @@ class PendingFetch:
             records=b"",
         )
         self._context.was_read(self._broker.purgatory, wanted, (partition.topic, partition.index))
+        preferred = self._preferred(partition, offset)
+        if preferred is not None:
+            row.preferred_read_replica, row.aborted_transactions = preferred, None
+            reading.must_answer = True
+            return row
         diverging = divergence(partition, params)
         if diverging is not None:
             row.diverging_epoch = diverging

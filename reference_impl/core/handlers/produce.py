@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from uuid import UUID
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.image.topic_names import is_internal
@@ -21,6 +22,7 @@ from reference_impl.core.partitions.batch_validation import SurveyedBatch, is_la
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.purgatory import Watch, answered
 from reference_impl.core.refused import Refused
+from reference_impl.core.replication.leader_hints import LeaderHints
 from reference_impl.core.rules import ACKS_ALL
 from reference_impl.core.security.authorization.permissions import (
     WRITE_TOPIC,
@@ -34,9 +36,10 @@ from reference_impl.wire import BatchHeader, ErrorCode, Struct, definition, read
 RESPONSE = definition("ProduceResponse")
 TopicProduceResponse = RESPONSE.struct_class("TopicProduceResponse")
 PartitionProduceResponse = RESPONSE.struct_class("PartitionProduceResponse")
+NodeEndpoint = RESPONSE.struct_class("NodeEndpoint")
 ACKS = (-1, 0, 1)
 CONCURRENT_TRANSACTIONS = ErrorCode.CONCURRENT_TRANSACTIONS
-TOPIC_IDS_SINCE = 13
+LEADERS_SINCE, TOPIC_IDS_SINCE = 10, 13
 SAY_NOTHING_OF_THE_LOG = (
     ErrorCode.CORRUPT_MESSAGE,
     ErrorCode.MESSAGE_TOO_LARGE,
@@ -74,6 +77,7 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
             except Refused as refused:
                 answers.append(refusal(wanted.index, refused))
                 pending.refused = pending.refused or refused
+                pending.tell_leader(answers[-1], topic.name, topic.topic_id)
             else:
                 answers.append(acceptance(wanted.index, appended))
                 pending.appended.append(
@@ -280,8 +284,9 @@ class PendingProduce:
         self.request = request
         self.appended: list[Appended] = []
         self.refused: Refused | None = None
-        self._rules = broker.rules
+        self._rules, self._image = broker.rules, broker.image
         self._body = RESPONSE.new()
+        self._hints = LeaderHints(broker, request, NodeEndpoint)
         self.pauses = pauses_of(request)
 
     def add_topic(self, topic: Struct) -> list[Struct]:
@@ -294,6 +299,14 @@ class PendingProduce:
     def throttle(self, throttle_ms: int) -> None:
         """Set the time, in milliseconds, that a client over its quota must wait."""
         self._body.throttle_time_ms = throttle_ms
+
+    def tell_leader(self, row: Struct, topic: str, topic_id: UUID) -> None:
+        """Name the leader in the row of a partition that another broker leads."""
+        # [New in v10: KIP-951]
+        is_told = self.request.api_version >= LEADERS_SINCE
+        if is_told and row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._hints.tell(row, self._image.topic_of(topic, topic_id), row.index)
+            self._body.node_endpoints = self._hints.endpoints
 
     def watch(self) -> Watch:
         """Return a watch of the partitions whose high watermark may complete the request."""
@@ -310,6 +323,7 @@ class PendingProduce:
                     late.append(each)
             except Refused as refused:
                 each.row.error_code = refused.code
+                self.tell_leader(each.row, each.partition.topic, each.partition.topic_id)
             yield from self.pauses
         self.appended = late
         if not late:

@@ -69,6 +69,7 @@ class Wanted:
             or row.high_watermark != self.high_watermark
             or row.log_start_offset != self.log_start_offset
             or row.diverging_epoch.epoch >= 0
+            or row.preferred_read_replica >= 0
         )
 
     def told(self, row: Struct) -> None:

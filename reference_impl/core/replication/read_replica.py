@@ -1,0 +1,30 @@
+"""The replica that a leader tells a consumer to read from (KIP-392).
+
+Source: ReplicaManager.java (findPreferredReadReplica), RackAwareReplicaSelector.java.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.configs.broker import RACK_AWARE
+from reference_impl.core.partitions.partition import Partition
+
+
+def preferred_replica(broker: Broker, partition: Partition, rack: str, offset: int) -> int | None:
+    """Return the follower in the consumer's rack that has most, among those in the ISR whose logs
+    have the offset. Return None if the consumer should read from the leader: it is in the same
+    rack, or no such follower is, or brokers do not choose by racks."""
+    if not rack or broker.config.text("replica.selector.class") != RACK_AWARE:
+        return None
+    alive = {node: each for node, each in broker.image.brokers.items() if not each.fenced}
+    near = {node for node, each in alive.items() if each.rack == rack}
+    if not partition.leads or broker.node_id in near:
+        return None
+    found = [
+        (follower.log_end_offset, follower.caught_up_ms, replica)
+        for replica, follower in partition.followers.items()
+        if replica in near
+        and replica in partition.state.isr
+        and follower.log_start_offset <= offset <= follower.log_end_offset
+    ]
+    return max(found)[2] if found else None
