@@ -309,6 +309,13 @@ class Broker:
         return self.data_directory.cluster_id
 
     @property
+    def is_unfenced(self) -> bool:
+        """Whether the controller counts this process among the brokers that serve clients, as far
+        as this broker knows."""
+        own = self.image.brokers.get(self.node_id)
+        return own is not None and own.incarnation_id == self.incarnation_id and not own.fenced
+
+    @property
     def controller_id(self) -> int | None:
         """The node whose controller is active, as far as this broker knows: it leads the quorum."""
         return self.quorum.leader_id
@@ -364,6 +371,7 @@ class Broker:
             self._coordinate(topic.name, topic.partitions)
             for index in topic.partitions:
                 self.purgatory.note_change(topic.name, index)
+        self.outbox.post("removed partitions", self._remove_logs())
 
     def _note_registration(self, _: MetadataDelta) -> None:
         own = self.image.brokers.get(self.node_id)
@@ -371,7 +379,6 @@ class Broker:
             return
         self.is_registered = True
         for topic in self.image.topics.values():
-        self.outbox.post("removed partitions", self._remove_logs())
             self.replicas.serve(topic, topic.partitions)
             self._coordinate(topic.name, topic.partitions)
 
@@ -381,13 +388,6 @@ class Broker:
             self.replicas.serve(topic, indexes)
             self.followers.follow(topic, indexes)
             self._coordinate(topic.name, indexes)
-
-    def _coordinate(self, topic: str, indexes: Iterable[int]) -> None:
-        """Start and stop coordinators as this broker wins and loses the leadership of partitions of
-        their topics."""
-        for coordinators in (self.groups, self.transactions):
-            if coordinators.topic.name == topic:
-                for index in sorted(indexes):
         if self.replicas.leaving():
             self.outbox.post("removed partitions", self._remove_logs())
 
@@ -400,6 +400,13 @@ class Broker:
             except StorageError as error:
                 yield Report(f"{key[0]}-{key[1]} is not removed yet: {error}")
             yield Pause()
+
+    def _coordinate(self, topic: str, indexes: Iterable[int]) -> None:
+        """Start and stop coordinators as this broker wins and loses the leadership of partitions of
+        their topics."""
+        for coordinators in (self.groups, self.transactions):
+            if coordinators.topic.name == topic:
+                for index in sorted(indexes):
                     coordinators.follow(index)
 
     def _note_new_topics(self, delta: MetadataDelta) -> None:

@@ -113,6 +113,7 @@ class NodeHost:
         """Whether other connections wait for the event loop at this moment."""
         self.on_stop: Callable[[], None] = lambda: None
         """Called when a node that was asked to stop may end."""
+        self._when_unfenced: Callable[[], None] | None = None
         node.must_give_way = self._must_give_way
         self._step_ends_s = 0.0
         self._on_fatal = on_fatal
@@ -139,6 +140,16 @@ class NodeHost:
     def start(self) -> None:
         """Open the data directory. Raise the core's errors."""
         self._deliver(Started(*moment()))
+
+    def when_unfenced(self, call: Callable[[], None]) -> None:
+        """Call this once the controller has unfenced the broker."""
+        self._when_unfenced = call
+        self._note_unfenced()
+
+    def _note_unfenced(self) -> None:
+        if self._when_unfenced is not None and self.node.broker.is_unfenced:
+            call, self._when_unfenced = self._when_unfenced, None
+            call()
 
     def ask_to_stop(self) -> None:
         """Let the node hand over its leaderships; `on_stop` is called afterwards."""
@@ -174,6 +185,8 @@ class NodeHost:
                 self._perform[type(effect)](effect)
             except Exception as error:
                 self._failed(Failed(connection_of(effect), error))
+        if self._when_unfenced is not None:
+            self._note_unfenced()
 
     def _failed(self, effect: Failed) -> None:
         """Close the connection that caused an error inside the broker; the broker itself

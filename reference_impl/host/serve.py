@@ -331,8 +331,9 @@ async def _serve(plan: Plan) -> int:
             loop.add_signal_handler(number, leave)
         if plan.surroundings.until_closed is not None:
             loop.add_reader(plan.surroundings.until_closed, end, None)
-        await server.accept(host)
-        print(f"ready {plan.listeners[0].endpoint.host or 'localhost'}:{ports[0]}", flush=True)
+        await _open(server, host, plan, ended)
+        if not ended.done():
+            print(f"ready {plan.listeners[0].endpoint.host or 'localhost'}:{ports[0]}", flush=True)
         failure = await ended
         await server.close()
         if failure is not None:
@@ -342,6 +343,21 @@ async def _serve(plan: Plan) -> int:
         return 0
     finally:
         lock.release()
+
+
+async def _open(
+    server: Server, host: NodeHost, plan: Plan, ended: asyncio.Future[str | None]
+) -> None:
+    """Let controllers in at once, clients and other brokers once this broker is unfenced: before,
+    the cluster has no place for it (BrokerServer.scala, startup). Return early if the node ends."""
+    of_clients = [listener.name for listener in plan.config.listeners()]
+    await server.accept(host, later=of_clients)
+    if of_clients:
+        unfenced = asyncio.get_running_loop().create_future()
+        host.when_unfenced(partial(unfenced.set_result, None))
+        await asyncio.wait((unfenced, ended), return_when=asyncio.FIRST_COMPLETED)
+    if not ended.done():
+        await server.open(of_clients)
 
 
 async def _listen(server: Server, listener: Listener) -> int:

@@ -11,6 +11,7 @@ import resource
 import socket
 import ssl
 import sys
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import cast
@@ -76,7 +77,8 @@ class Server:
         self._ids = count(1)
         self._connections: set[Connection] = set()
         self._connections_max = connections_max()
-        self._listening: list[asyncio.Server] = []
+        self._listening: dict[str, asyncio.Server] = {}
+        """Listener name -> its socket."""
         self._sweeper: asyncio.TimerHandle | None = None
         self._garbage: GarbageCollection | None = None
         self.turns = Turns(asyncio.get_running_loop())
@@ -99,25 +101,30 @@ class Server:
             backlog=1024,
             ssl=tls,
         )
-        self._listening.append(bound)
+        self._listening[listener.name] = bound
         for listening in bound.sockets:
             size_buffers(listening, self._config)
         return cast(int, bound.sockets[0].getsockname()[1])
 
-    async def accept(self, host: NodeHost) -> None:
-        """Start accepting connections for this node."""
+    async def accept(self, host: NodeHost, *, later: Collection[str] = ()) -> None:
+        """Start accepting connections for this node, except on the listeners that `open` will
+        open."""
         self.host = host
         host.turn_is_over = self.turns.is_over
-        for bound in self._listening:
-            await bound.start_serving()
+        await self.open(name for name in self._listening if name not in later)
         self._garbage = GarbageCollection(asyncio.get_running_loop().time())
         self._sweep()
+
+    async def open(self, names: Iterable[str]) -> None:
+        """Start accepting connections on the listeners of these names."""
+        for name in names:
+            await self._listening[name].start_serving()
 
     async def close(self) -> None:
         """Stop listening and close every connection."""
         if self._sweeper is not None:
             self._sweeper.cancel()
-        for bound in self._listening:
+        for bound in self._listening.values():
             bound.close()
         for connection in list(self._connections):
             connection.abandon()

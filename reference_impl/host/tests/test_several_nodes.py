@@ -210,6 +210,37 @@ def test_nodes_go_on_without_the_controller_until_it_is_started_again(tmp_path: 
         assert parent.wait(PATIENCE_S) == 0
 
 
+def listens(address: str) -> bool:
+    """Return whether a connection to this address is accepted."""
+    host, _, port = address.rpartition(":")
+    with suppress(ConnectionRefusedError), socket.create_connection((host, int(port)), PATIENCE_S):
+        return True
+    return False
+
+
+def test_a_broker_serves_clients_only_once_the_controller_has_unfenced_it(tmp_path: Path) -> None:
+    settings = settings_of_nodes(Size(2, None, 0), tmp_path, {})
+    options = options_of_nodes(settings, tmp_path, None, None)
+    for_clients, for_controllers = (
+        where.partition("://")[2] for where in settings[1]["listeners"].split(",")
+    )
+    with ExitStack() as stack:
+
+        def start(node: int) -> subprocess.Popen[str]:
+            command = [*COMMAND, *options[node]]
+            popen = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            child = stack.enter_context(popen)
+            stack.callback(child.kill)  # before it is waited for
+            return child
+
+        first = start(1)
+        wait_until(lambda: listens(for_controllers), "controllers are not let in")
+        assert not listens(for_clients), "half of the voters elect no controller"
+        start(2)
+        assert first.stdout is not None and first.stdout.readline().startswith("ready ")
+        assert 1 in view_of(for_clients)[2]
+
+
 def test_a_signal_ends_all_nodes_cleanly(tmp_path: Path) -> None:
     with running(tmp_path, *TWO_NODES) as (parent, addresses):
         children = children_of(parent.pid)
