@@ -66,7 +66,7 @@ LONG_FILES = (
     "ci/tests/test_needs.py",
     "reference_impl/robustness/fuzz/tests/test_fuzz.py",
 )
-"""They begin first, so that nobody waits for one worker at the end."""
+"""These files begin first, so that the session does not wait for a single worker at the end."""
 
 EXAMPLES_TIMES_NIGHTLY = 20
 """`--nightly` draws as many times more than `make test`."""

@@ -28,8 +28,8 @@ class Expectation:
     part: Part
     why: str
     by: tuple[str, ...] = ()
-    """If the expected verdict is INVALID: the checkers, at least one of which must report it. If
-    empty, any checker will do."""
+    """The checkers of an expected INVALID, at least one of which must report it. If empty, any
+    checker may."""
 
     @property
     def command(self) -> str:

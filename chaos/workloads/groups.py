@@ -28,9 +28,9 @@ ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
 """The seconds for which a slow member does not poll: long enough for the group to remove it and
 continue."""
 RESTLESS_S, CALM_S = 20.0, 80.0
-"""For how many seconds members come and go, and for how many they then stay, in turn. Only an
-assignment that lasts proves a wrong rebalance, since the next rebalance would correct it. Checkers
-allow half a minute."""
+"""The seconds for which members come and go, and the seconds for which they then stay, in turn.
+Only an assignment that lasts proves a wrong rebalance, since the next rebalance would correct it.
+Checkers allow half a minute."""
 SETTLED_S = ABSENT_S + 2.5
 """The last process crashes this many seconds after a calm time has begun. It stays away until the
 next restless time, so the group must neither wait for it nor leave its partitions unread."""

@@ -75,7 +75,7 @@ class Status:
     brokers: Mapping[int, Address]
     """The brokers that live, and where clients find them."""
     quorum: QuorumStatus | None
-    """None if no controller is known, or if the cluster has no such quorum."""
+    """The quorum, or None if no controller is known or the cluster has no KRaft quorum."""
     partitions: tuple[PartitionStatus, ...]
     unanswered: Mapping[int, str] = field(default_factory=dict)
     """Broker -> the reason why it does not report its replicas."""

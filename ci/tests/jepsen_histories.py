@@ -82,7 +82,7 @@ def nemesis(f: str) -> list[Event]:
 
 
 def at(seconds: float) -> list[Event]:
-    """From here on it is so late."""
+    """Set the time of the events that follow."""
     return [{"at": int(seconds * SECOND)}]
 
 

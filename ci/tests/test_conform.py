@@ -96,7 +96,7 @@ def test_a_target_killed_in_the_middle_ends_the_examination_with_its_results(
 def test_an_interrupted_examination_leaves_its_results(
     broker: LocalCluster, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """Without --out and --junit they are left where the last line says."""
+    """Without --out and --junit the last line names the files with the results."""
     json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
     running = conform(
         "--bootstrap",

@@ -179,7 +179,8 @@ PHASES: dict[str, tuple[str, float, Phase]] = {
     "an attack, with a frozen disk": ("disk-stall", 60, Harness.is_stalled),
     "its final phase": ("disk-stall", 1, lambda h: h.has_said("healing")),
 }
-"""When a run is ended: nemesis, seconds, and how that moment is told."""
+"""The moment at which a run is killed -> its nemesis, its seconds, and the function that recognises
+the moment."""
 
 SAID = "an earlier, killed command had left behind"
 CHEAP = "an attack, with a frozen disk"
@@ -200,7 +201,7 @@ def test_what_a_run_that_was_killed_left_is_removed_by_the_next_command(
 
 
 def expect_removal(harness: Harness) -> None:
-    """By the next command, once this one and its guard are killed."""
+    """Require that the next command removes everything after this one and its guard were killed."""
     harness.kill_with_its_guard()
     assert harness.has_left()
     done = subprocess.run(

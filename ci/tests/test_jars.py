@@ -1,4 +1,4 @@
-"""Only the jars that are listed are used: each by its SHA-256."""
+"""Set-up uses only listed jars whose SHA-256 is the listed one."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ TIMEOUT_S = 300.0
 
 @pytest.mark.needs("root", "loop", "netns")
 def test_what_a_killed_command_left_is_named_and_removed(tmp_path: Path) -> None:
-    """In a pid namespace of its own, so that no other command of this machine mends it first."""
+    """The test runs in its own pid namespace, so that no other command on this machine cleans up
+    first."""
     (home := tmp_path / "t").mkdir()
     scene = [sys.executable, "-m", "ci.tests.leftover_scene", str(home)]
     done = subprocess.run(

@@ -85,7 +85,7 @@ def test_the_workflow_names_every_action_by_its_commit() -> None:
 
 
 def test_the_gate_brings_what_tests_need_and_goes_on_where_it_cannot(tmp_path: Path) -> None:
-    """On a machine whose package manager brings nothing, and that has nothing beside the shell."""
+    """The machine of this test has only a shell, and its package manager installs nothing."""
     (tmp_path / ".ci").mkdir()
     shutil.copy(places.ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
     programs = tmp_path / "bin"

@@ -27,8 +27,8 @@ NAME = "availability"
 GAP_NS = NANOSECONDS
 """The length of a gap in nanoseconds below which it is ignored."""
 PATIENCE_S = 60.0
-"""For how many seconds requests after the last heal must have had no success to make the run
-invalid, if it states no bound."""
+"""A run that states no bound is invalid if no request succeeds for this many seconds after the last
+heal."""
 
 _F = pl.col("f")
 _IS_CONCLUDED = (pl.col("client") == JEPSEN) & (

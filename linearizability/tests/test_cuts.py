@@ -86,7 +86,7 @@ def test_what_lies_far_apart_is_found_in_pieces() -> None:
 
 
 def test_a_partition_on_disk_is_as_it_would_be_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where rows were recorded out of their order, and operations are spread over chunks."""
+    """They agree also if rows were recorded out of order and operations are spread over chunks."""
     monkeypatch.setattr(exchange, "CHUNK_ROWS", 300)
     monkeypatch.setattr(large_partitions, "CHUNK_ROWS", 200)
     monkeypatch.setattr(large_partitions, "SLICE_ROWS", 300)

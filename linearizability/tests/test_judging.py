@@ -119,7 +119,7 @@ def test_the_engine_is_chosen_by_what_is_judged(
 
 
 def test_a_small_run_starts_no_java(tmp_path: Path) -> None:
-    """Neither as a directory nor as a file; Spark is not even imported."""
+    """Neither a run directory nor a history file starts Java; Spark is not even imported."""
     run = written(tmp_path, GOOD)
     program = (
         "import sys, linearizability\n"

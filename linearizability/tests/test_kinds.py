@@ -16,7 +16,7 @@ from linearizability.self_test.clauses import MUTATORS
 ROOT = Path(checkers.__file__).parents[2]
 KIND = re.compile(r"[a-z]+(-[a-z]+)+")
 NOT_KINDS = {"in-memory", "porcupine-check"}
-"""What only looks like one: an engine of polars, and a program."""
+"""Words that look like a kind of anomaly but are not: an engine of polars, and a program."""
 
 
 def modules_of_the_checkers() -> Iterator[Path]:

@@ -78,7 +78,8 @@ def test_histories_stay_small_whatever_fails() -> None:
 
 @pytest.mark.parametrize("name", MUTATORS)
 def test_each_planted_anomaly_is_caught_by_its_checker(name: str) -> None:
-    """As one of its kinds; and each kind of the checker's is seen."""
+    """The checker reports the planted anomaly as one of the mutator's kinds, and each kind of the
+    checker is seen."""
     planted: list[tuple[Mutator, list[Row]]] = []
     for seed in SEEDS:
         used = {mutate for mutate, _ in planted}

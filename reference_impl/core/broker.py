@@ -94,7 +94,7 @@ class Broker:
         self._controllers_apis, self._own_apis = tables_of(apis)
         self.moment = Moment(moment)
         self.incarnation_id, self.broker_epoch = self.random_uuid(), -1
-        """This process, and the epoch with which it is registered, -1 until then."""
+        """The id of this process, and the epoch of its registration, -1 before it is registered."""
         self.is_registered = False
         """Whether the metadata in force know this process. Before, it leads nothing."""
         self.data_directory = DataDirectory.open(

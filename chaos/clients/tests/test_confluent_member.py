@@ -193,7 +193,8 @@ def test_a_record_is_told_with_the_member_that_took_it(monkeypatch: pytest.Monke
 def test_what_a_member_owns_is_of_a_generation_by_the_classic_protocol_alone(
     protocol: str, told: int | None
 ) -> None:
-    """By KIP-848 the epoch is the member's: its listener may hear of an older assignment later."""
+    """Under KIP-848 the epoch belongs to the member, whose listener may still get an older
+    assignment later."""
     settings = group_settings(GroupSettings("g", GroupProtocol(protocol), "range", False))
     rows = MembershipRows(REAL_WORLD, settings)
     rows.assigned({("t", 0): None}, [("t", 0)], {"member_id": "m", "generation": 5})

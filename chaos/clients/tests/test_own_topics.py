@@ -1,4 +1,4 @@
-"""Nothing but a run's own topics and groups is removed from a cluster of others."""
+"""A run removes only its own topics and groups from somebody else's cluster."""
 
 from __future__ import annotations
 

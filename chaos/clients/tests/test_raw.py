@@ -37,7 +37,7 @@ class Replicas:
     def __init__(self, logs: dict[int, list[int]], high_watermarks: dict[int, list[int]]) -> None:
         self.logs = logs
         self.high_watermarks = high_watermarks
-        """What it says fetch by fetch; the last for ever."""
+        """The high watermark of each fetch in turn; later fetches get the last one."""
         self.registered = dict(ADDRESSES)
         self.in_sync = tuple(ADDRESSES)
         self.records_per_answer: int | None = None
@@ -152,7 +152,7 @@ def test_a_follower_that_learns_nothing_is_read_to_where_its_leader_has_committe
 def test_a_follower_whose_log_takes_many_answers_is_not_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Though the time is up that followers have to learn of the high watermark: it has."""
+    """The follower has learned the high watermark in time; only reading its log takes longer."""
     replicas = Replicas({n: [10, 11, 12] for n in ADDRESSES}, {n: [3] for n in ADDRESSES})
     replicas.records_per_answer = 1
     completion = read(replicas, monkeypatch, late_s=-1.0)

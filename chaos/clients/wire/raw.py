@@ -80,7 +80,8 @@ class PartitionRead:
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     late: str | None = None
-    """If a follower did not learn the high watermark in time: the one that it knew, as text."""
+    """The high watermark that a follower knew, as text, if it did not learn the leader's in
+    time."""
     complete: bool = False
     error: str | None = None
     detail: str | None = None

@@ -261,7 +261,8 @@ def test_an_image_is_the_published_one_or_a_stand_in(engine: Engine, client: Fak
 def test_a_container_is_paused_with_all_its_processes(
     engine: Engine, client: FakeDocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of its pid namespace, which the first process does not stop with it."""
+    """Pausing stops every process of the container's pid namespace; stopping the first process
+    alone would not."""
     monkeypatch.setattr(Container, "id", own_group())
     child = engine.create(IMAGE, "node 1", ["sleep", "60"])
     script = "sleep 600 & sleep 600 & wait"

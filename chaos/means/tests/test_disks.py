@@ -185,7 +185,8 @@ def test_a_loss_of_power_takes_what_was_not_synced_and_nothing_else(disk: Disk) 
 
 
 def test_a_disk_is_mounted_again_only_when_no_other_namespace_holds_it(disk: Disk) -> None:
-    """As a container that is just being started does: its file system would still be dead."""
+    """A container that is just being started may hold the mount; a new mount would then give the
+    same dead file system."""
     holder = in_another_namespace()
     disk.cut_power()
     replugged = threading.Thread(target=disk.replug)

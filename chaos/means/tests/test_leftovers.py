@@ -48,7 +48,7 @@ def test_what_was_left_is_said(
 
 
 def test_what_is_started_by_other_means_is_found_when_its_owner_has_died() -> None:
-    """As fuzz and kills start brokers; whichever command of this machine comes first ends it."""
+    """Fuzz and kills start brokers in this way. The next command on this machine ends it."""
     program = (
         "import os, subprocess; from chaos.means import leftovers\n"
         "leftovers.remove_and_mark_children()\n"

@@ -1,4 +1,4 @@
-"""Nothing that we started outlives us, whatever ends us."""
+"""Child processes end with the process that started them, whatever ends it."""
 
 from __future__ import annotations
 
@@ -198,7 +198,8 @@ def test_of_what_was_struck_nothing_runs_any_more_and_then_it_is_gone(tmp_path: 
 
 
 def test_what_was_killed_is_gone_with_its_own_children(tmp_path: Path) -> None:
-    """They may hold its files: here a lock, and memory that the kernel has to free first."""
+    """Children may hold the files of a killed process: here a lock, and memory that the kernel has
+    to free first."""
     lock = tmp_path / "lock"
     source = (
         "import fcntl, os, time\n"

@@ -20,7 +20,7 @@ from reference_impl.bugs import BUGS
 READ_TIMEOUT_S = 5.0
 """A reader stops at a batch whose CRC is wrong, and need not be waited for."""
 JOIN_TIMEOUT_S = 10.0
-"""Nor need a client that a broken broker keeps waiting."""
+"""The limit in seconds of a join. A client of a broken broker would otherwise wait for ever."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ShownBy:
 POWER_LOSS = ShownBy("acknowledge-before-flush", "lost_writes", seed=1, seconds=9.0)
 """The first loss of power comes after six seconds at the latest."""
 TORN = ShownBy("keep-torn-tail", "phantom_records", seed=28, seconds=7.0)
-"""This seed begins with two torn writes, after little more than a second each."""
+"""With this seed, two torn writes come first, each after little more than a second."""
 REORDERED = ShownBy("trust-index-after-crash", "inconsistent_offsets", seed=1, seconds=9.0)
 CASES = [
     pytest.param(

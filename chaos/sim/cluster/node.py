@@ -61,7 +61,7 @@ LEAVE_S = 20.0
 """How long a node that is asked to stop waits at most until others lead what it leads."""
 DIRECTORY = "data"
 Aftermath = Callable[[Medium], object]
-"""What happens to the medium when the process on it has ended."""
+"""A function that is called with the medium when the process on it has ended."""
 
 
 def keep_all(medium: Medium) -> None:

@@ -49,7 +49,7 @@ class KnownLog:
 
     offsets: Offsets = EMPTY
     batches: dict[int, Written] = field(default_factory=dict)
-    """By base offset."""
+    """Base offset -> batch."""
     added: list[Written] = field(default_factory=list)
     """The batches that the last step has added."""
     producers: dict[int, BatchHeader] = field(default_factory=dict)

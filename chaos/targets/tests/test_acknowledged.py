@@ -37,7 +37,7 @@ OF_LEDGERS = [
     TornWrites("all", "scattered"),
 ]
 FELT_S = 0.05
-"""For what a node says yet under a fault that it survives."""
+"""The seconds in which a node may still acknowledge writes under a fault that it survives."""
 
 
 def writing_node(directory: Path) -> LocalNode:

@@ -104,7 +104,7 @@ def test_kubernetes_deletes_the_pod_and_waits_for_the_next_one(
 def test_a_firewall_gets_lists_of_its_own_and_loses_them(
     how: str, ends_with: str, tmp_path: Path
 ) -> None:
-    """In a network namespace of the test's own."""
+    """The firewall rules are set in a network namespace that only this test uses."""
     faults = read(described(tmp_path, "[ssh]\nfirewall = true", "host")).nodes[0].faults
     holes = {"peer": "10.0.0.2", "peer_port": 9092, "how": how}
     scripts = [filled(faults[key][-1:], holes)[0] for key in ("cut", "cut_clients", "cut")]

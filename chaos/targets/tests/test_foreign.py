@@ -398,7 +398,8 @@ def test_one_that_nobody_started_and_nobody_can_start_is_named(tmp_path: Path) -
 
 @pytest.mark.parametrize("text", ["", "-1", "soon"])
 def test_a_pid_file_that_names_no_process_names_nobody(text: str, tmp_path: Path) -> None:
-    """It may be read before it is written; and kill(2) takes -1 for every process there is."""
+    """The file may be empty, since it is read before it is written, and kill(2) takes -1 for all
+    processes."""
     (tmp_path / "broker.pid").write_text(text)
     node = ForeignNode(("127.0.0.1", 9), pid_file=tmp_path / "broker.pid")
     assert ForeignProcess(node, tmp_path, tmp_path / "log").pid == 0
@@ -423,7 +424,7 @@ def test_a_number_that_is_anothers_by_now_is_not_struck(
 
 
 def test_a_process_that_has_ended_has_no_number(tmp_path: Path) -> None:
-    """Of a start command that goes to the background and tells no pid file."""
+    """The start command goes to the background and writes no pid file."""
     node = ForeignNode(("127.0.0.1", 9), start=("true",))
     process = ForeignProcess(node, tmp_path, tmp_path / "log")
     process.start(1, ours=True)

@@ -53,7 +53,7 @@ class Links:
 
 
 class Cluster:
-    """So many nodes, fully linked; roles are numbers."""
+    """A cluster of `nodes` nodes with all links; roles are node numbers."""
 
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes

@@ -60,7 +60,7 @@ def test_a_node_whose_packets_are_lost_is_given_up_and_comes_back(tmp_path: Path
 
 
 def wait_until_known(address: Address, wanted: set[int]) -> None:
-    """Until that node takes these, and no others, for alive."""
+    """Wait until the node at this address considers exactly these nodes alive."""
     deadline = time.monotonic() + WAIT_S
     while (known := set(probe.brokers(address, WAIT_S))) != wanted:
         assert time.monotonic() < deadline, f"{known} are known, not {wanted}"

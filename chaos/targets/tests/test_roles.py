@@ -77,7 +77,7 @@ def test_nobody_is_leader_while_there_is_none(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_lone_node_is_its_own_follower(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or a nemesis of roles by turns would strike nobody now and then."""
+    """Otherwise a nemesis that takes roles in turn would sometimes strike no node."""
     cluster = ThreeNodes({1: PartitionView(leader=1, leader_epoch=4, replicas=(1,))}, up=(1,))
     cluster.nodes = 1
     assert resolve(cluster, "follower", monkeypatch) == (1,)

@@ -1,4 +1,4 @@
-"""Where nothing was removed, there is nothing to judge of removal."""
+"""A run in which no record was removed does not let `retention` judge anything."""
 
 from __future__ import annotations
 

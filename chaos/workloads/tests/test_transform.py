@@ -32,7 +32,7 @@ BROKEN = Completion(Outcome.INFO, broken=True)
 
 
 class Steady(Transform):
-    """Nothing is aborted and nobody crashes."""
+    """Every transaction commits, and no worker crashes."""
 
     abort_share = crash_share = 0.0
 
@@ -110,7 +110,8 @@ def test_an_aborted_transaction_has_its_offsets_in_it_now_and_then() -> None:
 
 
 def test_a_worker_commits_once_more_as_it_was_in_its_last_life() -> None:
-    """Only what was committed last, and only where nothing of unknown outcome came after it."""
+    """The worker repeats only its last commit, and only if no operation of unknown outcome followed
+    it."""
     row = {
         "f": "send_offsets",
         "group": "g",

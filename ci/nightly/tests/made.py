@@ -34,7 +34,7 @@ def outcome(
 
 
 def night(store: Store, day: int, outcomes: Sequence[Outcome], commit: str = "c0ffee") -> Night:
-    """On record as of two o'clock of a day of January."""
+    """Store a night that began at two o'clock on this day of January, and return it."""
     started = f"2026-01-{day:02}T02:00:00.000+00:00"
     settings = {"commit": commit, "seed": 1, "minutes": 5.0, "targets": ["reference"]}
     made = Night(store.night_file(started), settings, started, started, list(outcomes))

@@ -52,7 +52,8 @@ def test_a_process_that_dies_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_night_ends_its_attacks(tmp_path: Path) -> None:
-    """By the end of their input, as when the night itself dies."""
+    """The night closes the attacks' standard input, which also happens when the night itself
+    dies."""
     interrupted = threading.Event()
     interrupted.set()
     job = started(tmp_path, "import sys; sys.stdin.read(); print('in good order')")

@@ -343,7 +343,7 @@ def test_figures_are_by_polars_where_spark_fails_and_the_report_says_so(
 def test_the_line_of_availability_falls_to_zero_in_an_outage_whatever_polls_say(
     tmp_path: Path,
 ) -> None:
-    """Nothing is served from 2.6 s to 9.5 s; meanwhile a poll each second finds nothing."""
+    """From 2.6 s to 9.5 s nothing is served, and a poll each second returns no record."""
     made = History()
     for n in range(6):
         made.send(n / 2, 0, n, n)

@@ -60,7 +60,7 @@ def text_of(cell: list[tuple[str, str]]) -> str:
 
 
 def as_shown(text: str) -> str:
-    """On one line, and what cannot be seen as the sign for that."""
+    """Return the text on one line, with a visible sign for each invisible character."""
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
 
 
@@ -79,7 +79,7 @@ def test_any_text_is_text(text: str) -> None:
 
 
 def test_an_address_is_no_link() -> None:
-    """As GitHub would make one of it (GFM, autolinks)."""
+    """GitHub would turn the address into a link (GFM, autolinks)."""
     text = plain("see https://evil.example and WWW.evil.example, or ftp://evil.example")
     assert not re.search(r"(?i)https?://|ftp://|www\.", text)
 

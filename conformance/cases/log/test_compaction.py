@@ -23,7 +23,7 @@ HORIZON = "KIP-534; class Cleaner, shouldRetainDeletes; topic config delete.rete
 NINE: list[KeyValue] = [(key.encode(), b"%d" % n) for n, key in enumerate("ABACBADCA", 1)]
 LEFT_OF_NINE = [(4, b"B", b"5"), (6, b"D", b"7"), (7, b"C", b"8"), (8, b"A", b"9")]
 END: KeyValue = (b"end", b"!")
-"""What is written last, in the segment that is active and so never cleaned."""
+"""The last record, whose segment is active and therefore never cleaned."""
 
 
 @case("LOG-04", "Fetch", spec=BASICS, priority="P1", requires=["quick-cleanup"])

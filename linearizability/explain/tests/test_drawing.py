@@ -156,8 +156,8 @@ def jepsen(*events: tuple[int, str, list[object]]) -> str:
 def test_the_poll_that_decided_an_imported_operation_stays_and_numbers_are_the_files(
     tmp_path: Path,
 ) -> None:
-    """Of a transaction of unknown end one record was polled, by the operation with index 43; so it
-    committed, and its other record is lost: the poll of index 47 passes it."""
+    """The operation with index 43 polled one record of a transaction of unknown end. So the
+    transaction committed, and its other record is lost, since the poll of index 47 skips it."""
     sends: list[object] = [["send", 0, 1], ["send", 0, 2]]
     file = tmp_path / "history.jsonl"
     file.write_text(

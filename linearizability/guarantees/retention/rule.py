@@ -22,8 +22,8 @@ RETENTION_MS = 7 * 24 * 60 * 60 * 1000
 FOR_EVER = -1
 HOUR_MS = 60 * 60 * 1000
 CLOCKS_APART_MS = 1_000
-"""By how many milliseconds a broker's wall clock may differ from ours, since it is corrected now
-and then and ours is not."""
+"""The milliseconds by which a broker's wall clock may differ from ours, since it is corrected from
+time to time and ours is not."""
 SLACK_PART = 20
 """The difference of clocks excuses no more than this part of retention.ms: a twentieth."""
 INITIAL_DELAY_MS = 30_000

@@ -1,4 +1,5 @@
-"""As `test_twins`, with groups that are watched for minutes: members come, go, own and poll."""
+"""Rules and twins agree, as in `test_twins`, on groups that are watched for minutes: members join,
+leave, own partitions and poll."""
 
 from __future__ import annotations
 

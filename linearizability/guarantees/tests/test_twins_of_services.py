@@ -1,4 +1,5 @@
-"""As `test_twins`, with histories that last for minutes: readers, faults, readings to the end."""
+"""Rules and twins agree, as in `test_twins`, on histories of some minutes with readers, faults and
+final reads."""
 
 from __future__ import annotations
 

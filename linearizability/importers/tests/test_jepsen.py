@@ -149,7 +149,7 @@ def test_a_key_that_stays_assigned_keeps_its_position(tmp_path: Path) -> None:
 
 
 def test_a_failed_operation_is_compared_and_leaves_positions_as_they_were(tmp_path: Path) -> None:
-    """For `readers.steps` knows that it does."""
+    """`readers.steps` takes into account that a failed operation leaves positions unchanged."""
     ok, failed, again = sessions(tmp_path, *poll(1, 0), *poll(3, 1, kind="fail"), *poll(5, 1))
     assert ok == failed == again
     log = {"rebalance-log": [{"keys": [1]}]}

@@ -102,7 +102,7 @@ def test_an_unknown_send_counts_where_a_poll_shows_it() -> None:
 
 
 def test_an_unknown_send_has_no_end() -> None:
-    """It timed out at 10, and still arrived after the send that was invoked at 20."""
+    """The send timed out at 10, and still arrived after the send that was invoked at 20."""
     late = send(0, 10, 1, None, type="info")
     assert judge(late, send(20, 30, 2, 4), poll(50, 60, 1, 5)) == []
 

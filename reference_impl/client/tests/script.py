@@ -27,7 +27,7 @@ class Script:
         self.machine = make({**BOOTSTRAP, **config}, Random(1))
         self.now_ms = 0
         self.asks: list[Ask] = []
-        """Not answered yet, in their order."""
+        """The requests that are not answered yet, in order."""
         self.results: dict[int, Any] = {}
         self.changes: list[PartitionsChanged] = []
         self.closed = 0

@@ -161,7 +161,7 @@ def test_no_partition_is_held_by_two(seed: int) -> None:
 
 
 def test_a_broker_that_gives_before_it_got_is_found_out() -> None:
-    """Or the test above would show nothing."""
+    """Otherwise the test above would prove nothing."""
 
     class GiveAtOnce(Rules):
         def is_released(self, *_: Any) -> bool:

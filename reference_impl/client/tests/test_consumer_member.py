@@ -143,7 +143,8 @@ def test_a_change_waits_for_the_next_poll() -> None:
 
 
 def test_nothing_is_taken_while_a_heartbeat_says_that_it_is_not_held() -> None:
-    """Or the coordinator, hearing it, might give away what we have just begun to read."""
+    """Otherwise the coordinator could assign a partition to another member although this one has
+    just begun to read it."""
     script, _ = member(enable_auto_commit=False)
     beat(script, 1, ONE)
     script.lose(script.wait_for(HEARTBEAT))

@@ -80,7 +80,7 @@ def test_an_idempotent_producer_writes_each_record_once_and_in_order(seed: int) 
 
 
 def test_a_broker_that_forgets_retries_is_found_out() -> None:
-    """Or the test above would show nothing."""
+    """Otherwise the test above would prove nothing."""
 
     class ForgetRetries(Rules):
         def duplicate_of(self, *_: Any) -> None:

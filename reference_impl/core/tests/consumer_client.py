@@ -46,7 +46,7 @@ class Consumer:
         self.epoch = 0
         self.owned: set[TopicIdPartition] = set()
         self.target: set[TopicIdPartition] = set()
-        """What it was told to read."""
+        """The partitions in the last assignment from the coordinator."""
         self.heartbeat_fields: dict[str, Any] = {
             "rebalance_timeout_ms": REBALANCE_MS,
             "subscribed_topic_names": list(topics),

@@ -11,7 +11,7 @@ from reference_impl.wire import API_NAMES, Struct, request_definition
 from reference_impl.wire.codec.fields import Field, StructType
 
 NAMES = {"group_id": "g", "transactional_id": "tx", "v3_and_below_transactional_id": "tx"}
-"""What a field holds that says where the elements belong."""
+"""The values of fields that say to which group, topic or transaction the elements belong."""
 TOPIC_NAMES = ("name", "topic", "topic_name")
 FIELDS: dict[str, Any] = {
     "allow_auto_topic_creation": False,

@@ -122,7 +122,7 @@ def test_every_super_user_is_one() -> None:
 
 
 def test_clients_add_none_of_the_brokers_own_topics_to_a_transaction() -> None:
-    """Even without an authorizer (KafkaApis.handleAddPartitionsToTxnRequest)."""
+    """They are refused even without an authorizer (KafkaApis.handleAddPartitionsToTxnRequest)."""
     world = World()
     world.create_topic("orders")
     of = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN)

@@ -1,4 +1,4 @@
-"""Only `Broker.apply` puts in force what the metadata log says, once it is committed."""
+"""Only `Broker.apply` applies metadata records, and only committed ones."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FAILED = ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
 class SaslWorld(World):
-    """With a client at the listener that asks for SASL."""
+    """A World with a client at the listener with SASL."""
 
     def __init__(self) -> None:
         super().__init__(CONFIG)

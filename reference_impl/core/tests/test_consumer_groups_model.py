@@ -183,7 +183,8 @@ TestGroups = Groups.TestCase
 
 
 def test_the_rule_is_what_keeps_readers_apart() -> None:
-    """With a rule that gives away what somebody still reads, two members read one partition."""
+    """With a rule that assigns partitions which another member still reads, two members read one
+    partition."""
 
     class Careless(Rules):
         def is_released(self, *_: object) -> bool:

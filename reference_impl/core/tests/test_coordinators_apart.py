@@ -81,8 +81,8 @@ class ForgetsTheGuard(Rules):
 
 
 def verified_too_late(rules: type[Rules]) -> int:
-    """Return the error of a batch which a marker overtook while the coordinator had to replicate
-    that the partition takes part."""
+    """Return the error of a batch whose transaction ended (its marker was written) while the
+    coordinator was still replicating that the partition takes part."""
     world = transactional_world(rules=rules)
     producer = Producer(world, versions=PER_TRANSACTION)
     assert producer.init().error_code == ErrorCode.NONE

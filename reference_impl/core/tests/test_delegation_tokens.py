@@ -32,7 +32,7 @@ ANN, BEN, WORKER = 7, 8, 9
 
 
 class TokenWorld(World):
-    """With two users of PLAIN, and a client that wants in by a token."""
+    """A World with two users of PLAIN, and a client that logs in with a token."""
 
     def __init__(self, **config: str) -> None:
         super().__init__(CONFIG | config)

@@ -24,7 +24,8 @@ FEW, MANY = 200, 380
 GROWTH_MAX = 2.0
 """Calls in the longest step for each further element: what copies of lists take, no more."""
 AT_ONCE = {"CreateTopics-v7-topics": 200.0, "Metadata-v13-topics": 200.0}
-"""Where more is right: they create topics, and the disk in memory looks through all files."""
+"""Higher limits for requests that create topics, since the disk in memory goes through all
+files."""
 WITH_ACLS = {
     "authorizer.class.name": STANDARD_AUTHORIZER,
     "super.users": "User:ANONYMOUS",

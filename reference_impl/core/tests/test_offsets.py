@@ -103,7 +103,7 @@ def test_only_groups_without_members_are_deleted(world: World) -> None:
 
 
 def test_a_topic_of_more_replicas_than_brokers_is_not_made_and_the_operator_is_told() -> None:
-    """As Apache's broker alone with its default of three."""
+    """A single broker of Apache Kafka, with its default of three replicas, does the same."""
     for kind, topic, key in (
         (0, "__consumer_offsets", "offsets.topic.replication.factor"),
         (1, "__transaction_state", "transaction.state.log.replication.factor"),

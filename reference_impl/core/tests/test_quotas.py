@@ -145,7 +145,7 @@ def test_many_names_do_not_take_more_and_more_memory() -> None:
 
 
 class QuotaWorld(World):
-    """With a topic `t`, and quotas for the client id `test`."""
+    """A World with a topic `t`, and quotas for the client id `test`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -225,7 +225,7 @@ def test_the_segments_before_the_oldest_snapshot_are_deleted() -> None:
 
 
 def test_a_log_that_is_deleted_as_a_whole_keeps_its_last_epoch() -> None:
-    """Else its node would vote for candidates that lack what is committed."""
+    """Otherwise the node would vote for candidates that lack committed records."""
     world = world_with({**SMALL, "metadata.max.retention.bytes": "0"}, topics=6)
     world.wait(2_000)
     for number in range(6):

@@ -18,7 +18,7 @@ EARLY = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
 class MetricsWorld(World):
-    """With an administrator who subscribes, and clients who are asked."""
+    """A World with an administrator who creates subscriptions, and clients that push metrics."""
 
     @property
     def telemetry(self) -> Telemetry:

@@ -170,7 +170,7 @@ def test_a_snapshot_says_what_the_log_before_it_says(written: Written) -> None:
 
 
 def test_a_node_starts_over_their_directory(written: Written, tmp_path: Path) -> None:
-    """From the newest snapshot, with the topics and the records that Apache Kafka has left."""
+    """The node starts from Apache Kafka's newest snapshot, and has its topics and records."""
     shutil.copytree(written.data, tmp_path / "data")
     with BrokerProcess(tmp_path / "data") as broker, RawClient(broker) as client:
         answer = client.call(ApiKey.METADATA, 12, topics=None)

@@ -55,7 +55,7 @@ def test_metadata_and_offsets_are_kafkas_own_records(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.needs("java", "kafka-jars")
 def test_apache_kafka_starts_over_our_directory(tmp_path: Path) -> None:
-    """It loads our snapshot and the log after it, and serves the same topics."""
+    """Apache Kafka loads our snapshot and the log after it, and serves the same topics."""
     data = tmp_path / "data"
     often = "metadata.log.max.record.bytes.between.snapshots=300"
     with BrokerProcess(data, "--config", often) as broker, RawClient(broker) as client:

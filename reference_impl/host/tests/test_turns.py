@@ -9,7 +9,7 @@ from reference_impl.host.tcp.turns import TURN_S, Turns
 
 
 class Pile:
-    """So many requests, each of which takes a whole turn."""
+    """A pile of `requests` requests, each of which takes a whole turn."""
 
     def __init__(self, name: str, turns: Turns, done: list[str], requests: int) -> None:
         self.name = name

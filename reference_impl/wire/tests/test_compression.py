@@ -128,7 +128,7 @@ def test_a_bomb_comes_in_pieces(kind: Compression) -> None:
 
 
 def test_junk_behind_a_member_of_gzip_is_not_looked_at() -> None:
-    """As by Java, whose streams end there; a second member is read."""
+    """Java's streams end there too. A second gzip member is read."""
     assert decompress(Compression.GZIP, gzip.compress(b"a") + b"\x07junk") == b"a"
     with pytest.raises(CorruptRecord):
         decompress(Compression.GZIP, gzip.compress(b"a") + gzip.compress(b"b")[:-3])

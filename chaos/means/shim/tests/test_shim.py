@@ -164,8 +164,8 @@ def test_scattered_writes_leave_some_sectors(shim: Shim) -> None:
 
 
 def clock(shim: Shim) -> tuple[float, float, float]:
-    """By how much a process of the node is ahead: wall clock, at first and 0.2 seconds later; and
-    how long it believes to have waited."""
+    """Return the seconds by which a process's wall clock is ahead, at first and after a wait of 0.2
+    seconds, and the length of that wait by its monotonic clock."""
     said = run(
         shim,
         """

@@ -180,7 +180,7 @@ def test_each_part_of_an_image_has_a_writer_or_follows_from_others() -> None:
 
 
 def test_the_image_of_this_test_has_something_of_everything() -> None:
-    """So that a field which no writer knows is missed below."""
+    """Otherwise the tests below would not notice a field that no writer knows."""
     image = image_of(everything())
     empty = MetadataImage()
     for name in vars(image).keys() - DERIVED.keys():

@@ -192,7 +192,7 @@ class InMemory(LogAgainstList):
 
 
 class OnDisk(LogAgainstList):
-    """On real files, with fewer descriptors than files."""
+    """The model test on real files, with fewer descriptors than files."""
 
     def __init__(self) -> None:
         super().__init__()

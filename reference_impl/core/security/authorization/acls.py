@@ -139,7 +139,7 @@ class Acls:
         self.by_id: dict[UUID, Acl] = {}
         self._by_pattern: dict[tuple[ResourceType, PatternType], dict[str, set[Acl]]] = {}
         self._prefix_lengths: dict[ResourceType, Counter[int]] = {}
-        """For each resource type, how many PREFIXED patterns there are of each length."""
+        """Resource type -> length -> the number of PREFIXED patterns of that length."""
 
     def __contains__(self, acl: Acl) -> bool:
         return acl in self._named(acl).get(acl.resource_name, ())

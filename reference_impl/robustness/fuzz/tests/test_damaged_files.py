@@ -23,7 +23,7 @@ RECORDS = [str(number) for number in range(60)]
 DERIVED = (".index", ".timeindex", ".txnindex", ".snapshot", "leader-epoch-checkpoint")
 """Files that the log itself can give back."""
 TOPICS = {("t", 0): ["a", "a"], ("t", 1): ["a", "a"], ("rolled", 0): RECORDS}
-"""What is in each partition, aborted records included."""
+"""Partition -> its values, those of aborted records included."""
 
 Files = dict[str, bytes]
 

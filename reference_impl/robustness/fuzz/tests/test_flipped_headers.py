@@ -35,7 +35,7 @@ LOGS = {
 """The log's directory, and what the table calls it."""
 SEGMENTS = ("first", "between", "last")
 TABLE = "README.md"
-"""Of this package: it holds the rows that the night finds."""
+"""The README of reference_impl, which has the rows that the nightly test finds."""
 SMALL_SEGMENT = 700
 BITS = range(HEADER_BYTES * 8)
 LEADER_EPOCH = range(12 * 8, 16 * 8)
@@ -145,7 +145,8 @@ def outcome(files: Files, path: str, position: int, bit: int) -> str:
 
 
 def check(files: Files, log: str, bits: list[int]) -> list[str]:
-    """Turn these bits in each place of a log, and return the rows of what became of each."""
+    """Flip these bits in a batch of each segment of a log, start the broker on it, and return the
+    table's rows."""
     table: Counter[tuple[int, str]] = Counter()
     for segment, (path, position) in enumerate(places(files, log)):
         for bit in bits:

@@ -1,5 +1,5 @@
-"""So many cases of one seed, the same on every machine; `touchstone fuzz --seconds 3600` goes on
-longer."""
+"""Run the first cases of one seed, the same on every machine. `touchstone fuzz --seconds 3600` runs
+more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reference_impl.robustness.fuzz.values import Values
 from reference_impl.wire import api_keys, request_definition
 
 SECONDS = 15
-"""About how long the shorter run takes: a tenth of it passes between two looks at the memory."""
+"""The approximate seconds of the shorter run; the memory is measured ten times in it."""
 
 
 @pytest.mark.parametrize("cases", [1500, pytest.param(10_000, marks=pytest.mark.nightly)])

@@ -19,7 +19,7 @@ from reference_impl.wire import Compression, ErrorCode
 
 SECONDS = 4
 FEW_SESSIONS = 5
-"""They show how long a step is; that all sessions together stay small is nightly."""
+"""A few sessions show how long a step is. The nightly test measures the memory of all sessions."""
 
 
 def cpu_s(broker: BrokerProcess) -> float:
@@ -29,7 +29,8 @@ def cpu_s(broker: BrokerProcess) -> float:
 
 
 def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> None:
-    """Neither while its clients are there nor once they have gone."""
+    """Other clients are not delayed, neither while the hostile clients are connected nor
+    afterwards."""
     with BrokerProcess(tmp_path / "data") as broker:
         attacks.many_topics(broker)
         with Witness(broker, pid=broker.process.pid) as witness:

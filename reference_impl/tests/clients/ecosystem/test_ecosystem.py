@@ -41,7 +41,8 @@ LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 PATIENCE_S = 300.0
 NUMBERS = 600
 SOURCED = 3_000
-"""So many that a worker takes half a minute: it is killed long before its end."""
+"""The number of source records: a worker needs half a minute for them, and is killed long
+before."""
 MIRRORED = 200
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "4"}
 REPLICATION = {
