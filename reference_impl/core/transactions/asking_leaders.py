@@ -13,12 +13,32 @@ from typing import Any, cast
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.partitions.purgatory import PartitionKey
+from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.transaction import Marker
 from reference_impl.core.waiting.waits import Answer
 from reference_impl.links.effects import Lane
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 REQUEST = request_definition(ApiKey.WRITE_TXN_MARKERS)
+FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+"""The errors of a marker request that mean that the partition needs no marker any more."""
+
+
+def let_leader_write(
+    node: int, keys: Collection[PartitionKey], marker: Marker, timeout_ms: int
+) -> Generator[Effect, Any, tuple[set[PartitionKey], Refused | None]]:
+    """Let another node write a marker to these partitions. Return the partitions that need it no
+    more, and the error of the others, or None."""
+    try:
+        codes = yield from ask_leader(node, keys, marker, timeout_ms)
+    except Refused as unanswered:
+        return set(), unanswered
+    done = (ErrorCode.NONE, *FENCED)
+    failed = {key: code for key, code in codes.items() if code not in done}
+    failure = next(
+        (Refused(code, f"node {node} has no marker in {key}") for key, code in failed.items()), None
+    )
+    return codes.keys() - failed.keys(), failure
 
 
 def ask_leader(

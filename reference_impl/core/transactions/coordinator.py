@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.effects import Effect, Report, SetTimer
@@ -23,7 +22,7 @@ from reference_impl.core.refused import Refused, coordinator_error
 from reference_impl.core.rules import Rules
 from reference_impl.core.shards.shard import Shard
 from reference_impl.core.storage import StorageError
-from reference_impl.core.transactions.asking_leaders import ask_leader
+from reference_impl.core.transactions.asking_leaders import FENCED, let_leader_write
 from reference_impl.core.transactions.ending import Ending, decide
 from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds
@@ -40,8 +39,6 @@ from reference_impl.wire import ErrorCode, RecordBatch
 
 TIMER = "transactions"
 MARKERS = "markers"
-FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
-"""The errors of a marker request that mean that the partition needs no marker any more."""
 MARKER_RETRY_MS, MARKER_RETRY_MAX_MS = 1000, 60_000
 """The first and the longest pause between attempts to write markers, in milliseconds. Each pause is
 twice as long as the one before."""
@@ -301,7 +298,10 @@ class TransactionCoordinator(Shard):
             except Refused as refused:
                 failure = failure or refused
         for node, keys in elsewhere.items():
-            refused_there = yield from self._mark_elsewhere(node, keys, transaction, marked)
+            done, refused_there = yield from let_leader_write(
+                node, keys, self._marker(transaction), self._config().number("request.timeout.ms")
+            )
+            marked |= done
             failure = failure or refused_there
         try:
             if failure is None:
@@ -334,28 +334,6 @@ class TransactionCoordinator(Shard):
             yield Report(f"{topic}-{index} needs no marker any more: {refused}")
             return 0
         return partition.log.log_end_offset
-
-    def _mark_elsewhere(
-        self,
-        node: int,
-        keys: list[PartitionKey],
-        transaction: Transaction,
-        marked: set[PartitionKey],
-    ) -> Generator[Effect, Any, Refused | None]:
-        """Let another node write markers. Add the partitions that are done to `marked`, and return
-        the error of the others, or None."""
-        timeout_ms = self._config().number("request.timeout.ms")
-        try:
-            codes = yield from ask_leader(node, keys, self._marker(transaction), timeout_ms)
-        except Refused as unanswered:
-            return unanswered
-        failure = None
-        for key, code in codes.items():
-            if code is ErrorCode.NONE or code in FENCED:
-                marked.add(key)
-            else:
-                failure = failure or Refused(code, f"node {node} has no marker in {key}")
-        return failure
 
     def _marker(self, transaction: Transaction) -> Marker:
         return Marker(
