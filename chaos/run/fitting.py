@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from chaos.clients.factories import CONFLUENT, REFERENCE
 from chaos.nemeses import NEMESES
 from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
@@ -121,3 +122,14 @@ def has_groups(workload: Workload) -> bool:
 def is_transactional(workload: Workload) -> bool:
     """Return whether any process of the workload uses a transaction coordinator."""
     return any(workload.settings(process).transactional for process in range(workload.processes))
+
+
+def client_in_virtual_time(scenario: Scenario) -> str:
+    """Return the name of the reference client, the only one that needs no threads and sockets.
+    Raise TargetError if the scenario names another."""
+    if scenario.client not in (CONFLUENT, REFERENCE):
+        raise TargetError(
+            f"--client {scenario.client} cannot run in the virtual time of target"
+            f" {scenario.target}; use --client {REFERENCE}"
+        )
+    return REFERENCE

@@ -21,7 +21,7 @@ from typing import Any
 from chaos.clients import payload
 from chaos.clients.confluent.client import ConfluentFactory
 from chaos.clients.confluent.log import kept_log
-from chaos.clients.factories import CONFLUENT, REFERENCE, check_groups, clients_named
+from chaos.clients.factories import check_groups, clients_named
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.operator import MakeClients
 from chaos.clients.wire.raw import RawFactory
@@ -35,12 +35,13 @@ from chaos.record.run_directory import RunDirectoryError, Scenario
 from chaos.run import nowhere
 from chaos.run.costs import Costs
 from chaos.run.first_phase import REPLICAS_MAX
-from chaos.run.fitting import Parts, check_fit, family_of
+from chaos.run.fitting import Parts, check_fit, client_in_virtual_time, family_of
 from chaos.run.guests.guest import Guest
 from chaos.run.guests.own_names import RenamedAdmin
 from chaos.run.interrupts import Interrupts
 from chaos.run.phases import Administrator, Means, Phases
 from chaos.run.progress import Progress
+from chaos.run.result import RunError, RunResult
 from chaos.run.variety import drawn
 from chaos.run.workers import FaultPerformer, Shared, Throttle
 from chaos.targets.clusters.equipment import equipped
@@ -52,24 +53,6 @@ JOIN_INTERRUPTED_S = 15.0
 VARIED = frozenset({"apache", "reference", "sim"})
 """The families of targets whose settings a run may choose, and which have the settings that are
 drawn at random."""
-
-
-class RunError(TargetError):
-    """The run could not be made. The message is one sentence with what to do."""
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """The result of a run. problems: the reasons why its verdict cannot be VALID. notes: other
-    facts for the reader."""
-
-    directory: Path
-    counts: Mapping[str, Any]
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
-    interrupted: bool
-    recovered: bool
-    reproduce: str
 
 
 @dataclass(frozen=True)
@@ -124,17 +107,6 @@ def run(
         if isinstance(error, TargetError) and told == str(error):
             raise
         raise RunError(told) from error
-
-
-def client_in_virtual_time(scenario: Scenario) -> str:
-    """Return the name of the reference client, the only one that needs no threads and sockets.
-    Raise TargetError if the scenario names another."""
-    if scenario.client not in (CONFLUENT, REFERENCE):
-        raise TargetError(
-            f"--client {scenario.client} cannot run in the virtual time of target"
-            f" {scenario.target}; use --client {REFERENCE}"
-        )
-    return REFERENCE
 
 
 class _Run:

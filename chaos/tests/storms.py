@@ -7,7 +7,8 @@ from pathlib import Path
 
 from chaos.record import run_directory
 from chaos.record.run_directory import Scenario
-from chaos.run.runner import RunResult, run
+from chaos.run.result import RunResult
+from chaos.run.runner import run
 
 LONGEST_S = 60.0
 

@@ -22,7 +22,7 @@ from chaos.record import recorder
 from chaos.record.run_directory import Scenario
 from chaos.run import final_phase, phases, runner
 from chaos.run.fitting import Parts, check_able
-from chaos.run.runner import RunError, RunResult
+from chaos.run.result import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
 from chaos.values.faults import Fault, Heal, Isolate, Kill
 from chaos.values.protocols import (

@@ -16,7 +16,8 @@ from polars.testing import assert_frame_equal
 
 from chaos.record.run_directory import Scenario
 from chaos.run.fitting import Parts
-from chaos.run.runner import RunResult, run
+from chaos.run.result import RunResult
+from chaos.run.runner import run
 from chaos.sim.world import VirtualWorld
 from chaos.tests.fakes import FakeTarget, tools_for
 from chaos.values.faults import Fault, Heal, Kill

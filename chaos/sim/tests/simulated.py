@@ -12,7 +12,8 @@ import polars as pl
 
 from chaos.record.run_directory import Scenario
 from chaos.run.fitting import Parts, nemesis_named, workload_named
-from chaos.run.runner import RunResult, run
+from chaos.run.result import RunResult
+from chaos.run.runner import run
 from chaos.sim.cluster.cluster import SimCluster
 from chaos.sim.target import Sim
 from chaos.values.protocols import Cluster
