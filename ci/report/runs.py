@@ -4,48 +4,42 @@ anomalies."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
 
-from markupsafe import Markup
-
-from ci.report.causes import NodeLogs, cause_of, fault_anchor
+from ci.report.anomalies import (
+    GROUPS_MAX,
+    anomaly_anchor,
+    anomaly_reports,
+    group_anchor,
+    group_report,
+    other_anchors,
+    told_in_full,
+)
+from ci.report.causes import fault_anchor
 from ci.report.embedded import embedded
-from ci.report.evidence import evidence_of, rows_of
 from ci.report.figures import figures
 from ci.report.model import (
     NO_AXIS,
     TONE_OF,
-    AnomalyReport,
     CheckerLine,
     Command,
     Drawing,
-    Evidence,
     FaultLine,
-    GroupReport,
     Line,
     RunReport,
     Tone,
 )
 from ci.report.recorded import Recorded
 from ci.report.timeline import axis
-from linearizability.explain.drawing import Around, timeline
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.history import history_file
 from linearizability.measures.backlog import ROWS_MAX
 from linearizability.measures.summary import Summary, summarise
-from linearizability.stories.model import Group
-from linearizability.stories.telling import counted, facts_of, placed
-from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
+from linearizability.stories.telling import counted
+from linearizability.verdict import CheckerVerdict, Validity, Verdict
 
-GROUPS_MAX = 12
-"""The most causes that the page describes; all of them are in verdict.json."""
-ANOMALIES_MAX = 8
-"""The most anomalies of one checker that the page describes in full; all of them are in
-verdict.json and framed on the timeline."""
 GRAVEST_FIRST = (Validity.INVALID, Validity.UNKNOWN, Validity.VALID, Validity.NOT_APPLICABLE)
 """The order in which checkers are shown: the worst verdicts first."""
 DRAWINGS_MAX = 3
@@ -55,7 +49,7 @@ DRAWING_BYTES_MAX = 300_000
 def run_report(run: Recorded, anchor: str) -> RunReport:
     """Return the content of the report for one run."""
     verdict = run.verdict
-    anomalies = _anomalies(run, anchor)
+    anomalies = anomaly_reports(run, anchor)
     groups = verdict.groups if verdict else ()
     anchors = {op: told.anchor for told in reversed(anomalies) for op in told.operations}
     drawings, left_out = _drawings(run.directory)
@@ -70,12 +64,12 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
         checkers=_checkers(verdict, anchor) if verdict else (),
         second=_second(run),
         figures=tuple(
-            figures(run, summary, anchors | _other_anchors(run, anchors, anchor)) if summary else ()
+            figures(run, summary, anchors | other_anchors(run, anchors, anchor)) if summary else ()
         ),
         axis=axis(run) if summary else NO_AXIS,
         faults=tuple(_faults(run, anchor)),
         errors=tuple(_errors(summary)),
-        groups=tuple(_group(group, anchor, anomalies) for group in groups[:GROUPS_MAX]),
+        groups=tuple(group_report(group, anchor, anomalies) for group in groups[:GROUPS_MAX]),
         groups_left_out=max(len(groups) - GROUPS_MAX, 0),
         counted=counted(verdict) if verdict else "",
         anomalies=anomalies,
@@ -113,7 +107,7 @@ def verdict_line(run: Recorded, anchor: str) -> Line:
         if verdict.groups:
             first = verdict.groups[0]
             why += f"{', the most serious' if len(verdict.groups) > 1 else ''}: {first.headline}"
-            link = _group_anchor(anchor, first.number)
+            link = group_anchor(anchor, first.number)
     return Line(
         name, verdict.validity.value, TONE_OF[verdict.validity], why, commands, link, verdict.engine
     )
@@ -198,22 +192,13 @@ def _checkers(verdict: Verdict, anchor: str) -> tuple[CheckerLine, ...]:
             checked=checker.checked,
             anomaly_count=checker.anomaly_count,
             reason=_reason(checker),
-            link=_anomaly_anchor(anchor, name) if checker.anomalies else "",
-            told=len(_told_in_full(name, checker, verdict)),
+            link=anomaly_anchor(anchor, name) if checker.anomalies else "",
+            told=len(told_in_full(name, checker, verdict)),
         )
         for name, checker in sorted(
             verdict.checkers.items(), key=lambda item: GRAVEST_FIRST.index(item[1].validity)
         )
     )
-
-
-def _told_in_full(name: str, checker: CheckerVerdict, verdict: Verdict | None) -> list[int]:
-    """Return the indexes of the anomalies that the page shows in full: the example of each cause,
-    and the first few others."""
-    groups = verdict.groups[:GROUPS_MAX] if verdict else ()
-    examples = [group.example[1] for group in groups if group.example[0] == name]
-    others = (n for n in range(len(checker.anomalies)) if n not in examples)
-    return sorted([*examples, *islice(others, max(ANOMALIES_MAX - len(examples), 0))])
 
 
 def _title(name: str) -> str:
@@ -232,40 +217,6 @@ def _reason(checker: CheckerVerdict) -> str:
     shows."""
     reason = checker.reason or ""
     return "drawn below" if reason.startswith("drawn: ") else reason
-
-
-def _anomaly_anchor(anchor: str, checker: str, number: int = 0) -> str:
-    slug = "".join(letter if letter.isalnum() else "-" for letter in checker).strip("-")
-    return f"{anchor}-{slug}-{number}"
-
-
-def _group_anchor(anchor: str, number: int) -> str:
-    return f"{anchor}-group-{number}"
-
-
-def _group(group: Group, anchor: str, anomalies: Sequence[AnomalyReport]) -> GroupReport:
-    told = {(each.checker, each.anchor): each for each in anomalies}
-    checker, position = group.example
-    example = told.get((checker, _anomaly_anchor(anchor, checker, position)))
-    return GroupReport(
-        number=group.number,
-        anchor=_group_anchor(anchor, group.number),
-        headline=group.headline,
-        story=group.story,
-        anomalies=group.anomalies,
-        facts=tuple(facts_of(group)),
-        links=tuple(_links(group, anchor, told)),
-        figure=example.figure if example is not None else Markup(""),
-    )
-
-
-def _links(
-    group: Group, anchor: str, told: Mapping[tuple[str, str], AnomalyReport]
-) -> Iterator[tuple[str, int, str]]:
-    """Yield (checker, number of its anomalies in the group, anchor of the first one)."""
-    for checker, positions in group.members.items():
-        anchors = (_anomaly_anchor(anchor, checker, position) for position in positions)
-        yield checker, len(positions), next((a for a in anchors if (checker, a) in told), "")
 
 
 def _second(run: Recorded) -> str:
@@ -326,80 +277,6 @@ def _errors(summary: Summary | None) -> Iterator[tuple[str, str, int]]:
     if summary is not None:
         rows = summary.errors.select("f", "error", "operations").sort("operations", descending=True)
         yield from rows.iter_rows()
-
-
-def _anomalies(run: Recorded, anchor: str) -> tuple[AnomalyReport, ...]:
-    chosen: list[tuple[str, int, Anomaly]] = [
-        (name, number, checker.anomalies[number])
-        for name, checker in (run.verdict.checkers.items() if run.verdict else ())
-        for number in _told_in_full(name, checker, run.verdict)
-    ]
-    rows = rows_of(run, [anomaly for _, _, anomaly in chosen])
-    logs = NodeLogs(run)
-    return tuple(
-        _anomaly(run, anchor, _anomaly_anchor(anchor, name, number), name, anomaly, rows, logs)
-        for name, number, anomaly in chosen
-    )
-
-
-def _anomaly(
-    run: Recorded,
-    run_anchor: str,
-    anchor: str,
-    checker: str,
-    anomaly: Anomaly,
-    rows: dict[int, list[dict[str, Any]]],
-    logs: NodeLogs,
-) -> AnomalyReport:
-    evidence, left_out = evidence_of(run, anomaly, rows)
-    return AnomalyReport(
-        anchor,
-        checker,
-        anomaly.kind,
-        placed(anomaly),
-        anomaly.context,
-        anomaly.blame or "",
-        _scope(anomaly),
-        anomaly.operations,
-        evidence,
-        left_out,
-        _drawn(run, evidence, rows) if evidence else Markup(""),
-        cause_of(run, run_anchor, anomaly, evidence, rows, logs),
-    )
-
-
-def _drawn(
-    run: Recorded, evidence: Sequence[Evidence], rows: dict[int, list[dict[str, Any]]]
-) -> Markup:
-    """Draw the operations of an anomaly on a time axis; return an empty drawing for a single
-    operation."""
-    operations = [
-        [rows[number][row.index] for row in some]
-        for number, some in ((n, list(g)) for n, g in groupby(evidence, lambda e: e.operation))
-    ]
-    around = Around(run.bounds_ns[0], run.faults)
-    return timeline(operations, around) if len(operations) > 1 else Markup("")
-
-
-def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int, str]:
-    """Return op_id -> the run's anchor, for operations of anomalies that the page does not list in
-    full."""
-    named = {
-        op
-        for _, anomaly in (run.verdict.anomalies if run.verdict else ())
-        for op in anomaly.operations
-    }
-    return dict.fromkeys(named - set(told), f"{anchor}-anomalies")
-
-
-def _scope(anomaly: Anomaly) -> str:
-    """Return the anomaly's location: a partition as TOPIC-PARTITION, anything else with its column
-    name."""
-    scope = {key: value for key, value in anomaly.scope.items() if value is not None}
-    if "topic" in scope and "partition" in scope:
-        scope.pop("topic_id", None)
-        scope = {"partition": f"{scope.pop('topic')}-{scope.pop('partition')}"} | scope
-    return ", ".join(f"{key} {value}" for key, value in scope.items())
 
 
 def _explained(directory: Path) -> str:

@@ -12,11 +12,12 @@ import pytest
 
 from ci.errors import UsageError
 from ci.report import runs
+from ci.report.anomalies import ANOMALIES_MAX
 from ci.report.building import report_demo, report_run
 from ci.report.evidence import ROWS_MAX
 from ci.report.model import Tone, worst
 from ci.report.recorded import load
-from ci.report.runs import ANOMALIES_MAX, DRAWINGS_MAX, run_report
+from ci.report.runs import DRAWINGS_MAX, run_report
 from ci.report.tests.runs import (
     HEAL,
     KILL,
