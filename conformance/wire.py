@@ -8,28 +8,13 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.case import Deviation, Unsupported
-from conformance.connection import (
-    ANSWER_TIMEOUT_S,
-    Connection,
-    ConnectionClosed,
-    api_key,
-    part,
-    request,
-)
-from reference_impl.access import access_of
-from reference_impl.wire import (
-    ErrorCode,
-    Malformed,
-    Record,
-    RecordBatch,
-    Struct,
-    request_definition,
-)
+from conformance.brokers import Brokers
+from conformance.case import Deviation
+from conformance.connection import Connection, ConnectionClosed, api_key, part, request
+from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct
 
 __all__ = [
     "Connection",
@@ -82,96 +67,8 @@ def eventually(
         pause_s = min(pause_s * 2, 0.25)
 
 
-class Wire:
+class Wire(Brokers):
     """The client of one case, which closes what it has opened."""
-
-    def __init__(self, bootstrap: str, advertised: Mapping[str, tuple[int, int]]) -> None:
-        self.addresses = [_address(text) for text in bootstrap.split(",")]
-        self.access = access_of(bootstrap)
-        self.advertised = advertised
-        self._open: list[Connection] = []
-        self._at_end: list[Callable[[], object]] = []
-        self._by_address: dict[tuple[str, int], Connection] = {}
-
-    # --- connections ------------------------------------------------------------------------------
-
-    @property
-    def bootstrap(self) -> Connection:
-        """The connection to the first bootstrap address; it is opened again if it was closed."""
-        return self._cached(self.addresses[0])
-
-    def connect(
-        self, timeout_s: float = ANSWER_TIMEOUT_S, address: tuple[str, int] | None = None
-    ) -> Connection:
-        """Open an additional connection, by default to the first bootstrap address."""
-        connection = Connection(*(address or self.addresses[0]), timeout_s, access=self.access)
-        self._open.append(connection)
-        return connection
-
-    def _cached(self, address: tuple[str, int]) -> Connection:
-        if address not in self._by_address:
-            self._by_address[address] = Connection(*address, access=self.access)
-        return self._by_address[address]
-
-    def brokers(self) -> dict[int, tuple[str, int]]:
-        """Return broker id -> address (from Metadata)."""
-        answer = self.call("Metadata", topics=[])
-        return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
-
-    def broker(self, node_id: int) -> Connection:
-        """Return the connection to one broker, for requests that concern only the broker that gets
-        them."""
-        found = self.brokers()
-        return self._cached(found[node_id]) if len(found) > 1 else self.bootstrap
-
-    def everywhere(self) -> list[Connection]:
-        """Return a connection to each broker. Brokers apply the controller's decisions one after
-        the other, so a case that goes on to another broker must wait for all of them."""
-        found = self.brokers()
-        return [self._cached(at) for at in found.values()] if len(found) > 1 else [self.bootstrap]
-
-    def home(self) -> tuple[str, int]:
-        """Return the address of the broker that leads all partitions created with on_one_broker."""
-        found = self.brokers()
-        return found[min(found)] if len(found) > 1 else self.addresses[0]
-
-    def forget_connections(self) -> None:
-        """Open new connections at the next use, after a restart of the target."""
-        for connection in self._by_address.values():
-            connection.close()
-        self._by_address.clear()
-
-    def at_end(self, action: Callable[[], object]) -> None:
-        """Run this action when the case is over, for example to leave a group. An error of the
-        action does not change the case's result."""
-        self._at_end.append(action)
-
-    def close(self) -> None:
-        for action in self._at_end:
-            with suppress(OSError, ConnectionClosed, Malformed, Deviation):
-                action()
-        self.forget_connections()
-        for connection in self._open:
-            connection.close()
-
-    # --- versions ---------------------------------------------------------------------------------
-
-    def version(self, api: str, low: int = 0, high: int = 1 << 15) -> int:
-        """Return the newest version of an API in [low, high] that the target advertises and this
-        suite knows."""
-        if api not in self.advertised:
-            raise Unsupported(f"{api} is not advertised")
-        known = request_definition(api_key(api)).valid_versions
-        first, last = self.advertised[api]
-        newest = min(last, high, known[-1])
-        if newest < max(first, low, known[0]):
-            raise Unsupported(f"{api} v{low}-{high} is not advertised (only v{first}-{last})")
-        return newest
-
-    def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
-        """Send one request to the bootstrap broker, by default in the newest version; return the
-        response."""
-        return self.bootstrap.call(api, self.version(api) if version is None else version, **fields)
 
     # --- topics -----------------------------------------------------------------------------------
 
@@ -482,8 +379,3 @@ def batch(*values: bytes | None, **fields: Any) -> RecordBatch:
     defaults = {"base_timestamp": now_ms, "max_timestamp": now_ms}
     records = [Record(value=value, offset_delta=n) for n, value in enumerate(values)]
     return RecordBatch(records=records, **(defaults | fields))
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.strip().rpartition(":")
-    return host.strip("[]"), int(port)
