@@ -29,6 +29,7 @@ IN_VIRTUAL_TIME = (
     "chaos.clients.wire.attempts",
     "chaos.clients.wire.group_offsets",
     "chaos.clients.wire.operator",
+    "chaos.clients.wire.producer_identity",
     "chaos.clients.wire.raw",
     "chaos.clients.wire.raw_producer",
     "chaos.clients.wire.strangers",
