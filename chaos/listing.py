@@ -13,7 +13,8 @@ from chaos.probes.frame import Backend, Proof
 from chaos.probes.run import proofs_table, registry_table
 from chaos.run.fitting import able
 from chaos.targets import TARGETS, parse_target
-from chaos.values.faults import FAULTS, Heal
+from chaos.values.fault_kinds import FAULTS
+from chaos.values.faults import Heal
 from chaos.values.protocols import Target
 from chaos.workloads import WORKLOADS
 

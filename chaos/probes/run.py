@@ -10,7 +10,8 @@ from pathlib import Path
 from chaos.means.links import LinkError
 from chaos.probes import PROBES
 from chaos.probes.frame import Backend, Ground, Outcome, Probe, ProbeFailed, Proof, Site
-from chaos.values.faults import FAULTS, Heal
+from chaos.values.fault_kinds import FAULTS
+from chaos.values.faults import Heal
 from chaos.values.protocols import TargetError
 
 PROVED, FAILED, USAGE = 0, 1, 2

@@ -17,7 +17,8 @@ from chaos.targets.clusters.layout import LISTENERS, Layout
 from chaos.targets.clusters.node import LocalNode
 from chaos.targets.faults import performers_of
 from chaos.targets.namespaced import cluster as namespaced
-from chaos.values.faults import LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
+from chaos.values.fault_kinds import LINK_FAULTS, PROCESS_FAULTS
+from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import TargetError
 from chaos.world import Address, joined
 

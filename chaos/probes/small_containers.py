@@ -15,7 +15,7 @@ from chaos.targets.clusters.layout import LISTENERS
 from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, Maker
 from chaos.targets.dockerized.network import Network
 from chaos.targets.dockerized.reference import IMAGE
-from chaos.values.faults import LINK_FAULTS
+from chaos.values.fault_kinds import LINK_FAULTS
 from chaos.world import joined
 
 PROGRAM = "/small_node.py"

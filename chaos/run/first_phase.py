@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chaos.values.operations import CreateTopic
-from chaos.values.protocols import Completion, Outcome, Recorder, TargetError, TopicSpec, Workload
+from chaos.values.protocols import Completion, Outcome, TargetError, TopicSpec, Workload
+from chaos.values.recorder import Recorder
 
 RUNNER_PROCESS = -2
 REPLICAS_MAX = 3

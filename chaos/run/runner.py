@@ -45,7 +45,8 @@ from chaos.run.result import RunError, RunResult
 from chaos.run.variety import drawn
 from chaos.run.workers import FaultPerformer, Shared, Throttle
 from chaos.targets.clusters.equipment import equipped
-from chaos.values.protocols import Cluster, SizedTarget, TargetError
+from chaos.values.able_targets import SizedTarget
+from chaos.values.protocols import Cluster, TargetError
 from chaos.world import BringsWorld, World
 from reference_impl.access import access_of
 

@@ -44,13 +44,13 @@ from chaos.values.protocols import (
     Performed,
     Poll,
     ReadAll,
-    Recorder,
     Send,
     Subscribe,
     TargetError,
     TargetLost,
     Workload,
 )
+from chaos.values.recorder import Recorder
 from chaos.world import Flag, World
 
 PAUSE_AFTER_FAILURE_S = 0.05

@@ -14,16 +14,8 @@ from chaos.run.fitting import family_of
 from chaos.scenarios.expectation import Expectation, Part
 from chaos.scenarios.fitting import nodes_of, seconds_of, why_not
 from chaos.scenarios.regression import FLUSH_EACH
-from chaos.values.faults import (
-    POWER_FAULTS,
-    ClockJump,
-    ClockSkew,
-    CutClients,
-    DelayAnswers,
-    Heal,
-    Kill,
-    Shutdown,
-)
+from chaos.values.fault_kinds import POWER_FAULTS
+from chaos.values.faults import ClockJump, ClockSkew, CutClients, DelayAnswers, Heal, Kill, Shutdown
 from chaos.workloads import WORKLOADS
 from linearizability.verdict import Validity
 

@@ -9,8 +9,10 @@ from chaos.run.first_phase import SWEEP_OF_TRANSACTIONS
 from chaos.run.fitting import check_fit, family_of, is_transactional
 from chaos.targets import parse_target
 from chaos.targets.clusters import equipment
-from chaos.values.faults import POWER_FAULTS, Kill
-from chaos.values.protocols import SizedTarget, TargetError
+from chaos.values.able_targets import SizedTarget
+from chaos.values.fault_kinds import POWER_FAULTS
+from chaos.values.faults import Kill
+from chaos.values.protocols import TargetError
 from chaos.workloads import WORKLOADS
 
 SECONDS = {"apache": 25.0}

@@ -21,16 +21,14 @@ from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import with_listeners
 from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.properties import apache_properties
-from chaos.values.faults import (
+from chaos.values.fault_kinds import (
     ADMIN_FAULTS,
     DISK_FAULTS,
     LINK_FAULTS,
     PROCESS_FAULTS,
     SHIM_FAULTS,
-    BitFlip,
-    Fault,
-    Heal,
 )
+from chaos.values.faults import BitFlip, Fault, Heal
 from chaos.values.protocols import Cluster, TargetError
 from reference_impl.host.properties import read as read_properties
 from reference_impl.host.properties import write_private

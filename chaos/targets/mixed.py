@@ -16,7 +16,8 @@ from chaos.targets.apache import ApacheKafka, existing_cluster, format_nodes, ka
 from chaos.targets.clusters.kraft import KraftCluster, laid_out, undone_on_failure
 from chaos.targets.clusters.node import LocalNode
 from chaos.targets.reference import NODES_MAX, Reference
-from chaos.values.faults import ADMIN_FAULTS, LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
+from chaos.values.fault_kinds import ADMIN_FAULTS, LINK_FAULTS, PROCESS_FAULTS
+from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import Cluster, TargetError
 
 APACHE, REFERENCE = "apache", "reference"

@@ -370,34 +370,6 @@ class MustShow(Protocol):
         ...
 
 
-@runtime_checkable
-class DiskTarget(Protocol):
-    """A target whose nodes can have their own disks, which faults.DISK_FAULTS need."""
-
-    def with_disks(self) -> Target:
-        """Return the same target with such disks. Its start raises TargetError if they cannot be
-        made."""
-        ...
-
-
-@runtime_checkable
-class PreloadTarget(Protocol):
-    """A target whose nodes can be started with the LD_PRELOAD library ("shim"), which
-    faults.SHIM_FAULTS need."""
-
-    def with_shim(self) -> Target:
-        """Return the same target with the preloaded shim. Its start raises TargetError if there is
-        no shim."""
-        ...
-
-
-@runtime_checkable
-class SizedTarget(Protocol):
-    """A target with a fixed number of nodes: a running cluster that its owner describes."""
-
-    nodes: int
-
-
 class TargetError(RuntimeError):
     """A target is unavailable or did not start; the message is one sentence that says what to
     do."""
@@ -406,42 +378,3 @@ class TargetError(RuntimeError):
 class TargetLost(TargetError):
     """The means to control a running target is gone: no fault can be performed or undone any
     more."""
-
-
-class Recorder(Protocol):
-    """Collects the history during the run, and may already write parts of it."""
-
-    topic_ids: dict[str, str]
-    topic_defaults: dict[str, str]
-
-    @property
-    def records_acknowledged(self) -> int: ...
-
-    def next_op_id(self) -> int: ...
-
-    def invoked(
-        self,
-        op_id: int,
-        process: int,
-        operation: Operation,
-        t_invoke_ns: int,
-        context: Mapping[str, Any],
-    ) -> None:
-        """Record that an operation begins. If it never completes, its outcome in the history is
-        INFO."""
-        ...
-
-    def record(
-        self,
-        op_id: int,
-        process: int,
-        operation: Operation,
-        completion: Completion,
-        t_invoke_ns: int,
-        t_complete_ns: int | None,
-        context: Mapping[str, Any],
-    ) -> None: ...
-
-    def nemesis(
-        self, performed: Performed, t_invoke_ns: int, t_complete_ns: int | None = None
-    ) -> None: ...

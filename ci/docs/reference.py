@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from chaos.listing import list_markdown
 from chaos.targets.foreign.foreign_file import FAULT_COMMANDS, NODE_KEYS, TOP
-from chaos.values.faults import FAULTS
+from chaos.values.fault_kinds import FAULTS
 from ci.cli import app
 from ci.ui.entry import Entry
 from conformance.reporting.listing import list_cases

@@ -10,7 +10,8 @@ import pytest
 from chaos.nemeses import NEMESES
 from chaos.targets.foreign.foreign_file import read
 from chaos.targets.foreign.target import faults_of
-from chaos.values.faults import ADMIN_FAULTS, Fault, Heal
+from chaos.values.fault_kinds import ADMIN_FAULTS
+from chaos.values.faults import Fault, Heal
 from ci import places
 
 PAGE = (places.ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")

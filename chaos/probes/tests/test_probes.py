@@ -12,7 +12,8 @@ from chaos.probes import run as probes
 from chaos.probes.frame import Backend, Ground, Outcome, Probe, Proof
 from chaos.probes.grounds import REFERENCE, THREE_NODES
 from chaos.targets.clusters.cluster import LocalCluster
-from chaos.values.faults import FAULTS, Fault, Heal, Isolate, Kill
+from chaos.values.fault_kinds import FAULTS
+from chaos.values.faults import Fault, Heal, Isolate, Kill
 from chaos.values.protocols import Performed, TargetError
 
 DOCKER = Backend.DOCKER

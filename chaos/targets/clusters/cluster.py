@@ -21,15 +21,8 @@ from chaos.means.disks import DiskError
 from chaos.means.links import LinkError, Links
 from chaos.targets.clusters import equipment, probe, roles
 from chaos.targets.clusters.node import LocalNode
-from chaos.values.faults import (
-    ADMIN_FAULTS,
-    DISK_FAULTS,
-    LINK_FAULTS,
-    SHIM_FAULTS,
-    Fault,
-    Heal,
-    Node,
-)
+from chaos.values.fault_kinds import ADMIN_FAULTS, DISK_FAULTS, LINK_FAULTS, SHIM_FAULTS
+from chaos.values.faults import Fault, Heal, Node
 from chaos.values.protocols import Performed, TargetError
 from chaos.world import Address
 

@@ -21,8 +21,10 @@ from chaos.targets.clusters.members import (
     stop_and_kill,
 )
 from chaos.targets.clusters.node import LocalNode
-from chaos.values.faults import DISK_FAULTS, SHIM_FAULTS, Fault, PowerLoss
-from chaos.values.protocols import DiskTarget, PreloadTarget, Target, TargetError
+from chaos.values.able_targets import DiskTarget, PreloadTarget
+from chaos.values.fault_kinds import DISK_FAULTS, SHIM_FAULTS
+from chaos.values.faults import Fault, PowerLoss
+from chaos.values.protocols import Target, TargetError
 
 Faults = frozenset[type[Fault]]
 

@@ -24,7 +24,8 @@ from chaos.targets.foreign.foreign_faults import all_performers_of, faults_by_co
 from chaos.targets.foreign.foreign_file import Foreign, ForeignNode, read
 from chaos.targets.foreign.foreign_node import LOOK_TIMEOUT_S, ForeignMember, ForeignProcess
 from chaos.targets.foreign.undoings import Undoings
-from chaos.values.faults import ADMIN_FAULTS, Fault, Heal, Kill, Pause, Shutdown
+from chaos.values.fault_kinds import ADMIN_FAULTS
+from chaos.values.faults import Fault, Heal, Kill, Pause, Shutdown
 from chaos.values.protocols import Cluster, TargetError
 from chaos.world import joined
 from reference_impl.access import Access, AccessError, Bootstrap, Endpoint, LoginRefused

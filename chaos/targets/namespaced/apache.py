@@ -11,7 +11,7 @@ from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.node import LocalNode
 from chaos.targets.namespaced import cluster as namespaced
 from chaos.targets.namespaced.cluster import NamespaceLayout
-from chaos.values.faults import LINK_FAULTS
+from chaos.values.fault_kinds import LINK_FAULTS
 from chaos.values.protocols import TargetError
 
 

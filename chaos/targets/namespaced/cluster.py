@@ -17,7 +17,8 @@ from chaos.means.netns.namespaces import Namespaces
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.node import LocalNode
-from chaos.values.faults import CUT_FAULTS, PACKET_FAULTS, Fault, SlowLinks
+from chaos.values.fault_kinds import CUT_FAULTS, PACKET_FAULTS
+from chaos.values.faults import Fault, SlowLinks
 from chaos.world import Address
 
 FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS | {SlowLinks}

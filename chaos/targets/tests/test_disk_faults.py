@@ -17,16 +17,10 @@ from chaos.targets import parse_target
 from chaos.targets.clusters.equipment import heal_disks
 from chaos.targets.clusters.node import LocalNode
 from chaos.tests.acknowledging import strike
-from chaos.values.faults import (
-    DISK_FAULTS,
-    DiskDead,
-    DiskFull,
-    DiskReadOnly,
-    DiskStall,
-    Heal,
-    PowerLoss,
-)
-from chaos.values.protocols import Cluster, DiskTarget, TargetError
+from chaos.values.able_targets import DiskTarget
+from chaos.values.fault_kinds import DISK_FAULTS
+from chaos.values.faults import DiskDead, DiskFull, DiskReadOnly, DiskStall, Heal, PowerLoss
+from chaos.values.protocols import Cluster, TargetError
 
 WAIT_S = 180.0
 QUICK_S = 2.0

@@ -21,8 +21,9 @@ from chaos.targets.clusters import probe
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.foreign.foreign_file import ForeignNode
 from chaos.targets.foreign.foreign_node import ForeignProcess
+from chaos.values.able_targets import SizedTarget
+from chaos.values.fault_kinds import ADMIN_FAULTS
 from chaos.values.faults import (
-    ADMIN_FAULTS,
     ClockJump,
     CutClients,
     CutLink,
@@ -38,7 +39,7 @@ from chaos.values.faults import (
     SlowLinks,
     Split,
 )
-from chaos.values.protocols import Cluster, SizedTarget, TargetError
+from chaos.values.protocols import Cluster, TargetError
 from chaos.world import joined
 
 WAIT_S = 180.0

@@ -12,8 +12,8 @@ from chaos.means.links import Toxic
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.layout import client_link, node_links
 from chaos.targets.faults.link_faults import PERFORMERS
+from chaos.values.fault_kinds import TOXIC_FAULTS
 from chaos.values.faults import (
-    TOXIC_FAULTS,
     CutControllers,
     Fault,
     How,

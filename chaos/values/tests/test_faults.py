@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from chaos.values.faults import FAULTS, Heal
+from chaos.values.fault_kinds import FAULTS
+from chaos.values.faults import Heal
 from linearizability.excuses.faults import LASTING, is_heal, lasts
 
 

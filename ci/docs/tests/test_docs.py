@@ -109,7 +109,7 @@ def test_links_are_bent_to_the_pages_of_the_site() -> None:
 
 def test_the_reference_names_every_part() -> None:
     from chaos.nemeses import NEMESES
-    from chaos.values.faults import FAULTS
+    from chaos.values.fault_kinds import FAULTS
     from chaos.workloads import WORKLOADS
     from linearizability.checkers.table import CHECKERS
 

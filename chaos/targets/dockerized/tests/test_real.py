@@ -15,8 +15,9 @@ from chaos.targets import parse_target
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.dockerized import cluster as nodes
+from chaos.values.able_targets import DiskTarget, PreloadTarget
 from chaos.values.faults import CutClients, DelayAnswers, Heal, Kill, Pause, PowerLoss
-from chaos.values.protocols import Cluster, DiskTarget, PreloadTarget, TargetError
+from chaos.values.protocols import Cluster, TargetError
 
 ASK_TIMEOUT_S = 2.0
 

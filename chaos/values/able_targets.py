@@ -1,0 +1,35 @@
+"""The abilities that only some targets have: disks of their own, the shim, a fixed size."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from chaos.values.protocols import Target
+
+
+@runtime_checkable
+class DiskTarget(Protocol):
+    """A target whose nodes can have their own disks, which fault_kinds.DISK_FAULTS need."""
+
+    def with_disks(self) -> Target:
+        """Return the same target with such disks. Its start raises TargetError if they cannot be
+        made."""
+        ...
+
+
+@runtime_checkable
+class PreloadTarget(Protocol):
+    """A target whose nodes can be started with the LD_PRELOAD library ("shim"), which
+    fault_kinds.SHIM_FAULTS need."""
+
+    def with_shim(self) -> Target:
+        """Return the same target with the preloaded shim. Its start raises TargetError if there is
+        no shim."""
+        ...
+
+
+@runtime_checkable
+class SizedTarget(Protocol):
+    """A target with a fixed number of nodes: a running cluster that its owner describes."""
+
+    nodes: int
