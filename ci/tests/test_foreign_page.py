@@ -56,7 +56,7 @@ def test_each_file_on_the_page_is_accepted(number: int, tmp_path: Path) -> None:
 
 def rows() -> list[tuple[str, set[str], list[str]]]:
     """Return the rows of the page's table: the keys, the faults, the nemeses."""
-    table = PAGE[PAGE.index("| given | faults |") :].split("\n\n")[0].splitlines()[2:]
+    table = PAGE[PAGE.index("| keys | faults |") :].split("\n\n")[0].splitlines()[2:]
     cells = ([cell.strip() for cell in row.strip("|").split("|")] for row in table)
     return [
         (given, set(re.findall(r"`(\w+)`", faults)), re.findall(r"`([\w-]+)`", nemeses))
