@@ -10,7 +10,7 @@ from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.token_changes import create_token
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.handlers.forwarding import forward
+from reference_impl.core.handlers.forwarding import forward_change_of_token
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.authorization.access import Access
 from reference_impl.core.security.authorization.permissions import CREATE_TOKENS_FOR_USER
@@ -68,11 +68,4 @@ def unanswered(access: Access, request: Request) -> Struct:
 
 def forward_create_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
     """Let the controller handle the request of a client that may manage tokens."""
-    try:
-        broker.authentication.check_may_manage_tokens(request)
-    except Refused as refused:
-        answer = unanswered(broker.access, request)
-        answer.error_code = refused.code
-        yield Respond(request, answer)
-    else:
-        yield from forward(broker, request)
+    yield from forward_change_of_token(broker, request, unanswered(broker.access, request))

@@ -9,7 +9,7 @@ from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.token_changes import move_expiry, remove_tokens
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.handlers.forwarding import forward
+from reference_impl.core.handlers.forwarding import forward_change_of_token
 from reference_impl.core.refused import Refused
 from reference_impl.wire import definition
 
@@ -39,9 +39,4 @@ def handle_expire_delegation_token(controller: Controller, request: Request) -> 
 
 def forward_expire_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
     """Let the controller handle the request of a client that may manage tokens."""
-    try:
-        broker.authentication.check_may_manage_tokens(request)
-    except Refused as refused:
-        yield Respond(request, RESPONSE.new(error_code=refused.code, expiry_timestamp_ms=-1))
-    else:
-        yield from forward(broker, request)
+    yield from forward_change_of_token(broker, request, RESPONSE.new(expiry_timestamp_ms=-1))

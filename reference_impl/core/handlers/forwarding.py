@@ -40,6 +40,20 @@ def forward_change_of_topics(broker: Broker, request: Request) -> Iterator[Effec
     yield end
 
 
+def forward_change_of_token(
+    broker: Broker, request: Request, unanswered: Struct
+) -> Iterator[Effect]:
+    """Let the active controller handle the request of a client that may manage delegation tokens.
+    Send any other client `unanswered`, with the error."""
+    try:
+        broker.authentication.check_may_manage_tokens(request)
+    except Refused as refused:
+        unanswered.error_code = refused.code
+        yield Respond(request, unanswered)
+    else:
+        yield from forward(broker, request)
+
+
 def outcome(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]:
     """Let the active controller handle the request, wherever it is. Return the effect that ends the
     request: Respond or CloseConnection. A controller on this node needs no envelope."""
