@@ -57,6 +57,13 @@ def wait_for_expiry(guest: Guest, token_id: str, expected_ms: int) -> None:
     )
 
 
+def wait_for_removal(guest: Guest, token_id: str) -> None:
+    """Wait until the token is no longer described to its owner."""
+    eventually(
+        lambda: seen(guest), lambda found: token_id not in found, "the token is no longer described"
+    )
+
+
 def refused(answer: Struct, code: ErrorCode) -> None:
     """Fail unless an answer has this error and tells no token."""
     expect(answer.error_code, code, "error")
@@ -278,11 +285,7 @@ def test_a_token_is_expired_later_or_at_once(alice: Guest, bob: Guest, version: 
     )
     answer = alice.call(EXPIRE, version, hmac=token.hmac, expiry_time_period_ms=-1)
     expect(answer.error_code, ErrorCode.NONE, "error at once")
-    eventually(
-        lambda: seen(alice),
-        lambda found: token.token_id not in found,
-        "the token is no longer described",
-    )
+    wait_for_removal(alice, token.token_id)
     for api in (EXPIRE, RENEW):
         answer = alice.call(api, alice.wire.version(api), hmac=token.hmac)
         refused(answer, ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
@@ -324,10 +327,6 @@ def test_an_expired_token_is_not_renewed_and_is_removed(alice: Guest, version: i
     answer = alice.call(RENEW, version, hmac=token.hmac, renew_period_ms=DAY_MS)
     gone = {ErrorCode.DELEGATION_TOKEN_EXPIRED, ErrorCode.DELEGATION_TOKEN_NOT_FOUND}
     expect(answer.error_code, gone, "error")
-    eventually(
-        lambda: seen(alice),
-        lambda found: token.token_id not in found,
-        "the token is no longer described",
-    )
+    wait_for_removal(alice, token.token_id)
     answer = alice.call(RENEW, version, hmac=token.hmac, renew_period_ms=DAY_MS)
     refused(answer, ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
