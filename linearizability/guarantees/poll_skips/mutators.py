@@ -50,14 +50,7 @@ def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
         and outcome_of(row) in ("plain", "committed")
         and row["offset"] >= starts[row["partition"]]
     ]
-    pairs = [
-        (send, read)
-        for send in passed
-        for read in data_rows(rows)
-        if send["partition"] == read["partition"]
-        and send["offset"] < read["offset"]
-        and send.get("topic_id") == read.get("topic_id")
-    ]
+    pairs = [(send, read) for send in passed for read in data_rows(rows) if _is_before(send, read)]
     if not pairs:
         return None
     send, read = rng.choice(pairs)
@@ -71,9 +64,7 @@ def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
         (early, late)
         for early in reads
         for late in rng.sample(reads, min(20, len(reads)))
-        if early["partition"] == late["partition"]
-        and early["offset"] < late["offset"]
-        and early.get("topic_id") == late.get("topic_id")
+        if _is_before(early, late)
     ]
     if not pairs:
         return None
@@ -95,9 +86,7 @@ def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
         (early, late)
         for early in timed
         for late in rng.sample(timed, min(20, len(timed)))
-        if early["partition"] == late["partition"]
-        and early["offset"] < late["offset"]
-        and early.get("topic_id") == late.get("topic_id")
+        if _is_before(early, late)
     ]
     if not pairs:
         return None
@@ -137,6 +126,15 @@ def _begun_at(rows: list[Row], read: Row, start: int) -> list[Row]:
         **{column: read.get(column) for column in ("topic", "topic_id", "partition")},
     }
     return [*rows, seek, given]
+
+
+def _is_before(one: Row, other: Row) -> bool:
+    """Return whether one record has a lower offset than another of its partition and topic."""
+    return (
+        one["partition"] == other["partition"]
+        and one["offset"] < other["offset"]
+        and one.get("topic_id") == other.get("topic_id")
+    )
 
 
 CLAUSES: Clauses = {
