@@ -197,7 +197,8 @@ def _driven(
     file: Mapping[str, Any],
     folder: Path,
 ) -> Commands:
-    """Return the commands of a node that a driver runs; none if its owner gives them."""
+    """Return the commands of a node that a driver (Compose, SSH, Kubernetes) runs, or no commands
+    if no driver runs it."""
     where = f"node {number}: "
     named = [name for name, driver in DRIVERS.items() if driver.key in node]
     if not named:

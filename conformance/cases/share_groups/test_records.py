@@ -116,8 +116,8 @@ def test_a_lock_that_ends_gives_the_record_away(wire: Wire, version: int) -> Non
 
 @case("SHARE-10", "ShareFetch", spec="KIP-932, group.share.delivery.count.limit", priority="P1")
 def test_a_record_is_delivered_so_often_and_not_again(wire: Wire, version: int) -> None:
-    """A record that is released each time is delivered as often as the limit says (5 by default),
-    with growing delivery counts, and then no more; the next record is."""
+    """A record that is released each time is delivered up to the limit (5 times by default), with
+    growing delivery counts, and then never again; the next record is still delivered."""
     topic = topic_with(wire, (b"a",))
     member = ShareMember.ready(wire, topic, version=version)
     for delivery in range(1, DELIVERIES_MAX + 1):

@@ -23,7 +23,7 @@ ANSWER = response_definition(ApiKey.HEARTBEAT)
 
 
 def question(api: ApiKey) -> Struct:
-    """Return the request that a node asks of another."""
+    """Return a valid request of an API, for one node to send to another."""
     of = request_definition(api)
     if api is ApiKey.API_VERSIONS:
         return of.new(client_software_name="test", client_software_version="1")

@@ -31,7 +31,7 @@ def transactional_world(config: dict[str, str] | None = None, **more: Any) -> Wo
 
 
 class Producer(TransactionalClient):
-    """A producer in a world whose time and life are in the test's hands."""
+    """A transactional producer in a World, in which the test sets the time and kills the broker."""
 
     world: World
 
