@@ -22,7 +22,7 @@ def member_by(wire: Wire, regex: str, *matching: Topic, version: int) -> Consume
 
 
 def matching_only(topic: Topic) -> str:
-    """Return an expression, not just the name, that this topic matches and no other."""
+    """Return a regular expression, other than the plain name, that matches this topic only."""
     return f"{topic.name[:-1]}[{topic.name[-1]}]"
 
 

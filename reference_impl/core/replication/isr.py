@@ -49,8 +49,8 @@ def consider_leaving(broker: Broker, partition: Partition) -> None:
 
 def consider_outsider(broker: Broker, replica: int) -> None:
     """Note that a follower lives, and consider it for the ISRs that it is not in: it may have been
-    fenced, or another change under way, when it reached their high watermarks. Its fetches do not
-    name partitions without news."""
+    fenced, or another ISR change in progress, when its log reached the high watermark. Its fetches
+    do not name unchanged partitions."""
     for partition in broker.replicas.heard_of(replica):
         consider_joining(broker, partition, replica)
 

@@ -1,4 +1,4 @@
-"""A transactional producer over a World, whose time and life are in the hands of the test."""
+"""A transactional producer in a World, in which the test sets the time and kills the broker."""
 
 from __future__ import annotations
 
