@@ -159,6 +159,7 @@ BROKER: dict[int, Api] = {
     ApiKey.DESCRIBE_QUORUM: Api(forward, 0, 2),
     ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
     ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
+    ApiKey.UNREGISTER_BROKER: Api(forward, 0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),
     ApiKey.LIST_TRANSACTIONS: Api(handle_list_transactions, 0, 2),
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Api(handle_get_telemetry_subscriptions, 0, 0),

@@ -38,7 +38,9 @@ def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[E
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return
     # DEDUPLICATE, APPLY: reading changes nothing.
-    found = [(BROKER_RESOURCE, str(broker.node_id))] if BROKER_RESOURCE in wanted else []
+    found = []
+    if BROKER_RESOURCE in wanted:
+        found += [(BROKER_RESOURCE, str(node)) for node in sorted(broker.image.brokers)]
     if TOPIC_RESOURCE in wanted:
         found += [(TOPIC_RESOURCE, name) for name in sorted(broker.image.topics)]
     if GROUP_RESOURCE in wanted:

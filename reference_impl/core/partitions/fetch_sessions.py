@@ -82,9 +82,9 @@ class Wanted:
 Row = tuple[Wanted, Struct]
 
 
-Reader = tuple[int, int, int, int]
-"""The fields of a request on which the answer for a partition depends: connection, version,
-isolation level, replica."""
+Reader = tuple[int, int, int, int, int]
+"""The fields of a request on which the answer for a partition depends, or what the leader learns of
+a follower: connection, version, isolation level, replica, broker epoch (KIP-903)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -233,7 +233,8 @@ class FetchSessions:
         session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
         session.last_used_ms = now_ms
         self._sessions[session.session_id] = self._sessions.pop(session.session_id)
-        reader = request.connection, request.api_version, body.isolation_level, replica_of(body)
+        replica, epoch = replica_of(body), body.replica_state.replica_epoch
+        reader = request.connection, request.api_version, body.isolation_level, replica, epoch
         if session.reader != reader:
             session.reader, session.pending = reader, dict(session.wanted)
         return FetchContext(list(session.wanted.values()), session, session.epoch)

@@ -96,6 +96,21 @@ def test_a_change_of_the_isr_is_asked_for_once_at_a_time() -> None:
     assert len(asked) <= 2
 
 
+def test_a_living_broker_that_is_unregistered_registers_again_and_joins_the_isr() -> None:
+    cluster = cluster_with_topic()
+    one, gone = cluster.followers()
+    known = cluster.nodes[one].broker.image.brokers
+    before = known[gone].broker_epoch
+    body = definition("UnregisterBrokerRequest").new(broker_id=gone)
+    cluster.send(one, ApiKey.UNREGISTER_BROKER, 0, body)
+    cluster.run(100)
+    assert cluster.answers[one].pop().error_code == ErrorCode.NONE
+    assert gone not in known
+    cluster.run(6_000)
+    assert known[gone].broker_epoch > before
+    assert isr_of(cluster) == {1, 2, 3}
+
+
 # --- one leader, whose followers exist only in what the test says of them ------------------------
 
 

@@ -11,12 +11,7 @@ from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode
 from reference_impl.wire.tests.test_tables import java_rows
 
-NOT_SERVED = {
-    ApiKey.UPDATE_FEATURES,
-    ApiKey.UNREGISTER_BROKER,
-    ApiKey.ADD_RAFT_VOTER,
-    ApiKey.REMOVE_RAFT_VOTER,
-}
+NOT_SERVED = {ApiKey.UPDATE_FEATURES, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER}
 """The APIs that Kafka's brokers forward, and that ours do not serve."""
 BETWEEN_NODES = {
     ApiKey.ALLOCATE_PRODUCER_IDS,
@@ -24,7 +19,6 @@ BETWEEN_NODES = {
     ApiKey.BROKER_HEARTBEAT,
     ApiKey.BROKER_REGISTRATION,
     ApiKey.CONTROLLER_REGISTRATION,
-    ApiKey.UNREGISTER_BROKER,
 }
 """The APIs that a controller serves, and that no broker forwards for a client."""
 FORWARDED = CONTROLLER.keys() - BETWEEN_NODES
