@@ -18,6 +18,8 @@ BENCHMARKS: dict[str, str] = {
     "recorder": "the share of a client's rate that recording takes; bound 10 %",
     "judges": "all checkers over a large history, polars beside Spark",
     "broker": "the reference beside Apache Kafka; its starts and its memory",
+    "cluster": "three nodes of the reference beside three of Apache Kafka: replicated writes, "
+    "failovers",
     "hostile": "how long other clients wait while hostile clients attack; the reference "
     "beside Apache Kafka",
     "chaos": "the time to apply and heal each fault beside its bound; the cost of a "

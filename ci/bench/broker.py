@@ -20,7 +20,7 @@ from pathlib import Path
 
 from chaos.targets import parse_target
 from chaos.targets.apache import ApacheKafka
-from chaos.values.protocols import Target
+from chaos.values.protocols import Cluster, Target
 from ci import doctor
 from ci.bench import broker_loads as loads
 from ci.bench import broker_resources, family
@@ -74,19 +74,19 @@ def run() -> Table:
     apache = ApacheKafka(KAFKA_VERSION, full_speed=True)
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         with (
-            running(parse_target("reference"), Path(scratch) / "reference") as ours,
-            running(apache, Path(scratch) / "apache") as theirs,
+            running(parse_target("reference"), Path(scratch) / "reference") as (_, ours),
+            running(apache, Path(scratch) / "apache") as (_, theirs),
             on_one_cpu(),
         ):
             for wire in (ours, theirs):
                 loads.warm_up(wire)
             for name, row in ROWS.items():
-                _compare(table, name, row, ours, theirs)
+                compare(table, name, row, ours, theirs)
         broker_resources.add_rows(table, Path(scratch))
     return table
 
 
-def _compare(table: Table, name: str, row: Row, ours: Wire, theirs: Wire) -> None:
+def compare(table: Table, name: str, row: Row, ours: Wire, theirs: Wire) -> None:
     """Measure both brokers in turn, alternating which is first, so that noise affects both
     alike."""
     for wire in (ours, theirs):
@@ -126,12 +126,14 @@ def on_one_cpu() -> Iterator[None]:
 
 
 @contextmanager
-def running(target: Target, directory: Path) -> Iterator[Wire]:
-    """Yield a raw client of a freshly started target."""
-    cluster = target.start(directory)
+def running(
+    target: Target, directory: Path, nodes: int = 1, config: Mapping[str, str] | None = None
+) -> Iterator[tuple[Cluster, Wire]]:
+    """Yield a freshly started target, and a raw client of it."""
+    cluster = target.start(directory, nodes=nodes, config=config)
     try:
         wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))
-        yield wire
+        yield cluster, wire
         wire.close()
     finally:
         cluster.stop()

@@ -36,18 +36,20 @@ class Measured:
 
 Load = Callable[[Wire, float], Measured]
 """A function that runs a load against a target for this many seconds."""
+MakeTopic = Callable[[Wire], Topic]
 
 
-def warm_up(wire: Wire) -> None:
+def warm_up(wire: Wire, make: MakeTopic = Wire.create_topic) -> None:
     """Send tens of thousands of each request, so that a JVM has compiled its hot code."""
-    topic = wire.create_topic()
+    topic, written = make(wire), make(wire)
     fetch = encode_request(
         api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, wire.fetch_request(topic, 0)
     )
     # A topic of one batch: every fetch reads this batch.
     wire.produce(topic, batch(b"x" * 1_000).encode(), PRODUCE_VERSION, acks=1)
-    for frame in (produce_frame(wire, wire.create_topic(), 1_000, acks=-1), fetch):
-        connection = wire.connect()
+    frames = {written: produce_frame(wire, written, 1_000, acks=-1), topic: fetch}
+    for asked_of, frame in frames.items():
+        connection = wire.connect_to_leader(asked_of)
         asked, ends = 0.0, time.monotonic() + WARM_UP_S_MAX
         while asked < WARM_UP_REQUESTS and time.monotonic() < ends:
             asked += pipelined(connection, frame, 1.0)
@@ -60,13 +62,14 @@ def produce_frame(wire: Wire, topic: Topic, size: int, acks: int) -> bytes:
     return encode_request(api_key("Produce"), PRODUCE_VERSION, 1, CLIENT_ID, body)
 
 
-def produce(size: int, acks: int) -> Load:
+def produce(size: int, acks: int, make: MakeTopic = Wire.create_topic) -> Load:
     """Return a load of Produce requests with one record of `size` bytes: its rate with DEPTH
     requests in flight, its latency with one."""
 
     def run(wire: Wire, seconds: float) -> Measured:
-        frame = produce_frame(wire, wire.create_topic(), size, acks)
-        connection = wire.connect()
+        topic = make(wire)
+        frame = produce_frame(wire, topic, size, acks)
+        connection = wire.connect_to_leader(topic)
         rate = pipelined(connection, frame, seconds / 2)
         p50_ms = one_by_one(connection, frame, seconds / 2)
         connection.close()
