@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache, partial
@@ -374,32 +374,6 @@ def of_plugins(plugins: Iterable[Plugin]) -> list[Component]:
         )
         for plugin in plugins
     ]
-
-
-MEND_LEFTOVERS = "touchstone doctor --mend"
-
-
-def left_behind(left: Sequence[str]) -> list[Component]:
-    """Return one row for what killed commands left behind, or no row if there is nothing."""
-    if not left:
-        return []
-    lost = "the ports, memory, disks and nodes that it holds"
-    return [Component("leftovers", False, "; ".join(left), lost, MEND_LEFTOVERS)]
-
-
-def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
-    """Return text that names each thing that killed commands left behind, and the command that
-    removes it."""
-    if not left:
-        return ""
-    advice = (
-        "could not be removed; end the process that uses it, and run the command again"
-        if mended
-        else f"to remove it: {MEND_LEFTOVERS} (as whoever ran the command; all that starts a target"
-        " does so, too)"
-    )
-    lines = ("", "left behind by a command that was killed:", *(f"  {one}" for one in left), advice)
-    return "\n".join(lines) + "\n"
 
 
 def as_json(all_components: Iterable[Component]) -> str:

@@ -23,16 +23,17 @@ def doctor(
     from chaos.means import leftovers
     from ci import doctor as doctor_module
     from ci import plugins
+    from ci.commands import leftovers_shown
 
     if mend:
         leftovers.remove()
     left = leftovers.find()
     components = [*doctor_module.components(), *doctor_module.of_plugins(plugins.load())]
     if as_json:
-        print(doctor_module.as_json([*components, *doctor_module.left_behind(left)]))
+        print(doctor_module.as_json([*components, *leftovers_shown.left_behind(left)]))
     else:
         print(doctor_module.render(components))
-        print(doctor_module.render_left_behind(left, mend), end="")
+        print(leftovers_shown.render_left_behind(left, mend), end="")
     raise typer.Exit(1 if left else 0)
 
 

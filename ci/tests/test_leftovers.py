@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import doctor, places
+from ci import places
+from ci.commands import leftovers_shown
 
 ALL_THERE = {"child": True, "mounted": True, "namespace": True, "paused": True}
 NOTHING = dict.fromkeys(ALL_THERE, False)
@@ -41,7 +42,7 @@ def test_what_a_killed_command_left_is_named_and_removed(tmp_path: Path) -> None
     assert status == 1
     for name in told["names"]:
         assert name in said, name
-    assert doctor.MEND_LEFTOVERS in said
+    assert leftovers_shown.MEND_LEFTOVERS in said
     status, as_json = told["told as json"]
     assert status == 1
     assert json.loads(as_json)[-1]["name"] == "leftovers"
@@ -56,11 +57,11 @@ def test_what_a_killed_command_left_is_named_and_removed(tmp_path: Path) -> None
 
 
 def test_nothing_left_is_not_worth_a_word() -> None:
-    assert doctor.render_left_behind([]) == ""
-    assert doctor.left_behind([]) == []
+    assert leftovers_shown.render_left_behind([]) == ""
+    assert leftovers_shown.left_behind([]) == []
 
 
 def test_what_is_left_is_named_with_what_removes_it() -> None:
-    text = doctor.render_left_behind(["disk a", "process 7"])
+    text = leftovers_shown.render_left_behind(["disk a", "process 7"])
     assert "disk a\n" in text and "process 7\n" in text and "touchstone doctor --mend" in text
-    assert "could not be removed" in doctor.render_left_behind(["disk a"], mended=True)
+    assert "could not be removed" in leftovers_shown.render_left_behind(["disk a"], mended=True)
