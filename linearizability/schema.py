@@ -75,23 +75,23 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "group": (pl.String, "consumer group"),
     "member_id": (pl.String, "member of the group"),
     "generation": (pl.Int32, "generation or member epoch"),
-    "transactional_id": (pl.String, "of the producer"),
+    "transactional_id": (pl.String, "transactional.id of the producer"),
     "txn": (pl.Int64, "number of the transaction, unique in the run"),
     "isolation": (pl.String, "read_committed or read_uncommitted (polls)"),
     "acks": (pl.Int16, "-1, 0 or 1 (sends)"),
     "idempotent": (pl.Boolean, "the producer had enable.idempotence (sends)"),
-    "f": (pl.String, "what the row speaks of: see F"),
+    "f": (pl.String, "kind of operation: see F"),
     "type": (pl.String, "ok, fail or info"),
     "final": (pl.Boolean, "belongs to the final phase, after all faults were healed"),
     "topic": (pl.String, ""),
-    "topic_id": (pl.String, "UUID; tells a topic from its namesake created later"),
+    "topic_id": (pl.String, "UUID, which differs if the topic is created again"),
     "partition": (pl.Int32, ""),
-    "offset": (pl.Int64, "of the record"),
-    "batch_base_offset": (pl.Int64, "of the record's batch (raw reads)"),
+    "offset": (pl.Int64, "offset of the record"),
+    "batch_base_offset": (pl.Int64, "base offset of the record's batch (raw reads)"),
     "control": (pl.String, "commit or abort: a control record (raw reads)"),
     "key": (
         pl.String,
-        "of the record; recorded on sends, polls and raw reads where the topic may "
+        "key of the record; recorded on sends, polls and raw reads if the topic may "
         "be compacted, else null",
     ),
     "value": (
@@ -103,41 +103,47 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "checksum": (pl.Int64, "CRC-32 of the record's key, value and headers, as sent or as given"),
     "timestamp_ms": (
         pl.Int64,
-        "of the record, on polls, and on sends that set it themselves; on "
+        "timestamp of the record, on polls, and on sends that set it themselves; on "
         "topic rows: the wall clock at t_invoke_ns",
     ),
-    "timestamp_type": (pl.String, "create or append: who set timestamp_ms (polls, raw reads)"),
+    "timestamp_type": (
+        pl.String,
+        "whether timestamp_ms was set on create or append (polls, raw reads)",
+    ),
     "producer_id": (
         pl.Int64,
-        "from the batch header (raw reads); as answered (init_producer); of "
+        "producer id: of the batch header (raw reads), of the response (init_producer), or of "
         "the transactional producer (send_offsets)",
     ),
-    "producer_epoch": (pl.Int16, "as producer_id"),
-    "sequence": (pl.Int32, "of the record (raw reads)"),
+    "producer_epoch": (pl.Int16, "epoch of producer_id"),
+    "sequence": (pl.Int32, "sequence number of the record (raw reads)"),
     "leader_epoch": (
         pl.Int32,
-        "of the batch; without a record: of the leader that answered (on "
-        "delete_records: that was asked)",
+        "leader epoch of the batch; without a record, that of the leader that answered (on "
+        "delete_records: to which the request was sent)",
     ),
     "error": (pl.String, "Kafka's error name, or the client's own with a leading underscore"),
-    "t_invoke_ns": (pl.Int64, "monotonic"),
-    "t_complete_ns": (pl.Int64, "monotonic; null if it never completed"),
-    "high_watermark": (pl.Int64, "as the answer said (polls, read_all)"),
-    "last_stable_offset": (pl.Int64, "as the answer said (polls)"),
+    "t_invoke_ns": (pl.Int64, "monotonic time of the invocation"),
+    "t_complete_ns": (pl.Int64, "monotonic time of the completion; null if it never completed"),
+    "high_watermark": (pl.Int64, "high watermark in the response (polls, read_all)"),
+    "last_stable_offset": (pl.Int64, "last stable offset in the response (polls)"),
     "log_start": (
         pl.Int64,
-        "as the answer said (polls, read_all, delete_records); on position "
-        "rows: as an answer said that came after the start was asked for",
+        "log start in the response (polls, read_all, delete_records); on position "
+        "rows: in a response that came after the start was requested",
     ),
-    "size_bytes": (pl.Int64, "of all batches from log_start on, as they were read raw (read_all)"),
+    "size_bytes": (
+        pl.Int64,
+        "size of all batches from log_start on, as they were read raw (read_all)",
+    ),
     "asked": (
         pl.String,
-        "where a reader asked to begin: earliest, latest, committed, offset, timestamp (position); "
-        "epoch: a producer asked to go on from its own (init_producer)",
+        "start that a reader requested: earliest, latest, committed, offset, timestamp (position); "
+        "epoch: a producer asked to continue after its own epoch (init_producer)",
     ),
     "asked_offset": (
         pl.Int64,
-        "the offset or timestamp that it asked for, or the committed offset "
+        "the requested offset or timestamp, or the committed offset "
         "that the group's coordinator answered (position), or the producer's epoch (init_producer)",
     ),
     "settings": (
