@@ -22,6 +22,7 @@ from ci.commands.judging import check, report, ui
 from ci.commands.nights import findings, nightly, scenarios
 from ci.commands.operating import status
 from ci.commands.project import bench, demo, doctor, setup
+from ci.commands.replaying import replay
 from ci.commands.simulating import sim
 from ci.errors import explain
 from ci.plugins import load_and_tell
@@ -59,6 +60,7 @@ COMMANDS = (
     fuzz,
     kills,
     sim,
+    replay,
     bugs,
 )
 """The commands in the order of `touchstone --help`."""

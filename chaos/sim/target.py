@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -31,6 +31,8 @@ from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import Storage
 
 FAULTS: frozenset[type[Fault]] = frozenset({Heal, *LINK_FAULTS, *MACHINE_FAULTS})
+Moment = tuple[float, str]
+"""The virtual seconds since a run began, and a sentence about what happened then."""
 READY_TIMEOUT_S = 60.0
 """The virtual seconds within which all brokers of a new cluster must know each other."""
 
@@ -49,6 +51,8 @@ class Sim:
         self.faults = FAULTS
         self.broken: list[tuple[str, str]] = []
         """The invariants that the last run has broken, each with a sentence."""
+        self.note: Callable[[Moment], None] = lambda moment: None
+        """Called with each fault, election and broken invariant of a run."""
         self._controllers = controllers
         self._world = VirtualWorld(0)
 
@@ -73,7 +77,7 @@ class Sim:
     ) -> Cluster:
         """Start the nodes, and let virtual time pass until each serves and knows all others. They
         write nothing to the directory."""
-        layout, known = Layout.of(nodes, self._controllers), KnownCluster()
+        layout, known = Layout.of(nodes, self._controllers), KnownCluster(self._note)
         try:
             members = {
                 number: self._node(layout, number, config or {}, known)
@@ -82,11 +86,19 @@ class Sim:
         except BadConfig as error:
             raise TargetError(f"target {self.name!r}: {error}") from error
         performers = {**LINK_FAULTS, **MACHINE_FAULTS}
-        cluster = SimCluster(self.name, self._world, layout, members, performers)
+        cluster = SimCluster(self._world, layout, members, performers)
+        cluster.target, cluster.note = self.name, self._note
         for member in members.values():
             member.start(at_once=True)
         self._await_ready(cluster)
         return cluster
+
+    def _note(self, sentence: str) -> None:
+        self.note((self._world.monotonic(), sentence))
+
+    def _note_broken(self, name: str, sentence: str) -> None:
+        self.broken.append((name, sentence))
+        self._note(f"invariant {name}: {sentence}")
 
     def _await_ready(self, cluster: SimCluster) -> None:
         """Let things happen until every node knows all brokers, and that they are alive."""
@@ -121,7 +133,7 @@ class Sim:
             make,
             world.wall_us,
             rng,
-            Alarms(world.fail, Observer(known, lambda *told: self.broken.append(told))),
+            Alarms(world.fail, Observer(known, self._note_broken)),
         )
         if layout.nodes > 1:
             cluster_id = uuid_text(UUID(int=world.stream("cluster").getrandbits(128)))

@@ -24,9 +24,11 @@ from chaos.record.run_directory import Scenario
 from chaos.run.fitting import Parts
 from chaos.run.runner import run
 from chaos.sim.accusations import accusations
-from chaos.sim.target import Sim
+from chaos.sim.target import Moment, Sim
+from chaos.values.protocols import Nemesis
 from ci.attack import judge
 from ci.simulation.plans import LONGEST_S
+from ci.simulation.replaying.plan import FILE, Plan, Scripted
 from linearizability.history import F
 from linearizability.verdict import Validity
 
@@ -119,22 +121,31 @@ def perform(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
     schedule that does not show what its workload is meant to show is repeated with a longer time.
     """
     began = time.monotonic()
-    outcome = _attempt(scenario, runs, scratch)
+    outcome, _ = attempt(scenario, runs, scratch)
     while outcome.lacks and scenario.seconds < LONGEST_S:
         shutil.rmtree(outcome.kept, ignore_errors=True)
         scenario = replace(scenario, seconds=2 * scenario.seconds)
-        outcome = _attempt(scenario, runs, scratch)
+        outcome, _ = attempt(scenario, runs, scratch)
     outcome = replace(outcome, shape=f"{scenario.target} with {scenario.nodes}")
     took_s = round(time.monotonic() - began, 2)
     memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return replace(outcome, seconds=took_s, memory_mib=round(memory_mib, 1))
 
 
-def _attempt(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
+def attempt(
+    scenario: Scenario, runs: Path, scratch: Path, nemesis: Nemesis | None = None
+) -> tuple[Outcome, list[Moment]]:
+    """Run a scenario once and judge it. Return the outcome, and what the simulator has noted of its
+    course. nemesis: used instead of the one that the scenario names. See `perform` for the rest."""
+    noted: list[Moment] = []
     with tempfile.TemporaryDirectory(dir=scratch) as own, Watch() as watch:
         failure = None
         try:
             parts = Parts.of(scenario)
+            if isinstance(parts.target, Sim):
+                parts.target.note = noted.append
+            if nemesis is not None:
+                parts = replace(parts, nemesis=nemesis)
             result = run(scenario, Path(own), parts=parts, progress=False)
             if watch.has_struck:
                 raise StandsStill
@@ -153,7 +164,11 @@ def _attempt(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
             outcome, failure = _failed(scenario, known), traceback.format_exc()
         if outcome.validity is not Validity.VALID:
             outcome = _kept(outcome, Path(own), runs, failure)
-    return outcome
+            plan = Plan.of(scenario)
+            if isinstance(nemesis, Scripted):
+                plan = replace(plan, steps=nemesis.steps)
+            (Path(outcome.kept) / FILE).write_text(plan.to_json())
+    return outcome, noted
 
 
 def _judged(scenario: Scenario, directory: Path) -> Outcome:

@@ -23,7 +23,6 @@ class SimCluster:
 
     def __init__(
         self,
-        name: str,
         world: VirtualWorld,
         layout: Layout,
         members: Mapping[int, SimNode],
@@ -31,7 +30,9 @@ class SimCluster:
     ) -> None:
         """Take nodes that have started. performers: the faults, each with the function that
         performs it and returns the nodes that it has affected."""
-        self.target = name
+        self.target = "sim"
+        self.note: Callable[[str], None] = lambda sentence: None
+        """Called with a sentence about each fault."""
         self.version = "the reference broker in virtual time"
         self.bootstrap = layout.bootstrap
         self.listeners: Mapping[str, str] = {}
@@ -58,8 +59,13 @@ class SimCluster:
     def perform(self, fault: Fault) -> Performed:
         """Perform a fault. Return the nodes that it affected, or the reason why there are none.
         Raise TargetError."""
-        if isinstance(fault, Heal):
-            return self._heal(fault)
+        performed = self._heal(fault) if isinstance(fault, Heal) else self._strike(fault)
+        struck = ", ".join(f"node {number}" for number in performed.nodes) or "no node"
+        given = ", ".join(f"{name}={value}" for name, value in vars(fault).items())
+        self.note(f"{fault.name}({given}) strikes {struck}")
+        return performed
+
+    def _strike(self, fault: Fault) -> Performed:
         performer = self._performers.get(type(fault))
         if performer is None:
             able = ", ".join(sorted([Heal.__name__, *(one.__name__ for one in self._performers)]))

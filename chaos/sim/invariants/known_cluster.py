@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +29,8 @@ class Content(NamedTuple):
 class KnownCluster:
     """The leaders, votes, batches and committed offsets that the nodes have shown so far."""
 
+    note: Callable[[str], None] = lambda sentence: None
+    """Called with a sentence about each election."""
     leaders: dict[tuple[Key, int], tuple[int, int]] = field(default_factory=dict)
     """(partition, leader epoch) -> the node that led in it, and the number of its process."""
     newest_epochs: dict[Key, int] = field(default_factory=dict)
@@ -63,8 +65,12 @@ class KnownCluster:
         newest = max(replica.leader_epoch, self.newest_epochs.get(key, 0))
         self.newest_epochs[key] = newest
         self.ends[key][replica.node] = replica.log.log_end_offset
-        if replica.leads:
-            self.leaders.setdefault((key, replica.leader_epoch), (replica.node, life))
+        if replica.leads and (key, replica.leader_epoch) not in self.leaders:
+            self.leaders[key, replica.leader_epoch] = replica.node, life
+            self.note(
+                f"node {replica.node} leads {replica.name} in epoch {replica.leader_epoch}; its log"
+                f" ends at {replica.log.log_end_offset}"
+            )
         if not replica.log.config.is_compacted:
             for batch, content in added_batches(known):
                 self.batches[key].setdefault(batch, content)

@@ -1,0 +1,1 @@
+"""Plans of schedules as data: perform them again, and reduce those that fail."""

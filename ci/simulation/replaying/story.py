@@ -1,0 +1,48 @@
+"""Tell a schedule in numbered steps: its faults, the elections, and what went wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from chaos.record.run_directory import Scenario
+from chaos.sim.target import Moment
+from ci.simulation.schedule import Outcome
+
+STEPS_MAX = 24
+METADATA = "__cluster_metadata"
+ELECTION, PARTITION = re.compile(r"node \d+ leads (\S+) in epoch"), re.compile(r"\w-\d+\b")
+
+
+def story(scenario: Scenario, outcome: Outcome, noted: Sequence[Moment]) -> str:
+    """Return the steps of a schedule. noted: its faults, elections and broken invariants."""
+    moments = [one for one in noted if _matters(one[1], outcome.reason)]
+    steps = [f"{at_s:7.3f} s  {sentence}" for at_s, sentence in _on_one_screen(moments)]
+    settings = "".join(f", {key}={value}" for key, value in scenario.config.items())
+    count = "1 node" if scenario.nodes == 1 else f"{scenario.nodes} nodes"
+    first = (
+        f"{scenario.target} with {count}, workload {scenario.workload}, seed"
+        f" {scenario.seed}{settings}"
+    )
+    lines = [first, *steps, f"{outcome.validity.value}: {outcome.reason}"]
+    return "\n".join(f"{number:2}. {line}" for number, line in enumerate(lines, 1))
+
+
+def _matters(sentence: str, reason: str) -> bool:
+    """Return whether a sentence belongs to the story. If the reason names a partition, only that
+    one's elections do, and those of the controllers."""
+    election = ELECTION.match(sentence)
+    if election is None or not PARTITION.search(reason):
+        return True
+    return election[1] == METADATA or re.search(rf"{re.escape(election[1])}\b", reason) is not None
+
+
+def _on_one_screen(moments: Sequence[Moment]) -> Sequence[Moment]:
+    """Return the first moments and the last ones, if there are too many."""
+    if len(moments) <= STEPS_MAX:
+        return moments
+    head = STEPS_MAX // 3
+    tail = STEPS_MAX - head - 1
+    left_out = len(moments) - head - tail
+    between = (moments[-tail][0], f"({left_out} steps before this one are left out)")
+    return [*moments[:head], between, *moments[-tail:]]
