@@ -45,6 +45,7 @@ from chaos.values.protocols import (
     Poll,
     ReadAll,
     Send,
+    StrikesLater,
     Subscribe,
     TargetError,
     TargetLost,
@@ -342,6 +343,7 @@ class FaultPerformer:
 
     async def perform(self, fault: Fault) -> None:
         """Perform one fault, or note why that was not possible."""
+        self._note_struck()
         began = self._world.monotonic_ns()
         try:
             performed = self._cluster.perform(fault)
@@ -358,6 +360,13 @@ class FaultPerformer:
         self.struck += bool(performed.nodes) and not isinstance(fault, Heal)
         struck = ",".join(map(str, performed.nodes))
         self.current = "-" if isinstance(fault, Heal) else f"{fault.name} {struck}".strip()
+
+    def _note_struck(self) -> None:
+        """Record the faults that have struck after they had been set."""
+        if isinstance(self._cluster, StrikesLater):
+            for at_ns, performed in self._cluster.take_struck():
+                self._shared.recorder.nemesis(performed, at_ns, at_ns)
+                self.struck += 1
 
     async def _await_nodes(self) -> None:
         deadline = self._world.monotonic() + BACK_TIMEOUT_S

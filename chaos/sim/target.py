@@ -19,8 +19,8 @@ from chaos.sim.witness import Heard
 from chaos.sim.world import VirtualWorld
 from chaos.values.faults import Fault, Heal
 from chaos.values.protocols import Cluster, TargetError
-from reference_impl.bugs import BUGS
 from reference_impl.bugs.clients import CLIENT_BUGS
+from reference_impl.bugs.cluster import BROKER_BUGS
 from reference_impl.client.rules import CORRECT
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
@@ -44,7 +44,7 @@ class Sim:
     def __init__(self, bug: str | None = None, controllers: int | None = None) -> None:
         """Start nothing yet. controllers: how many of the nodes are controllers, too; None stands
         for all, but at most three."""
-        if bug is not None and bug not in BUGS and bug not in CLIENT_BUGS:
+        if bug is not None and bug not in BROKER_BUGS and bug not in CLIENT_BUGS:
             raise TargetError(f"there is no bug {bug!r}; `touchstone bugs --list` shows them all")
         self.name = "sim" if controllers is None else f"sim:{controllers}"
         self.bug = bug
@@ -120,7 +120,9 @@ class Sim:
         advertised = dict(zip([*listeners][1:], others, strict=True))
 
         def make(storage: Storage) -> Node:
-            node_class, rules = BUGS[self.bug].parts() if self.bug in BUGS else (Node, Rules())
+            node_class, rules = (
+                BROKER_BUGS[self.bug].parts() if self.bug in BROKER_BUGS else (Node, Rules())
+            )
             return node_class(
                 settings, storage, DIRECTORY, first, rules, also_advertised=advertised
             )

@@ -340,6 +340,17 @@ class Cluster(Protocol):
         ...
 
 
+@runtime_checkable
+class StrikesLater(Protocol):
+    """A cluster some of whose faults strike later than they are set: a failed sync strikes when the
+    node syncs."""
+
+    def take_struck(self) -> Sequence[tuple[int, Performed]]:
+        """Return the faults that have struck since the last call, with the time of each in
+        nanoseconds of the run's clock."""
+        ...
+
+
 class Target(Protocol):
     """A Kafka implementation that can be started on this machine."""
 

@@ -7,14 +7,15 @@ import json
 from collections.abc import Sequence
 
 from ci.bugs.finding import Ending, Finding
-from reference_impl.bugs import BUGS, CONFORMANCE, Bug, Kind
+from reference_impl.bugs import CONFORMANCE, Bug, Kind
 from reference_impl.bugs.bug import ClientBug
 from reference_impl.bugs.clients import CLIENT_BUGS
+from reference_impl.bugs.cluster import BROKER_BUGS
 
 
 def every_bug() -> dict[str, Bug | ClientBug]:
     """Return the planted bugs of the broker and of its clients, by their names."""
-    return {**BUGS, **CLIENT_BUGS}
+    return {**BROKER_BUGS, **CLIENT_BUGS}
 
 
 def render_bugs() -> str:

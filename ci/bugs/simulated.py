@@ -21,8 +21,8 @@ from ci.errors import UsageError
 from ci.simulation.plans import RATE
 from ci.simulation.schedule import perform
 from ci.simulation.search import end_processes, prepare
-from reference_impl.bugs import BUGS
 from reference_impl.bugs.clients import CLIENT_BUGS
+from reference_impl.bugs.cluster import BROKER_BUGS
 
 TARGET = "sim"
 
@@ -32,7 +32,7 @@ def chosen_for_simulator(only: Sequence[str]) -> list[str]:
     that is unknown, or that only conformance cases show."""
     names = [name for words in only for name in words.split(",") if name]
     for name in names:
-        if name not in BUGS and name not in CLIENT_BUGS:
+        if name not in BROKER_BUGS and name not in CLIENT_BUGS:
             raise UsageError(
                 f"--only {name}: there is no such bug; `touchstone bugs --list` names them all"
             )
@@ -40,27 +40,28 @@ def chosen_for_simulator(only: Sequence[str]) -> list[str]:
             raise UsageError(f"--only {name}: no run shows it; give --target reference")
     if only and not names:
         raise UsageError("--only names nothing; name bugs, such as never-end-sessions")
-    return names or [name for name in (*BUGS, *CLIENT_BUGS) if _checkers(name)]
+    return names or [name for name in (*BROKER_BUGS, *CLIENT_BUGS) if _checkers(name)]
 
 
 def _checkers(name: str) -> tuple[str, ...]:
-    return BUGS[name].caught_by if name in BUGS else CLIENT_BUGS[name].caught_by
+    return BROKER_BUGS[name].caught_by if name in BROKER_BUGS else CLIENT_BUGS[name].caught_by
 
 
 def simulated_scenario(name: str, seconds: float, seed: int) -> Scenario:
     """Return the scenario that reveals a planted bug in the simulator."""
     config: dict[str, str] = {}
-    if name in BUGS:
-        bug = BUGS[name]
+    nodes = 1
+    if name in BROKER_BUGS:
+        bug = BROKER_BUGS[name]
         workload, nemesis = bug.workload, bug.nemesis
-        seconds, config = max(seconds, bug.seconds_min), {**bug.config}
+        seconds, config, nodes = max(seconds, bug.seconds_min), {**bug.config}, bug.nodes
     else:
         workload, nemesis = CLIENT_BUGS[name].workload, CLIENT_BUGS[name].nemesis
     return Scenario(
         TARGET,
         workload,
         nemesis,
-        1,
+        nodes,
         seconds,
         seed,
         {**promised_config(nemesis), **config},
@@ -130,8 +131,8 @@ class OneBug:
         """Try seed after seed until a checker of the bug finds it; then run the clean broker and
         clients with that seed."""
         scenario = simulated_scenario(self.name, self.seconds, self.seed)
-        side = Side.BROKER if self.name in BUGS else Side.CLIENT
-        kind = (BUGS if self.name in BUGS else CLIENT_BUGS)[self.name].kind
+        side = Side.BROKER if self.name in BROKER_BUGS else Side.CLIENT
+        kind = (BROKER_BUGS if self.name in BROKER_BUGS else CLIENT_BUGS)[self.name].kind
         finding = Finding(self.name, kind, _checkers(self.name), scenario.command(), side=side)
         for number in range(self.attempts_max):
             tried = replace(scenario, seed=self.seed + number)

@@ -16,6 +16,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
     ),
     "chaos/targets": frozenset(),
     "reference_impl/bugs": frozenset({"bug", "recompression"}),
+    "reference_impl/bugs/cluster": frozenset(),
     "reference_impl/core/handlers": frozenset({"altering_configs", "forwarding"}),
 }
 """Folder -> its files that are not registered, since they only serve the others."""

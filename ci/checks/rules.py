@@ -53,6 +53,11 @@ def files_of(root: Path, folder: str) -> list[Path]:
     return [path for path in paths if path.parent == root / folder and path.suffix == ".py"]
 
 
+def bug_files(root: Path) -> list[Path]:
+    """Return the Python files of the folders with bugs of brokers."""
+    return [*files_of(root, BUGS), *files_of(root, f"{BUGS}/cluster")]
+
+
 def classes(path: Path) -> list[tuple[str, ast.ClassDef]]:
     """Return (file name, class) for each top-level class of a file."""
     return [(path.name, node) for node in parsed(path).body if isinstance(node, ast.ClassDef)]
@@ -71,7 +76,7 @@ def methods(found: list[tuple[str, ast.ClassDef]], folder: str) -> Methods:
 def broken_rules(root: Path) -> Iterator[tuple[str, ast.ClassDef]]:
     """Yield (file name, class) for each planted bug: the subclasses of Rules, direct or through
     another bug."""
-    known, left = {BASE}, [each for path in files_of(root, BUGS) for each in classes(path)]
+    known, left = {BASE}, [each for path in bug_files(root) for each in classes(path)]
     while found := [each for each in left if known & {ast.unparse(b) for b in each[1].bases}]:
         yield from found
         known |= {node.name for _, node in found}

@@ -30,10 +30,10 @@ def sim(
     are kept.
     """
     from ci.simulation import Search, run_simulations
-    from reference_impl.bugs import BUGS
     from reference_impl.bugs.clients import CLIENT_BUGS
+    from reference_impl.bugs.cluster import BROKER_BUGS
 
-    if bug is not None and bug not in BUGS and bug not in CLIENT_BUGS:
+    if bug is not None and bug not in BROKER_BUGS and bug not in CLIENT_BUGS:
         raise UsageError(
             f"--bug {bug}: there is no such bug; `touchstone bugs --list` shows them all"
         )

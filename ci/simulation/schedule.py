@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -38,6 +38,11 @@ a busy machine is no defect."""
 STRIKES_AGAIN_S = 10.0
 """CPU time in seconds between the interrupts of a schedule that continues after it has passed the
 limit."""
+
+
+LIVENESS = "liveness"
+"""The accuser of a cluster that is not well long after the heal: all replicas must be in sync, and
+all brokers registered."""
 
 
 class StandsStill(Exception):
@@ -152,6 +157,8 @@ def attempt(
             if result.interrupted:
                 raise KeyboardInterrupt
             outcome = _judged(scenario, result.directory)
+            if not result.recovered:
+                outcome = stuck(outcome, result.problems)
             if isinstance(parts.target, Sim):
                 outcome = _with_invariants(outcome, parts.target)
                 if outcome.validity is Validity.INVALID:
@@ -212,6 +219,19 @@ def _with_invariants(outcome: Outcome, target: Sim) -> Outcome:
         validity=Validity.INVALID,
         accusers=(*outcome.accusers, *names),
         reason=f"{outcome.reason}; {reason}" if outcome.accusers else reason,
+        lacks=False,
+    )
+
+
+def stuck(outcome: Outcome, problems: Sequence[str]) -> Outcome:
+    """Return the outcome of a schedule whose cluster did not get well after the heal: INVALID. In
+    virtual time no slow machine is an excuse."""
+    reason = next((one for one in problems if "not well" in one), "the cluster did not recover")
+    return replace(
+        outcome,
+        validity=Validity.INVALID,
+        accusers=(*outcome.accusers, LIVENESS),
+        reason=f"{outcome.reason}; {LIVENESS}: {reason}" if outcome.accusers else reason,
         lacks=False,
     )
 

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     SHOWN = "what a run must bring about"
     SLACK = "limits"
     CLIENT = "decisions of clients"
+    CLUSTER = "several nodes"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Bug:
     """The seconds that a run must last, if checkers must allow for a time that is longer than most
     runs."""
     node: type[Node] = Node
+    nodes: int = 1
+    """The least number of nodes that show it."""
     cases: str = ""
     """The conformance cases, one of which must fail, as an expression for `pytest -k`."""
 
@@ -116,7 +119,6 @@ WITHOUT_BUG = {
     "unclean_candidates": _ELECTIONS,
     "eligible_replicas": _ELECTIONS,
     "left_uncleanly": _ELECTIONS,
-    "raises_leader_epoch": _ELECTIONS,
     "check_broker_epoch": _ELECTIONS,
     "check_leadership": _ELECTIONS,
     "check_partition_epoch": _ELECTIONS,
@@ -136,10 +138,6 @@ WITHOUT_BUG = {
     "check_replicas_remain": (
         "the reference is one node, whose ISR is always whole; core/tests/test_replicated_writes.py"
         " gives it a follower, and shows what a leader without this rule does"
-    ),
-    "high_watermark": (
-        "the reference is one node, whose ISR is its own log; core/tests/test_replicated_writes.py"
-        " gives it a follower, and shows what a leader does that counts itself alone"
     ),
     "check_not_ended": (
         "the reference is one node, which verifies and appends in one step;"
@@ -170,21 +168,18 @@ WITHOUT_BUG = {
     "is_up_to_date": _OF_QUORUMS,
     "grants_pre_vote": _OF_QUORUMS,
     "follows_newer_epoch": _OF_QUORUMS,
-    "has_majority": _OF_QUORUMS,
     "committed_end": _OF_QUORUMS,
     "has_lost_quorum": _OF_QUORUMS,
     "agrees": _OF_QUORUMS,
     "truncation_offset": _OF_QUORUMS,
     "has_caught_up": _OF_QUORUMS,
     "truncation": _OF_REPLICAS,
-    "kept_end": _OF_REPLICAS,
     "check_fetched": _OF_REPLICAS,
     "followed_high_watermark": _OF_REPLICAS,
     "check_replica_epoch": _OF_REPLICAS,
     "low_watermark": _OF_REPLICAS,
     "acts_as_leader": _OF_REPLICAS,
     "is_caught_up": _OF_ISR,
-    "has_reached": _OF_ISR,
     "maximal_isr": _OF_ISR,
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so that no kill"

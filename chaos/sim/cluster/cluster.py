@@ -14,7 +14,7 @@ from chaos.sim.cluster.node import SimNode
 from chaos.sim.disks.file_system import NO_SPACE
 from chaos.sim.disks.medium import Medium
 from chaos.sim.world import VirtualWorld
-from chaos.values.faults import Fault, Heal, Node
+from chaos.values.faults import FailedSync, FailedWrite, Fault, Heal, Node
 from chaos.values.protocols import Performed, TargetError
 
 
@@ -45,6 +45,8 @@ class SimCluster:
         self.network = world.network
         self.chance = world.stream("faults")
         self._performers = performers
+        self._now_ns = world.monotonic_ns
+        self._struck: list[tuple[int, Performed]] = []
 
     def resolve(self, node: Node) -> tuple[int, ...]:
         """Return the numbers of the nodes that a number or a role refers to now. Raise
@@ -71,7 +73,20 @@ class SimCluster:
             able = ", ".join(sorted([Heal.__name__, *(one.__name__ for one in self._performers)]))
             raise TargetError(f"target {self.target!r} cannot {fault.name}; it can: {able}")
         struck = tuple(performer(self, fault))
+        if isinstance(fault, FailedSync | FailedWrite) and self.running(fault.node):
+            return Performed(fault, (), "it strikes when the node syncs or writes")
         return Performed(fault, struck, "" if struck else "no such node runs")
+
+    def note_struck(self, fault: Fault, number: int) -> None:
+        """Note that a fault strikes a node that was set before."""
+        self._struck.append((self._now_ns(), Performed(fault, (number,))))
+        self.note(f"{fault.name} strikes node {number}")
+
+    def take_struck(self) -> Sequence[tuple[int, Performed]]:
+        """Return the faults that have struck since the last call after they had been set, with the
+        time of each in nanoseconds (protocols.StrikesLater)."""
+        struck, self._struck = self._struck, []
+        return struck
 
     def _heal(self, fault: Heal) -> Performed:
         self.network.heal()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from chaos.sim.cluster.cluster import Perform, SimCluster
 from chaos.sim.cluster.node import Aftermath, SimNode, keep_all
@@ -114,18 +115,18 @@ def _refuse_writes(cluster: SimCluster, fault: DiskDead | DiskReadOnly) -> list[
 
 
 def _fail_sync(cluster: SimCluster, fault: FailedSync) -> list[int]:
-    def strike(one: SimNode) -> None:
+    for one in cluster.running(fault.node):
         one.disk.trouble.sync_fails_in = fault.number
-
-    return _each(cluster.running(fault.node), strike)
+        one.disk.trouble.on_failed_sync = partial(cluster.note_struck, fault, one.number)
+    return []
 
 
 def _fail_write(cluster: SimCluster, fault: FailedWrite) -> list[int]:
-    def strike(one: SimNode) -> None:
+    for one in cluster.running(fault.node):
         trouble = one.disk.trouble
         trouble.write_fails_in, trouble.only_indexes = fault.number, fault.only_indexes
-
-    return _each(cluster.running(fault.node), strike)
+        trouble.on_failed_write = partial(cluster.note_struck, fault, one.number)
+    return []
 
 
 def _stall_disk(cluster: SimCluster, fault: DiskStall) -> list[int]:

@@ -7,6 +7,7 @@ such as a generator that is cleaned up late, change nothing on the medium any mo
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -37,6 +38,10 @@ class Trouble:
     sync fails."""
     has_failed_sync: bool = False
     """Whether a sync has failed so."""
+    on_failed_sync: Callable[[], None] = lambda: None
+    """Called when a sync has failed so."""
+    on_failed_write: Callable[[], None] = lambda: None
+    """Called when a write has failed so."""
     write_fails_in: int = 0
     only_indexes: bool = False
     """Whether only writes to files whose names end in `index` can fail."""
@@ -108,6 +113,7 @@ class FileSystem:
         if trouble.write_fails_in and (path.endswith("index") or not trouble.only_indexes):
             trouble.write_fails_in -= 1
             if not trouble.write_fails_in:
+                trouble.on_failed_write()
                 raise StorageError(path, "the disk reports an input/output error")
 
     def sync(self, path: str, content: Content | None) -> None:
@@ -127,6 +133,7 @@ class FileSystem:
             trouble.sync_fails_in -= 1
             if not trouble.sync_fails_in:
                 trouble.has_failed_sync = True
+                trouble.on_failed_sync()
                 if content is not None and path.endswith(SEGMENT):
                     content.note_failed_sync()
                 raise StorageError(path, "the disk reports an input/output error")

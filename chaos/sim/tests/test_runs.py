@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from chaos.scenarios.exploration import promised_config
+from chaos.sim.cluster.cluster import SimCluster
 from chaos.sim.target import Sim
 from chaos.sim.tests.simulated import SeveralNodes, simulate
-from chaos.values.faults import Kill, NarrowLinks
-from chaos.values.protocols import TargetError
+from chaos.values.faults import FailedSync, FailedWrite, Kill, NarrowLinks
+from chaos.values.protocols import Performed, TargetError
 from linearizability.judging import check
 from linearizability.verdict import Validity
+from reference_impl.core.storage import StorageError
 
 
 @pytest.mark.parametrize(
@@ -112,3 +114,22 @@ def test_what_the_simulator_cannot_do_is_said(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="there is no bug 'nonsense'"):
         Sim("nonsense")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sync_that_is_to_fail_strikes_when_the_node_syncs(tmp_path: Path) -> None:
+    target = Sim()
+    target.make_world(1)
+    cluster = target.start(tmp_path)
+    assert isinstance(cluster, SimCluster)
+    for fault in (FailedSync(1, number=2), FailedWrite(1, number=2)):
+        assert cluster.perform(fault).nodes == () and cluster.take_struck() == []
+    disk = cluster.members[1].disk
+    disk.write("file")
+    disk.sync("file", None)
+    assert cluster.take_struck() == []
+    with pytest.raises(StorageError):
+        disk.write("file")
+    with pytest.raises(StorageError):
+        disk.sync("file", None)
+    struck = [performed for _, performed in cluster.take_struck()]
+    assert struck == [Performed(kind(1, number=2), (1,)) for kind in (FailedWrite, FailedSync)]

@@ -13,6 +13,7 @@ from ci.errors import UsageError
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS, Kind
 from reference_impl.bugs.clients import CLIENT_BUGS
+from reference_impl.bugs.cluster import CLUSTER_BUGS
 
 
 def test_a_bug_of_a_client_is_caught_and_blamed_on_it(tmp_path: Path) -> None:
@@ -37,7 +38,7 @@ def test_blame_of_the_wrong_side_is_not_green() -> None:
 
 def test_every_bug_that_a_run_can_show_is_hunted() -> None:
     names = chosen_for_simulator(())
-    assert set(CLIENT_BUGS) < set(names)
+    assert {*CLIENT_BUGS, *CLUSTER_BUGS} < set(names)
     assert set(BUGS) - set(names) == {name for name, bug in BUGS.items() if not bug.caught_by}
 
 
@@ -52,3 +53,11 @@ def test_every_bug_that_a_run_can_show_is_hunted() -> None:
 def test_a_bug_that_cannot_be_hunted_is_named(only: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         chosen_for_simulator([only])
+
+
+def test_a_bug_of_a_cluster_is_hunted_on_several_nodes(tmp_path: Path) -> None:
+    hunt = SimulatedHunt(["join-early"], tmp_path, 1, 3, 10.0, 1, lambda _: None)
+    hunt.perform()
+    (found,) = hunt.findings
+    assert found.ending is Ending.CAUGHT, found.said
+    assert "--nodes 3" in found.command

@@ -148,3 +148,10 @@ def test_several_processes_find_what_one_finds(
 def test_bad_input_gets_one_sentence(words: list[str], sentence: str) -> None:
     done = CliRunner().invoke(app, ["sim", *words])
     assert done.exit_code == 2 and sentence in done.output.replace("\n", " ")
+
+
+def test_a_cluster_that_does_not_get_well_is_a_finding() -> None:
+    problems = ("something else", "the cluster was not well 90 s after the heal: t-0 has no leader")
+    found = schedule.stuck(outcome(1, Validity.UNKNOWN), problems)
+    assert (found.validity, found.accusers) == (Validity.INVALID, ("liveness",))
+    assert found.reason == problems[1] and not found.lacks

@@ -12,6 +12,7 @@ from reference_impl.bugs import BUGS, CONFORMANCE, Bug, Kind
 from reference_impl.bugs.acknowledge_before_append import DELAY_MS
 from reference_impl.bugs.bug import ClientBug
 from reference_impl.bugs.clients import CLIENT_BUGS
+from reference_impl.bugs.cluster import BROKER_BUGS
 from reference_impl.core.rules import CHAPTERS, Rules
 from reference_impl.core.tests.transactional import Producer, transactional_world
 from reference_impl.core.tests.world import World
@@ -35,7 +36,7 @@ def test_the_header_says_what_breaks_and_who_catches_it(name: str) -> None:
 
 def test_every_file_of_the_folder_is_in_the_table() -> None:
     files = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    others = {"bug", "clients", "recompression", "tests"}
+    others = {"bug", "clients", "cluster", "recompression", "tests"}
     assert {name.replace("-", "_") for name in BUGS} == files - others
 
 
@@ -70,7 +71,7 @@ def test_a_bug_overrides_at_least_one_rule(name: str) -> None:
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_there_are_three_bugs_of_each_kind_that_a_checker_must_find(kind: Kind) -> None:
-    bugs: list[Bug | ClientBug] = [*BUGS.values(), *CLIENT_BUGS.values()]
+    bugs: list[Bug | ClientBug] = [*BROKER_BUGS.values(), *CLIENT_BUGS.values()]
     assert sum(bug.kind is kind and bool(bug.caught_by) for bug in bugs) >= 3
 
 

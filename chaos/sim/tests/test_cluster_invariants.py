@@ -1,0 +1,156 @@
+"""Each invariant between replicas and between nodes sees what contradicts it, and excuses what may
+be; planted bugs break them in whole runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from chaos.scenarios.exploration import promised_config
+from chaos.sim.invariants import BETWEEN_NODES, BETWEEN_REPLICAS
+from chaos.sim.invariants.known_cluster import KnownCluster
+from chaos.sim.invariants.known_log import KnownLog
+from chaos.sim.invariants.replica import Key, Replica
+from chaos.sim.tests.simulated import SeveralNodes, simulate
+from reference_impl.bugs.cluster import CLUSTER_BUGS
+from reference_impl.core.controller.image.metadata_image import MetadataImage
+
+KEY: Key = ("topic", 0)
+
+
+def replica(node: int, *, epoch: int = 1, leads: bool = False, end: int = 8, **given: Any) -> Any:
+    """Return a replica whose log is committed up to its end, with these settings."""
+    config = {
+        "is_compacted": False,
+        "flush_messages": 1,
+        "unclean_leader_election_enable": False,
+        **given,
+    }
+    log: Any = SimpleNamespace(
+        high_watermark=end, log_end_offset=end, config=SimpleNamespace(**config)
+    )
+    return Replica(node, "t-0", KEY, log, epoch, leads, (1, 2))
+
+
+def holding(*batches: tuple[int, int, int]) -> KnownLog:
+    """Return the knowledge of a log to which a step has added batches of one record: (first offset,
+    epoch, checksum)."""
+    added: list[Any] = [
+        SimpleNamespace(
+            header=SimpleNamespace(
+                base_offset=offset, last_offset=offset, partition_leader_epoch=epoch, crc=crc
+            )
+        )
+        for offset, epoch, crc in batches
+    ]
+    return KnownLog(added=added)
+
+
+def broken(
+    name: str, cluster: KnownCluster, found: Replica, known: KnownLog | None = None, life: int = 0
+) -> list[str]:
+    return [*BETWEEN_REPLICAS[name](cluster, found, known or KnownLog(), life)]
+
+
+def test_two_leaders_of_one_epoch_are_seen() -> None:
+    cluster = KnownCluster()
+    leader = replica(1, epoch=4, leads=True)
+    cluster.take_in(leader, KnownLog(), 0)
+    assert broken("one-leader", cluster, leader) == []
+    assert broken("one-leader", cluster, replica(2, epoch=5, leads=True)) == []
+    (told,) = broken("one-leader", cluster, replica(2, epoch=4, leads=True))
+    assert told == "nodes 1 and 2 both lead in epoch 4"
+    (told,) = broken("one-leader", cluster, leader, life=1)
+    assert told == "two processes of node 1 lead in epoch 4"
+
+
+def test_a_leader_that_lacks_committed_records_is_seen() -> None:
+    cluster, known = KnownCluster(committed_ends={KEY: 8}), KnownLog(keeps_leading=False)
+    short = replica(2, epoch=2, leads=True, end=6)
+    (told,) = broken("leader-is-complete", cluster, short, known)
+    assert told.endswith("at offset 6; everything below 8 was committed")
+    assert not broken("leader-is-complete", cluster, short)  # it led before
+    unclean = replica(2, epoch=2, leads=True, end=6, unclean_leader_election_enable=True)
+    assert not broken("leader-is-complete", cluster, unclean, known)
+    cluster.has_lost_power = True
+    assert broken("leader-is-complete", cluster, short, known)
+    unflushed = replica(2, epoch=2, leads=True, end=6, flush_messages=1 << 40)
+    assert not broken("leader-is-complete", cluster, unflushed, known)
+
+
+def test_logs_that_differ_under_one_epoch_are_seen() -> None:
+    cluster = KnownCluster()
+    cluster.take_in(replica(1), holding((0, 1, 7), (1, 2, 8)), 0)
+    assert broken("logs-agree", cluster, replica(2), holding((0, 1, 7), (1, 2, 8))) == []
+    assert broken("logs-agree", cluster, replica(2), holding((0, 2, 9))) == []
+    (told,) = broken("logs-agree", cluster, replica(2), holding((0, 1, 9)))
+    assert told == "node 2 has another batch at offset 0, epoch 1 than a replica before"
+    (told,) = broken("logs-agree", cluster, replica(2), holding((0, 2, 9), (1, 2, 8)))
+    assert "before offset 1, epoch 2, another replica had" in told
+    compacted = replica(2, is_compacted=True)
+    assert not broken("logs-agree", cluster, compacted, holding((0, 1, 9)))
+
+
+def test_another_committed_batch_is_seen() -> None:
+    cluster = KnownCluster()
+    cluster.take_in(replica(1, end=1), holding((0, 1, 7)), 0)
+    assert broken("committed-stays", cluster, replica(2, end=1), holding((0, 1, 7))) == []
+    assert broken("committed-stays", cluster, replica(2, end=0), holding((0, 2, 7))) == []
+    (told,) = broken("committed-stays", cluster, replica(2, end=1), holding((0, 2, 7)))
+    assert told == "node 2 commits epoch 2 at offset 0, where epoch 1 was committed"
+
+
+def test_a_member_of_the_isr_without_committed_records_is_seen() -> None:
+    cluster = KnownCluster(ends={KEY: {1: 8, 2: 5}})
+    (told,) = broken("isr-is-complete", cluster, replica(1, leads=True))
+    assert told.endswith("the log of node 2, which is in the ISR, ends at 5")
+    assert not broken("isr-is-complete", cluster, replica(1))
+    cluster.newest_epochs[KEY] = 2
+    assert not broken("isr-is-complete", cluster, replica(1, leads=True))
+
+
+def test_a_second_vote_in_one_epoch_is_seen() -> None:
+    def voter(voted_id: int | None, epoch: int = 3) -> Any:
+        election = SimpleNamespace(voted_id=voted_id)
+        return SimpleNamespace(node_id=1, quorum=SimpleNamespace(epoch=epoch, election=election))
+
+    cluster, invariant = KnownCluster(), BETWEEN_NODES["one-vote"]
+    for innocent in (voter(2), voter(2), voter(None), voter(3, epoch=4)):
+        assert [*invariant(cluster, innocent)] == []
+    assert [*invariant(cluster, voter(3))] == ["node 1 votes for 2 and for 3 in epoch 3"]
+
+
+def test_images_that_differ_at_one_offset_are_seen() -> None:
+    def broker(node: int, offset: int, level: int) -> Any:
+        image = MetadataImage()
+        image.end_offset, image.features = offset, {"metadata.version": level}
+        return SimpleNamespace(node_id=node, image=image)
+
+    cluster, invariant = KnownCluster(), BETWEEN_NODES["images-equal"]
+    for innocent in (broker(1, 5, 20), broker(2, 5, 20), broker(2, 6, 21)):
+        assert [*invariant(cluster, innocent)] == []
+    (told,) = invariant(cluster, broker(3, 5, 21))
+    assert told == "the images of nodes 1 and 3 at offset 5 differ"
+
+
+@pytest.mark.parametrize(
+    ("bug", "names"),
+    [
+        ("lead-by-minority", {"one-leader", "logs-agree"}),
+        ("count-itself-alone", {"isr-is-complete", "committed-stays", "leader-is-complete"}),
+    ],
+)
+def test_a_planted_bug_breaks_invariants_between_nodes(
+    bug: str, names: set[str], tmp_path: Path
+) -> None:
+    row, seen = CLUSTER_BUGS[bug], set[str]()
+    for seed in (1, 2, 3):
+        target = SeveralNodes(bug)
+        simulate(target, row.workload, row.nemesis, seed, tmp_path, promised_config(row.nemesis))
+        seen |= {name for name, _ in target.broken}
+        if names <= seen:
+            return
+    pytest.fail(f"{bug} has broken {seen or 'nothing'} only")

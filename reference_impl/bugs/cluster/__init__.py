@@ -1,0 +1,52 @@
+"""Bugs planted in the brokers of a cluster, one decision each, about the quorum, the replicas and
+the controller. One node alone does not show them.
+
+The simulator hunts them (`touchstone bugs --target sim`), on three nodes. An invariant that must
+find one is named like a checker: clients may see nothing of it for long.
+"""
+
+from __future__ import annotations
+
+from reference_impl.bugs import BUGS
+from reference_impl.bugs.bug import Bug, Kind
+from reference_impl.bugs.cluster.acknowledge_before_copied import AcknowledgeBeforeCopied
+from reference_impl.bugs.cluster.count_itself_alone import CountItselfAlone
+from reference_impl.bugs.cluster.cut_at_high_watermark import CutAtHighWatermark
+from reference_impl.bugs.cluster.join_early import JoinEarly
+from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
+from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
+from reference_impl.core.rules import Rules
+
+__all__ = ["BROKER_BUGS", "CLUSTER_BUGS"]
+
+NODES = 3
+
+
+def _bug(rules: type[Rules], caught_by: tuple[str, ...], nemesis: str, workload: str) -> Bug:
+    """Return the row of a bug that three nodes show."""
+    return Bug(rules, Kind.CLUSTER, caught_by, workload, nemesis, nodes=NODES)
+
+
+CLUSTER_BUGS: dict[str, Bug] = {
+    "lead-by-minority": _bug(
+        LeadByMinority,
+        ("invariant one-leader", "invariant logs-agree"),
+        "isolate-controller",
+        "appends",
+    ),
+    "keep-leader-epochs": _bug(
+        KeepLeaderEpochs, ("invariant one-leader",), "kill-leader", "appends"
+    ),
+    "count-itself-alone": _bug(
+        CountItselfAlone, ("lost_writes", "append_order"), "partition-leader", "appends"
+    ),
+    "acknowledge-before-copied": _bug(
+        AcknowledgeBeforeCopied, ("lost_writes", "append_order"), "partition-leader", "appends"
+    ),
+    "join-early": _bug(JoinEarly, ("invariant isr-is-complete",), "partition-leader", "appends"),
+    "cut-at-high-watermark": _bug(
+        CutAtHighWatermark, ("lost_writes", "invariant committed-stays"), "kill-all", "appends"
+    ),
+}
+BROKER_BUGS: dict[str, Bug] = {**BUGS, **CLUSTER_BUGS}
+"""All bugs that the simulator can plant in brokers."""
