@@ -38,6 +38,16 @@ def serve(
             help="Format a new data directory for this cluster; refuse one of another cluster."
         ),
     ] = None,
+    standalone: Annotated[
+        bool,
+        typer.Option("--standalone", help="Format a new data directory: this node votes alone."),
+    ] = False,
+    initial_controllers: Annotated[
+        str | None,
+        typer.Option(
+            help="Format a new data directory for these first voters: ID@host:port:DIRECTORY,…"
+        ),
+    ] = None,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
     """Run the reference broker until Ctrl-C, one node or a cluster. Print one line when it is
@@ -48,6 +58,8 @@ def serve(
     arguments += ["--controllers", str(controllers)] if controllers is not None else []
     arguments += ["--port", str(port)] if port is not None else []
     arguments += ["--cluster-id", cluster_id] if cluster_id else []
+    arguments += ["--standalone"] if standalone else []
+    arguments += ["--initial-controllers", initial_controllers] if initial_controllers else []
     arguments += ["--data", str(data)] if data else []
     arguments += ["--config-file", str(config_file)] if config_file else []
     arguments += [word for pair in config or [] for word in ("--config", pair)]

@@ -72,6 +72,10 @@ _ELECTIONS = (
     " core/controller/tests/test_elections.py plays three brokers, and shows what a controller"
     " without this rule does"
 )
+_OF_VOTERS = (
+    "a quorum of one node changes no voters; core/tests/test_voter_changes.py plants a bug in this"
+    " rule, in a quorum of several, and finds it"
+)
 _OF_QUORUMS = (
     "a quorum of one node has nobody to agree with; core/tests/test_quorum.py plants a bug in this"
     " rule, in a quorum of three, and finds it"
@@ -163,6 +167,9 @@ WITHOUT_BUG = {
         "the reference is one node, which leads for ever; core/tests/test_shards.py lets it lead"
         " again after another, and shows what a shard does not know that is not closed"
     ),
+    "check_fenced": _OF_VOTERS,
+    "check_one_change": _OF_VOTERS,
+    "may_become_voter": _OF_VOTERS,
     "keep_election": _OF_QUORUMS,
     "may_vote_for": _OF_QUORUMS,
     "is_up_to_date": _OF_QUORUMS,

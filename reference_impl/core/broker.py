@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.cluster import Membership
 from reference_impl.core.configs.dynamic import config_in_force
 from reference_impl.core.controller.activation import activate
 from reference_impl.core.controller.controller import Controller, Seat
@@ -44,6 +45,7 @@ from reference_impl.core.quorum.election_state import ElectionFile
 from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog, log_config
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.quorum import Hooks, Member, Quorum, Settings
+from reference_impl.core.quorum.voters.voter_set import Voter, Voters, voters_of
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.replication.copying import Copying
 from reference_impl.core.replication.fetching import Follower, Followers
@@ -142,18 +144,24 @@ class Broker:
 
     def _quorum(self, storage: Storage) -> Quorum:
         """Return this node's part in the quorum of the metadata log, which has not begun."""
-        log = MetadataLog(self.logs, self.now_ms, log_config(self.started_with))
-        voters = self.membership.voters or {self.node_id}
+        log = MetadataLog(
+            self.logs,
+            self.now_ms,
+            log_config(self.started_with),
+            configured_voters(self.membership),
+        )
         return Quorum(
             Member(
                 self.node_id,
                 self.data_directory.directory_id,
                 self.cluster_id,
-                voters,
                 Settings.of(self.started_with),
+                self.membership.controller_listener or "",
+                {name: at for name, (at, _) in self.connection_listeners.of_controllers.items()},
+                self.membership.bootstrap,
             ),
             log,
-            ElectionFile(storage, log.log.directory, voters),
+            ElectionFile(storage, log.log.directory, log.voters),
             self.moment,
             self.rules,
             Hooks(
@@ -287,7 +295,7 @@ class Broker:
         """Return another node's address: a controller's as configured, a broker's as it has
         registered (KIP-595, KIP-631). Return None if it is unknown."""
         if lane in (Lane.CONTROLLER, Lane.QUORUM, Lane.METADATA):
-            return self.membership.voters.get(node_id)
+            return self.quorum.endpoint_of(node_id)
         broker = self.image.brokers.get(node_id)
         return (
             None if broker is None else broker.listeners.get(self.membership.between_brokers or "")
@@ -444,6 +452,14 @@ class Broker:
         for key in self.replicas.leaving():
             self.replicas.remove(key)
         self.logs.close(broker_epoch=self.broker_epoch)
+
+
+def configured_voters(membership: Membership) -> Voters:
+    """Return the voters that the configuration names: the node itself if it is alone."""
+    if membership.is_alone and not membership.voters:
+        return voters_of(Voter(membership.node_id))
+    listener = membership.controller_listener or ""
+    return voters_of(*(Voter(n, endpoints={listener: at}) for n, at in membership.voters.items()))
 
 
 IN_FORCE: dict[Part, Callable[[Broker, MetadataDelta], None]] = {

@@ -15,6 +15,7 @@ import logging
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,6 +37,12 @@ from reference_impl.core.log.directories.data_directory import (
     uuid_text,
 )
 from reference_impl.core.node import Node
+from reference_impl.core.quorum.snapshots.formatting import (
+    first_voter,
+    format_voters,
+    initial_voters,
+)
+from reference_impl.core.quorum.voters.voter_set import voters_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint, Listener
 from reference_impl.core.storage import StorageError
@@ -77,6 +84,9 @@ class Surroundings:
 
     cluster_id: str | None = None
     """The id of the cluster for which a data directory without an owner is formatted."""
+    first_voters: str | None = None
+    """The voters for whom a data directory without an owner is formatted, as
+    ID@host:port:DIRECTORY,…; "" stands for this node alone (KIP-853)."""
     resolve: Mapping[str, str] = field(default_factory=dict)
     """Host name -> address of other nodes, used before the system's resolver."""
     until_closed: int | None = None
@@ -131,6 +141,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="format a new data directory for this cluster; refuse one of another cluster",
     )
+    first = parser.add_mutually_exclusive_group()
+    first.add_argument(
+        "--standalone",
+        dest="first_voters",
+        action="store_const",
+        const="",
+        help="format a new data directory: this node is the first voter; others can be added",
+    )
+    first.add_argument(
+        "--initial-controllers",
+        dest="first_voters",
+        metavar="ID@HOST:PORT:DIRECTORY,…",
+        help="format a new data directory for these first voters; the same on each of them",
+    )
     parser.add_argument(
         "--resolver",
         type=Path,
@@ -164,7 +188,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.data,
         config,
         arguments.bug,
-        Surroundings(arguments.cluster_id, resolve, arguments.until_closed),
+        Surroundings(arguments.cluster_id, arguments.first_voters, resolve, arguments.until_closed),
     )
 
 
@@ -173,6 +197,10 @@ def serve_cluster(arguments: argparse.Namespace, config: Mapping[str, str]) -> i
     the errors in CANNOT_START."""
     if arguments.resolver is not None:
         raise BadConfig("--resolver is for one node; remove it, or --nodes")
+    if arguments.first_voters is not None:
+        raise BadConfig(
+            "--standalone and --initial-controllers are for one node; remove them, or --nodes"
+        )
     check_bug(arguments.bug)
     check_port(arguments.port)
     check_cluster_id(arguments.cluster_id)
@@ -385,13 +413,39 @@ def make_node(plan: Plan, ports: Sequence[int]) -> Node:
         for listener, port in zip(plan.listeners, ports, strict=True)
     }
     first = advertised.pop(plan.listeners[0].name)
-    cluster_id = plan.surroundings.cluster_id
-    if cluster_id is not None:
-        DataDirectory.format(Disk(), str(plan.directory), plan.config.node_id, uuid4, cluster_id)
+    format_directory(plan, advertised)
     node_class, rules = (Node, Rules()) if plan.bug is None else BUGS[plan.bug].parts()
     return node_class(
         plan.config, Disk(), str(plan.directory), first, rules, also_advertised=advertised
     )
+
+
+def format_directory(plan: Plan, advertised: Mapping[str, Endpoint]) -> None:
+    """Format the data directory for its cluster and its first voters, as far as they are given,
+    unless a node has begun there. Raise WrongDirectory, BadConfig."""
+    storage, path, node_id = Disk(), str(plan.directory), plan.config.node_id
+    cluster_id, first = plan.surroundings.cluster_id, plan.surroundings.first_voters
+    if first is None:
+        if cluster_id is not None:
+            DataDirectory.format(storage, path, node_id, uuid4, cluster_id)
+        return
+    listener = plan.config.membership().controller_listener or ""
+    if listener not in advertised:
+        raise BadConfig(
+            f"listeners={plan.config.text('listeners')}: other controllers must find the first"
+            f" voters; add {listener or 'CONTROLLER'}://host:port"
+        )
+    voters = initial_voters(first, listener) if first else {}
+    own = voters.get(node_id)
+    cluster_id = cluster_id or DataDirectory.cluster_of(storage, path) or uuid_text(uuid4())
+    DataDirectory.format(
+        storage, path, node_id, uuid4 if own is None else lambda: own.directory_id, cluster_id
+    )
+    if not voters:
+        directory = DataDirectory.open(storage, path, node_id, uuid4, may_format=False)
+        where = {listener: advertised[listener]}
+        voters = voters_of(first_voter(node_id, directory.directory_id, where))
+    format_voters(storage, path, voters, time.time_ns() // 1_000_000)
 
 
 def _advertised(listener: Listener, port: int) -> Endpoint:

@@ -24,6 +24,7 @@ _LIST = ConfigType.LIST
 
 BROKER, CONTROLLER = "broker", "controller"
 VOTERS, BOOTSTRAP = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
+AUTO_JOIN = "controller.quorum.auto.join.enable"
 CONTROLLER_LISTENERS, ROLES = "controller.listener.names", "process.roles"
 BETWEEN_BROKERS = "inter.broker.listener.name"
 
@@ -31,6 +32,7 @@ OF_CLUSTER = (
     ConfigKey("broker.heartbeat.interval.ms", _I, "2000", 1),
     ConfigKey("broker.session.timeout.ms", _I, "9000", 1),
     ConfigKey(CONTROLLER_LISTENERS, _LIST, "CONTROLLER"),
+    ConfigKey(AUTO_JOIN, ConfigType.BOOLEAN, "false"),
     ConfigKey(BOOTSTRAP, _LIST, ""),
     ConfigKey("controller.quorum.election.backoff.max.ms", _I, "1000", 1),
     ConfigKey("controller.quorum.election.timeout.ms", _I, "1000", 1),

@@ -91,6 +91,7 @@ _BROKERS = {
     "connections.max.reauth.ms": "The time after which a client must authenticate again; 0: never.",
     "controlled.shutdown.enable": "Whether leadership is handed over before a shutdown.",
     "controller.listener.names": "The names of the controllers' listeners.",
+    "controller.quorum.auto.join.enable": "Whether a controller becomes a voter by itself.",
     "controller.quorum.bootstrap.servers": "The controllers from which a node learns the voters.",
     "controller.quorum.election.backoff.max.ms": "The longest wait between elections.",
     "controller.quorum.election.timeout.ms": "The time for which an election waits for votes.",

@@ -7,16 +7,19 @@ KRaftVersion.java.
 from __future__ import annotations
 
 from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.quorum.voters.voter_set import KRAFT_VERSIONS
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import Struct, definition
 
 METADATA, GROUPS, TRANSACTIONS = "metadata.version", "group.version", "transaction.version"
+KRAFT = "kraft.version"
+"""The level of this feature is a record of the quorum, not of its metadata."""
 ELIGIBLE_REPLICAS = "eligible.leader.replicas.version"
 
 SUPPORTED: dict[str, tuple[int, int]] = {
     ELIGIBLE_REPLICAS: (0, 1),  # KIP-966: with one replica no other is ever eligible
     GROUPS: (0, 1),  # KIP-848
-    "kraft.version": (0, 0),  # KIP-853: the voters do not change here
+    KRAFT: KRAFT_VERSIONS,  # KIP-853
     METADATA: (30, 30),  # 4.3-IV0, whose metadata records this version writes
     TRANSACTIONS: (0, 2),  # KIP-890: an epoch for each, partitions added by writing to them
 }
@@ -50,5 +53,5 @@ def first_levels(image: MetadataImage) -> list[Struct]:
     return [
         definition("FeatureLevelRecord").new(name=name, feature_level=SUPPORTED[name][1])
         for name in names
-        if SUPPORTED[name][1] > 0
+        if SUPPORTED[name][1] > 0 and name != KRAFT
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from reference_impl.core.handlers import refusals
 from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_to_txn
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
+from reference_impl.core.handlers.add_raft_voter import handle_add_raft_voter
 from reference_impl.core.handlers.allocate_producer_ids import handle_allocate_producer_ids
 from reference_impl.core.handlers.alter_client_quotas import handle_alter_client_quotas
 from reference_impl.core.handlers.alter_configs import handle_alter_configs
@@ -89,6 +90,7 @@ from reference_impl.core.handlers.offset_for_leader_epoch import handle_offset_f
 from reference_impl.core.handlers.produce import handle_produce
 from reference_impl.core.handlers.push_telemetry import handle_push_telemetry
 from reference_impl.core.handlers.refused_changes import REFUSE_CHANGE
+from reference_impl.core.handlers.remove_raft_voter import handle_remove_raft_voter
 from reference_impl.core.handlers.renew_delegation_token import (
     forward_renew_delegation_token,
     handle_renew_delegation_token,
@@ -98,6 +100,7 @@ from reference_impl.core.handlers.sasl_handshake import handle_sasl_handshake
 from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_commit
 from reference_impl.core.handlers.unregister_broker import handle_unregister_broker
+from reference_impl.core.handlers.update_raft_voter import handle_update_raft_voter
 from reference_impl.core.handlers.vote import handle_vote
 from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
 from reference_impl.core.requests.api import Api, Handler, Served
@@ -157,6 +160,8 @@ BROKER: dict[int, Api] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(handle_describe_user_scram_credentials, 0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(forward, 0, 0),
     ApiKey.DESCRIBE_QUORUM: Api(forward, 0, 2),
+    ApiKey.ADD_RAFT_VOTER: Api(forward, 0, 1),
+    ApiKey.REMOVE_RAFT_VOTER: Api(forward, 0, 0),
     ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
     ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
     ApiKey.UNREGISTER_BROKER: Api(forward, 0, 0),
@@ -195,6 +200,8 @@ _CONTROLLER: dict[int, tuple[Handler, int, int]] = {
     ApiKey.ALTER_CLIENT_QUOTAS: (handle_alter_client_quotas, 0, 1),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (handle_alter_user_scram_credentials, 0, 0),
     ApiKey.DESCRIBE_QUORUM: (handle_describe_quorum, 0, 2),
+    ApiKey.ADD_RAFT_VOTER: (handle_add_raft_voter, 0, 1),
+    ApiKey.REMOVE_RAFT_VOTER: (handle_remove_raft_voter, 0, 0),
     ApiKey.ALTER_PARTITION: (handle_alter_partition, 2, 3),
     ApiKey.BROKER_REGISTRATION: (handle_broker_registration, 0, 4),
     ApiKey.BROKER_HEARTBEAT: (handle_broker_heartbeat, 0, 2),
@@ -202,13 +209,10 @@ _CONTROLLER: dict[int, tuple[Handler, int, int]] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: (handle_allocate_producer_ids, 0, 0),
     ApiKey.CONTROLLER_REGISTRATION: (handle_controller_registration, 0, 0),
 }
+_OF_THE_QUORUM = (ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER)
 CONTROLLER: dict[int, Api] = {
     key: Api(
-        handle,
-        least,
-        most,
-        refuse=REFUSE_CHANGE[key],
-        tells_of_no_decision=key == ApiKey.DESCRIBE_QUORUM,
+        handle, least, most, refuse=REFUSE_CHANGE[key], tells_of_no_decision=key in _OF_THE_QUORUM
     )
     for key, (handle, least, most) in _CONTROLLER.items()
 }
@@ -226,6 +230,9 @@ QUORUM: dict[int, Api] = {
     ),
     ApiKey.END_QUORUM_EPOCH: Api(
         among_nodes("EndQuorumEpochResponse", handle_end_quorum_epoch), 0, 1
+    ),
+    ApiKey.UPDATE_RAFT_VOTER: Api(
+        among_nodes("UpdateRaftVoterResponse", handle_update_raft_voter), 0, 0
     ),
 }
 """The APIs by which nodes form the quorum and forward requests, on the listener of a

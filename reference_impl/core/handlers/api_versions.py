@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.features import SUPPORTED
+from reference_impl.core.controller.features import KRAFT, SUPPORTED
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
@@ -55,11 +55,14 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
         # [Modified in v4: KIP-1022] Clients of older versions cannot read a lowest level of 0.
         if least > 0 or request.api_version >= LOWEST_LEVEL_0_SINCE
     ]
+    finalized = dict(broker.image.features)
+    if (level := broker.quorum.log.voters.latest.kraft_version) > 0:
+        finalized[KRAFT] = level
     body.finalized_features = [
         RESPONSE.struct(
             "FinalizedFeatureKey", name=name, min_version_level=level, max_version_level=level
         )
-        for name, level in sorted(broker.image.features.items())
+        for name, level in sorted(finalized.items())
         if name in SUPPORTED
     ]
     yield Respond(request, body)

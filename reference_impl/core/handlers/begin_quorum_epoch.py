@@ -19,11 +19,13 @@ def handle_begin_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effe
     try:
         row = messages.checked_row(quorum, body)
         messages.check_leader_claim(quorum, row)
+        endpoint = messages.endpoint_in(quorum, body.leader_endpoints)
+        # DEDUPLICATE: who follows this leader already does nothing.
+        # APPLY
+        quorum.hear(row.leader_epoch, row.leader_id, endpoint)
+        messages.check_voter(quorum, body.voter_id, row.voter_directory_id)
     except Refused as refused:
         yield Respond(request, messages.refused(body, quorum, refused.code))
         return
-    # DEDUPLICATE: who follows this leader already does nothing.
-    # APPLY
-    quorum.hear(row.leader_epoch, row.leader_id)
     # RESPOND
     yield Respond(request, messages.answered(body, quorum, ErrorCode.NONE))

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.quorum.leadership import Leadership, Observer, Progress
+from reference_impl.core.quorum.leadership import Leadership, Progress
 from reference_impl.core.quorum.metadata_log import TOPIC
 from reference_impl.core.quorum.quorum import Quorum
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey
 from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
-from reference_impl.wire import ERRORS, ZERO_UUID, ErrorCode, Struct, definition
+from reference_impl.wire import ERRORS, ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeQuorumResponse")
 METADATA_PARTITION = [(TOPIC, [0])]
@@ -59,19 +60,19 @@ def described(quorum: Quorum, leadership: Leadership) -> Struct:
         fetched_at_wall_ms=quorum.moment.now_ms,
         caught_up_at_wall_ms=quorum.moment.now_ms,
     )
-    voters = {quorum.node_id: own, **leadership.followers}
-    observers = leadership.observers(quorum.moment.monotonic_ms)
+    progress = {quorum.node_id: own, **leadership.followers}
+    voters, observers = quorum.voters, leadership.observers(quorum.moment.monotonic_ms)
     return RESPONSE.struct(
         "PartitionData",
         leader_id=quorum.node_id,
         leader_epoch=quorum.epoch,
         high_watermark=quorum.told_high_watermark,
-        current_voters=[of_replica((node, ZERO_UUID), voters[node]) for node in sorted(voters)],
+        current_voters=[of_replica(each.key, progress[each.node_id]) for each in voters.values()],
         observers=[of_replica(*observer) for observer in observers.items()],
     )
 
 
-def of_replica(replica: Observer, progress: Progress) -> Struct:
+def of_replica(replica: ReplicaKey, progress: Progress) -> Struct:
     """Return the row of a voter or an observer."""
     return RESPONSE.struct(
         "ReplicaState",
@@ -84,19 +85,18 @@ def of_replica(replica: Observer, progress: Progress) -> Struct:
 
 
 def nodes(controller: Controller) -> list[Struct]:
-    """Return a row for each voter, with its address if the configuration names it."""
-    membership = controller.started_with.membership()
-    rows = []
-    for node in controller.metadata.voters:
-        row = RESPONSE.struct("Node", node_id=node)
-        endpoint = membership.voters.get(node)
-        if endpoint is not None:
-            name = membership.controller_listener
-            row.listeners = [
-                RESPONSE.struct("Listener", name=name, host=endpoint.host, port=endpoint.port)
-            ]
-        rows.append(row)
-    return rows
+    """Return a row for each voter, with its addresses."""
+    return [
+        RESPONSE.struct(
+            "Node",
+            node_id=voter.node_id,
+            listeners=[
+                RESPONSE.struct("Listener", name=name, host=at.host, port=at.port)
+                for name, at in voter.endpoints.items()
+            ],
+        )
+        for voter in controller.metadata.voters.values()
+    ]
 
 
 def unknown(index: int) -> Struct:

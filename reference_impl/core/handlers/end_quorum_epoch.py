@@ -24,7 +24,8 @@ def handle_end_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect
         return
     # DEDUPLICATE: who hears it twice waits anew.
     # APPLY
-    quorum.hear(row.leader_epoch, row.leader_id)
+    endpoint = messages.endpoint_in(quorum, body.leader_endpoints)
+    quorum.hear(row.leader_epoch, row.leader_id, endpoint)
     successors = [each.candidate_id for each in row.preferred_candidates]
     quorum.leader_ends(successors or row.preferred_successors)
     # RESPOND

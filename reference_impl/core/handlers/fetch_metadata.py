@@ -113,4 +113,4 @@ def answer(quorum: Quorum, **fields: Any) -> Struct:
     topic = RESPONSE.struct(
         "FetchableTopicResponse", topic=TOPIC, topic_id=TOPIC_ID, partitions=[data]
     )
-    return RESPONSE.new(responses=[topic])
+    return RESPONSE.new(responses=[topic], node_endpoints=messages.node_endpoints(quorum, RESPONSE))

@@ -44,16 +44,16 @@ def handle_fetch_snapshot(broker: Broker, request: Request) -> Iterator[Effect]:
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             unaligned_records=b"",
         )
-        yield Respond(request, answer(topic, row))
+        yield Respond(request, answer(quorum, topic, row))
         return
     # DEDUPLICATE, APPLY: reading changes nothing.
     try:
         fields = read(quorum, wanted, body.max_bytes)
-        quorum.heard(body.replica_id)
+        quorum.heard((body.replica_id, wanted.replica_directory_id))
     except Refused as refused:
         fields = {"error_code": refused.code}
     # RESPOND
-    yield Respond(request, answer(TOPIC, row_of(quorum, **fields)))
+    yield Respond(request, answer(quorum, TOPIC, row_of(quorum, **fields)))
 
 
 def objection_to(quorum: Quorum, body: Struct) -> ErrorCode | None:
@@ -91,6 +91,9 @@ def row_of(quorum: Quorum, **fields: Any) -> Struct:
     return RESPONSE.struct("PartitionSnapshot", current_leader=current, **row)
 
 
-def answer(topic: str, row: Struct) -> Struct:
+def answer(quorum: Quorum, topic: str, row: Struct) -> Struct:
     """Return the answer with one row."""
-    return RESPONSE.new(topics=[RESPONSE.struct("TopicSnapshot", name=topic, partitions=[row])])
+    return RESPONSE.new(
+        topics=[RESPONSE.struct("TopicSnapshot", name=topic, partitions=[row])],
+        node_endpoints=messages.node_endpoints(quorum, RESPONSE),
+    )

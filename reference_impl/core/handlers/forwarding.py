@@ -10,7 +10,7 @@ another, before it answers the client.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import Any, cast
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, Respond
@@ -113,12 +113,24 @@ def decision(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]
     api = controller.apis[request.api_key]
     if epoch is None and not api.tells_of_no_decision:
         raise Refused(ErrorCode.NOT_CONTROLLER)
-    for effect in api.handle(controller, request):
-        if isinstance(effect, CloseConnection):
-            return effect
-        if isinstance(effect, Respond):
-            if not api.tells_of_no_decision:
-                yield Applied(controller.image.end_offset, decided_in=epoch)
-            return effect
-        yield effect
-    raise RuntimeError(f"nobody has answered a request of API {request.api_key}")
+    effect = yield from until_end(api.handle(controller, request))
+    if isinstance(effect, Respond) and not api.tells_of_no_decision:
+        yield Applied(controller.image.end_offset, decided_in=epoch)
+    return effect
+
+
+def until_end(handler: Iterator[Effect]) -> Generator[Effect, Any, Effect]:
+    """Run a handler up to the effect that ends its request, and return that."""
+    generator = cast("Generator[Effect, Any, None]", handler)
+    try:
+        effect = next(generator)
+        while not isinstance(effect, Respond | CloseConnection):
+            try:
+                result = yield effect
+            except Refused as refused:
+                effect = generator.throw(refused)
+            else:
+                effect = generator.send(result)
+    finally:
+        generator.close()
+    return effect

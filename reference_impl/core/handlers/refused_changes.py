@@ -154,6 +154,8 @@ REFUSE_CHANGE: Mapping[int, Refuse] = {
         "AlterUserScramCredentialsResponse", "results", "AlterUserScramCredentialsResult", users
     ),
     ApiKey.DESCRIBE_QUORUM: on_top("DescribeQuorumResponse"),
+    ApiKey.ADD_RAFT_VOTER: on_top("AddRaftVoterResponse"),
+    ApiKey.REMOVE_RAFT_VOTER: on_top("RemoveRaftVoterResponse"),
     ApiKey.ALTER_PARTITION: on_top("AlterPartitionResponse"),
     ApiKey.BROKER_REGISTRATION: on_top("BrokerRegistrationResponse"),
     ApiKey.BROKER_HEARTBEAT: on_top("BrokerHeartbeatResponse"),

@@ -20,14 +20,16 @@ def handle_vote(broker: Broker, request: Request) -> Iterator[Effect]:
     # VALIDATE
     try:
         row = messages.checked_row(quorum, body)
-        check_candidate(quorum, row, body)
+        check_candidate(quorum, row)
+        quorum.hear(row.replica_epoch, None)
+        messages.check_voter(quorum, body.voter_id, row.voter_directory_id)
     except Refused as refused:
         yield Respond(request, messages.refused(body, quorum, refused.code))
         return
     # DEDUPLICATE: a candidate that asks again gets the same vote.
     # APPLY: the vote is on disk when this returns.
     is_granted = quorum.vote_asked(
-        row.replica_id,
+        (row.replica_id, row.replica_directory_id),
         row.replica_epoch,
         (row.last_offset_epoch, row.last_offset),
         is_pre_vote=row.pre_vote,
@@ -36,16 +38,14 @@ def handle_vote(broker: Broker, request: Request) -> Iterator[Effect]:
     yield Respond(request, messages.answered(body, quorum, ErrorCode.NONE, vote_granted=is_granted))
 
 
-def check_candidate(quorum: Quorum, row: Struct, body: Struct) -> None:
+def check_candidate(quorum: Quorum, row: Struct) -> None:
     """Raise Refused if the sender cannot be a candidate, or the request is invalid
     (KafkaRaftClient.handleVoteRequest)."""
     # A candidate has raised its epoch above that of its log; one that asks for pre-votes has not.
     most = row.replica_epoch if row.pre_vote else row.replica_epoch - 1
     if row.last_offset < 0 or row.last_offset_epoch < 0 or row.last_offset_epoch > most:
         raise Refused(ErrorCode.INVALID_REQUEST)
-    if row.replica_id not in quorum.voters:
-        raise Refused(ErrorCode.INCONSISTENT_VOTER_SET)
-    if body.voter_id not in (messages.NOBODY, quorum.node_id):
-        raise Refused(ErrorCode.INVALID_VOTER_KEY)
     if row.replica_epoch < quorum.epoch:
         raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
+    if row.replica_id < 0:
+        raise Refused(ErrorCode.INVALID_REQUEST)

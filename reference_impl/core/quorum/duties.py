@@ -34,16 +34,16 @@ Duty = Generator[Effect | Wait, Any, None]
 
 def begin(quorum: Quorum, outbox: Outbox) -> None:
     """Post the duties of the state that a node has entered."""
-    others = [voter for voter in quorum.voters if voter != quorum.node_id]
     outbox.post("quorum timer", set_timer(quorum))
-    for voter in others:
-        duty = TO_EACH_VOTER.get(quorum.state)
-        if duty is not None:
+    duty = TO_EACH_VOTER.get(quorum.state)
+    for voter in quorum.voters if duty is not None else ():
+        if voter != quorum.node_id and duty is not None:
             outbox.post(f"quorum turn {quorum.turn}: {voter}", duty(quorum, voter))
     if quorum.state is State.FOLLOWER:
         outbox.post(f"quorum turn {quorum.turn}: fetch", follow(quorum))
-    elif quorum.state is State.UNATTACHED and others:
-        outbox.post(f"quorum turn {quorum.turn}: search", search(quorum, others))
+        outbox.post(f"quorum turn {quorum.turn}: own vote", mind_own_vote(quorum))
+    elif quorum.state is State.UNATTACHED and quorum.others:
+        outbox.post(f"quorum turn {quorum.turn}: search", search(quorum))
 
 
 def set_timer(quorum: Quorum) -> Iterator[Effect]:
@@ -81,7 +81,10 @@ def announce(quorum: Quorum, voter: int) -> Duty:
     turn, period_ms = quorum.turn, quorum.settings.fetch_timeout_ms // 2
     while quorum.turn == turn:
         assert quorum.leadership is not None
-        heard_ms = quorum.leadership.followers[voter].fetched_at_ms
+        progress = quorum.leadership.followers.get(voter)
+        if progress is None:
+            return  # it is a voter no more
+        heard_ms = progress.fetched_at_ms
         if heard_ms < 0 or quorum.moment.monotonic_ms - heard_ms >= period_ms:
             body = messages.begin_request(quorum, voter)
             yield from ask(quorum, voter, ApiKey.BEGIN_QUORUM_EPOCH, body)
@@ -117,15 +120,15 @@ def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[A
             return None
         row = messages.only_row(answer)
         if row is not None:
-            quorum.hear(*messages.leader_in(row))
+            quorum.hear(*messages.leader_in(row, answer))
         return answer if quorum.turn == turn else None
     return None
 
 
-def search(quorum: Quorum, others: list[int]) -> Duty:
-    """Find the leader by sending a fetch to one voter after the other: a voter that does not lead
-    answers with the leader's id (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
-    turn, settings = quorum.turn, quorum.settings
+def search(quorum: Quorum) -> Duty:
+    """Find the leader by sending a fetch to one voter or bootstrap server after the other: one that
+    does not lead answers with the leader's id (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
+    turn, settings, others = quorum.turn, quorum.settings, quorum.others
     place = int.from_bytes(quorum.moment.random_bytes(1), "big")
     while quorum.turn == turn:
         yield Later(settings.election_timeout_ms // 10)
@@ -144,6 +147,32 @@ def follow(quorum: Quorum) -> Duty:
             yield Later(quorum.settings.retry_backoff_ms)
 
 
+def mind_own_vote(quorum: Quorum) -> Duty:
+    """Tell the leader what has changed of this voter: its addresses. Or let a controller that is no
+    voter join, if it is to do so by itself (KIP-853; KIP-1186; KafkaRaftClient.pollFollower)."""
+    turn, leader = quorum.turn, quorum.leader_id
+    assert leader is not None
+    while quorum.turn == turn:
+        yield Later(quorum.settings.fetch_timeout_ms)
+        composition = quorum.log.voters.latest
+        known = composition.voters.get(quorum.node_id)
+        if quorum.turn != turn or composition.kraft_version == 0 or known == quorum.own_voter:
+            continue
+        if quorum.is_voter:
+            request = ApiKey.UPDATE_RAFT_VOTER, messages.update_voter_request(quorum)
+        elif not quorum.settings.joins_by_itself:
+            continue
+        elif known is not None:  # the directory of this node was replaced
+            request = ApiKey.REMOVE_RAFT_VOTER, messages.remove_voter_request(quorum, known.key)
+        else:
+            request = ApiKey.ADD_RAFT_VOTER, messages.add_voter_request(quorum)
+        timeout_ms = quorum.settings.request_timeout_ms
+        try:
+            yield Answer(leader, *request, timeout_ms, Lane.QUORUM)
+        except Unanswered:
+            continue  # the next turn of this loop asks again, as after a refusal
+
+
 def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
     """Fetch once, and return whether the node answered as the leader."""
     turn, settings = quorum.turn, quorum.settings
@@ -155,7 +184,7 @@ def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
     row = None if answer.error_code else messages.only_row(answer)
     if row is None or quorum.turn != turn:
         return False
-    quorum.hear(row.current_leader.leader_epoch, known(row.current_leader.leader_id))
+    quorum.hear(*messages.leader_in(row.current_leader, answer))
     if row.error_code != ErrorCode.NONE or quorum.turn != turn or node != quorum.leader_id:
         return False
     if row.snapshot_id.end_offset >= 0 and row.snapshot_id.epoch >= 0:
@@ -222,7 +251,7 @@ def fetch_part(
         row = None if answer.error_code else messages.only_row(answer)
         if row is None or quorum.turn != turn:
             return None
-        quorum.hear(row.current_leader.leader_epoch, known(row.current_leader.leader_id))
+        quorum.hear(*messages.leader_in(row.current_leader, answer))
         is_it = (row.snapshot_id.end_offset, row.snapshot_id.epoch) == (id.offset, id.epoch)
         is_next = is_it and row.position == unfinished.size
         if row.error_code != ErrorCode.NONE or quorum.turn != turn or not is_next:
@@ -231,8 +260,3 @@ def fetch_part(
         unfinished.append(row.unaligned_records or b"")
         return row
     return None
-
-
-def known(node_id: int) -> int | None:
-    """Return a node's id, or None for the id that means "no node"."""
-    return None if node_id < 0 else node_id

@@ -1,18 +1,21 @@
 """Keep the epoch and the vote of a node in the file `quorum-state`, in Kafka's format.
 
 Source: FileQuorumStateStore.java, QuorumStateData.json, ElectionState.java; KIP-595. The file has
-version 0 while `kraft.version` is 0, and version 1 (which names directories) from KIP-853 on. If a
+version 0 while `kraft.version` is 0, and version 1, which names directories, from then on. If a
 node forgot its vote, it could vote twice in an epoch, and the epoch could have two leaders.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
+from reference_impl.core.log.directories.data_directory import uuid_of, uuid_text
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey, VoterHistory
 from reference_impl.core.storage import Storage, StorageError
+from reference_impl.wire import ZERO_UUID
 
 FILE = "quorum-state"
 NOBODY = -1
@@ -29,15 +32,22 @@ class ElectionState:
     epoch: int = 0
     leader_id: int | None = None
     voted_id: int | None = None
+    voted_directory: UUID = ZERO_UUID
+    """The directory of that candidate, zero where version 0 of the file has forgotten it."""
+
+    @property
+    def voted(self) -> ReplicaKey | None:
+        """The candidate that this node voted for."""
+        return None if self.voted_id is None else (self.voted_id, self.voted_directory)
 
 
 class ElectionFile:
     """The file `quorum-state` in the directory of the metadata log."""
 
-    def __init__(self, storage: Storage, directory: str, voters: Collection[int]) -> None:
+    def __init__(self, storage: Storage, directory: str, voters: VoterHistory) -> None:
         self.path = f"{directory}/{FILE}"
         self._storage = storage
-        self._voters = sorted(voters)
+        self._voters = voters
 
     def load(self) -> ElectionState | None:
         """Read the file, and return None if there is none. Raise BadQuorumState."""
@@ -51,6 +61,7 @@ class ElectionFile:
                 _number(row, "leaderEpoch"),
                 _known(_number(row, "leaderId")),
                 _known(_number(row, "votedId")),
+                uuid_of(row["votedDirectoryId"]) if row["data_version"] else ZERO_UUID,
             )
         except (ValueError, KeyError, TypeError) as error:
             raise BadQuorumState(
@@ -61,15 +72,18 @@ class ElectionFile:
 
     def save(self, state: ElectionState) -> None:
         """Write the file, so that it survives a loss of power. Raise StorageError."""
-        row = {
-            "clusterId": "",
+        composition = self._voters.latest
+        row: dict[str, Any] = {
             "leaderId": NOBODY if state.leader_id is None else state.leader_id,
             "leaderEpoch": state.epoch,
             "votedId": NOBODY if state.voted_id is None else state.voted_id,
-            "appliedOffset": 0,
-            "currentVoters": [{"voterId": voter} for voter in self._voters],
-            "data_version": 0,
         }
+        if composition.kraft_version > 0:
+            row |= {"votedDirectoryId": uuid_text(state.voted_directory), "data_version": 1}
+        else:
+            voters = [{"voterId": voter} for voter in composition.voters]
+            row = {"clusterId": "", **row, "appliedOffset": 0, "currentVoters": voters}
+            row["data_version"] = 0
         self._storage.write_atomically(self.path, json.dumps(row, separators=(",", ":")).encode())
 
 

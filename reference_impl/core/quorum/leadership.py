@@ -5,14 +5,13 @@ Source: LeaderState.java. A fetch at an offset says that the follower has synced
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from uuid import UUID
+
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey, Voters
 
 OBSERVER_SESSION_MS = 300_000
 """DescribeQuorum lists an observer for this many milliseconds after its last fetch."""
-Observer = tuple[int, UUID]
-"""The id of a node, and that of the directory which holds its metadata log."""
 
 
 @dataclass(slots=True)
@@ -33,19 +32,37 @@ class Progress:
 class Leadership:
     """A leader's state during its epoch: the progress of every replica."""
 
-    def __init__(
-        self, node_id: int, voters: Collection[int], epoch_start_offset: int, now_ms: int
-    ) -> None:
+    def __init__(self, node_id: int, voters: Voters, epoch_start_offset: int, now_ms: int) -> None:
         self.epoch_start_offset = epoch_start_offset
         """The offset of the LeaderChange record, the first of the epoch."""
         self.is_announced = False
         """Whether the LeaderChange record is committed and the listeners have been told of the
         leader."""
         self.began_ms = now_ms
-        self.followers = {voter: Progress() for voter in sorted(voters) if voter != node_id}
-        self._observers: dict[Observer, Progress] = {}
+        self.is_changing_voters = False
+        """Whether a request to add, remove or update a voter is under way."""
+        self.followers: dict[int, Progress] = {}
+        """The progress of the other voters."""
+        self._node_id, self._voters = node_id, voters
+        self._observers: dict[ReplicaKey, Progress] = {}
+        self.take_voters(voters)
 
-    def observers(self, now_ms: int) -> dict[Observer, Progress]:
+    def take_voters(self, voters: Voters) -> None:
+        """Go by new voters. What is known of a replica that becomes a voter, or ceases to be one,
+        stays known (LeaderState.updateVoterAndObserverStates)."""
+        known = dict(self._observers)
+        known |= {self._voters[node].key: state for node, state in self.followers.items()}
+        self._voters, self.followers = voters, {}
+        for voter in voters.values():
+            if voter.node_id != self._node_id:
+                self.followers[voter.node_id] = known.pop(voter.key, Progress())
+        self._observers = known
+
+    @property
+    def _is_voter(self) -> bool:
+        return self._node_id in self._voters
+
+    def observers(self, now_ms: int) -> dict[ReplicaKey, Progress]:
         """Return the observers that have fetched within OBSERVER_SESSION_MS
         (LeaderState.observerStates)."""
         oldest_ms = now_ms - OBSERVER_SESSION_MS
@@ -56,11 +73,19 @@ class Leadership:
         }
         return self._observers
 
+    def progress_of(self, replica: ReplicaKey) -> Progress | None:
+        """Return the progress of a voter or an observer, or None if it has never fetched. A node
+        with another directory than the voter of its id is an observer."""
+        voter = self._voters.get(replica[0])
+        if voter is not None and voter.is_replica(replica):
+            return self.followers.get(replica[0])
+        return self._observers.get(replica)
+
     def fetched(
-        self, replica: Observer, offset: int, own_end: int, now_ms: int, wall_ms: int
+        self, replica: ReplicaKey, offset: int, own_end: int, now_ms: int, wall_ms: int
     ) -> None:
         """Note a fetch of a voter or an observer."""
-        progress = self.followers.get(replica[0])
+        progress = self.progress_of(replica)
         if progress is None:
             progress = self._observers.setdefault(replica, Progress())
         if offset >= own_end:
@@ -71,31 +96,33 @@ class Leadership:
         progress.fetched_at_ms, progress.fetched_at_wall_ms = now_ms, wall_ms
         progress.leader_end_offset = own_end
 
-    def heard(self, voter: int, now_ms: int) -> None:
+    def heard(self, replica: ReplicaKey, now_ms: int) -> None:
         """Note that a voter is alive, though it fetches a snapshot instead of the log
         (LeaderState.updateCheckQuorumForFollowingVoter)."""
-        progress = self.followers.get(voter)
+        progress = self.progress_of(replica)
         if progress is not None:
             progress.fetched_at_ms = now_ms
 
     def ends(self, own_end: int) -> Iterator[int]:
         """Yield the end offset of each voter's log, as far as this leader knows. own_end: that of
-        its own log."""
-        yield own_end
+        its own log, which does not count once the leader has removed itself from the voters."""
+        if self._is_voter:
+            yield own_end
         for progress in self.followers.values():
             yield progress.end_offset
 
     def quorum_heard_ms(self, now_ms: int) -> int:
         """Return the latest time such that a majority of the voters, this leader included, has
         fetched at that time or later, in milliseconds of the monotonic clock."""
-        heard = [now_ms] + [
+        heard = [now_ms] * self._is_voter + [
             max(self.began_ms, progress.fetched_at_ms) for progress in self.followers.values()
         ]
         heard.sort(reverse=True)
         return heard[len(heard) // 2]
 
-    def by_progress(self) -> list[int]:
+    def by_progress(self) -> list[ReplicaKey]:
         """Return the other voters, the one with the longest log first, because it is the best
         successor."""
         ends = self.followers
-        return sorted(ends, key=lambda voter: (-ends[voter].end_offset, voter))
+        nodes = sorted(ends, key=lambda voter: (-ends[voter].end_offset, voter))
+        return [self._voters[node].key for node in nodes]

@@ -6,13 +6,17 @@ Source: VoteRequest.json and so on; RaftUtil.java.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from reference_impl.core.quorum.metadata_log import TOPIC, TOPIC_ID
 from reference_impl.core.quorum.quorum import Quorum
 from reference_impl.core.quorum.snapshots.snapshot_file import SnapshotId
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.core.security.listeners import Endpoint
+from reference_impl.wire import ZERO_UUID, Definition, ErrorCode, Struct, definition
 
 VOTE, BEGIN, END = (
     definition(f"{name}Request") for name in ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
@@ -30,6 +34,8 @@ def vote_request(quorum: Quorum, voter: int, *, is_pre_vote: bool) -> Struct:
         "PartitionData",
         replica_epoch=quorum.epoch,
         replica_id=quorum.node_id,
+        replica_directory_id=quorum.directory_id,
+        voter_directory_id=quorum.voters[voter].directory_id,
         last_offset_epoch=last_epoch,
         last_offset=end_offset,
         pre_vote=is_pre_vote,
@@ -40,24 +46,99 @@ def vote_request(quorum: Quorum, voter: int, *, is_pre_vote: bool) -> Struct:
 
 def begin_request(quorum: Quorum, voter: int) -> Struct:
     """Return the BeginQuorumEpoch request by which a leader announces itself."""
-    row = BEGIN.struct("PartitionData", leader_id=quorum.node_id, leader_epoch=quorum.epoch)
+    row = BEGIN.struct(
+        "PartitionData",
+        leader_id=quorum.node_id,
+        leader_epoch=quorum.epoch,
+        voter_directory_id=quorum.voters[voter].directory_id,
+    )
     topic = BEGIN.struct("TopicData", topic_name=TOPIC, partitions=[row])
-    return BEGIN.new(cluster_id=quorum.cluster_id, voter_id=voter, topics=[topic])
+    return BEGIN.new(
+        cluster_id=quorum.cluster_id,
+        voter_id=voter,
+        topics=[topic],
+        leader_endpoints=own_endpoints(quorum, BEGIN),
+    )
+
+
+def own_endpoints(quorum: Quorum, of: Definition) -> list[Struct]:
+    """Return the rows that say where this leader is. Voters that the configuration names are known
+    to all, and say nothing."""
+    if quorum.log.voters.latest.kraft_version == 0:
+        return []
+    return [
+        of.struct("LeaderEndpoint", name=name, host=at.host, port=at.port)
+        for name, at in quorum.member.endpoints.items()
+    ]
+
+
+def endpoint_in(quorum: Quorum, rows: Iterable[Struct]) -> Endpoint | None:
+    """Return the address of a leader that the rows of a request name, or None."""
+    found = (Endpoint(row.host, row.port) for row in rows if row.name == quorum.member.listener)
+    return next(found, None)
 
 
 def end_request(quorum: Quorum) -> Struct:
     """Return the EndQuorumEpoch request by which a leader resigns. It names the preferred
     successors, the one with the longest log first."""
-    candidates = [END.struct("ReplicaInfo", candidate_id=each) for each in quorum.successors]
+    candidates = [
+        END.struct("ReplicaInfo", candidate_id=node, candidate_directory_id=directory)
+        for node, directory in quorum.successors
+    ]
     row = END.struct(
         "PartitionData",
         leader_id=quorum.node_id,
         leader_epoch=quorum.epoch,
-        preferred_successors=list(quorum.successors),
+        preferred_successors=[node for node, _ in quorum.successors],
         preferred_candidates=candidates,
     )
     topic = END.struct("TopicData", topic_name=TOPIC, partitions=[row])
-    return END.new(cluster_id=quorum.cluster_id, topics=[topic])
+    endpoints = own_endpoints(quorum, END)
+    return END.new(cluster_id=quorum.cluster_id, topics=[topic], leader_endpoints=endpoints)
+
+
+def add_voter_request(quorum: Quorum) -> Struct:
+    """Return the request by which this node becomes a voter. Its leader answers before the change
+    is committed: this node is needed for the commit (KIP-1186)."""
+    of = definition("AddRaftVoterRequest")
+    return of.new(
+        cluster_id=quorum.cluster_id,
+        timeout_ms=quorum.settings.request_timeout_ms,
+        voter_id=quorum.node_id,
+        voter_directory_id=quorum.directory_id,
+        listeners=own_listeners(quorum, of),
+        ack_when_committed=False,
+    )
+
+
+def remove_voter_request(quorum: Quorum, key: ReplicaKey) -> Struct:
+    """Return the request that takes the vote of a replica."""
+    of = definition("RemoveRaftVoterRequest")
+    return of.new(cluster_id=quorum.cluster_id, voter_id=key[0], voter_directory_id=key[1])
+
+
+def update_voter_request(quorum: Quorum) -> Struct:
+    """Return the request by which this voter says where it is now."""
+    of = definition("UpdateRaftVoterRequest")
+    least, most = quorum.own_voter.kraft_versions
+    return of.new(
+        cluster_id=quorum.cluster_id,
+        current_leader_epoch=quorum.epoch,
+        voter_id=quorum.node_id,
+        voter_directory_id=quorum.directory_id,
+        listeners=own_listeners(quorum, of),
+        k_raft_version_feature=of.struct(
+            "KRaftVersionFeature", min_supported_version=least, max_supported_version=most
+        ),
+    )
+
+
+def own_listeners(quorum: Quorum, of: Definition) -> list[Struct]:
+    """Return the rows of a request that say where the controller of this node is."""
+    return [
+        of.struct("Listener", name=name, host=at.host, port=at.port)
+        for name, at in quorum.member.endpoints.items()
+    ]
 
 
 def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
@@ -128,16 +209,24 @@ def checked_row(quorum: Quorum, body: Struct) -> Struct:
 
 
 def check_leader_claim(quorum: Quorum, row: Struct) -> None:
-    """Raise Refused unless the request comes from the leader of the current epoch: it must be a
-    voter, of no older epoch, and no other leader of this epoch may be known
-    (KafkaRaftClient.validateVoterOnlyRequest)."""
+    """Raise Refused unless the request comes from the leader of the current epoch, or of a newer
+    one: it may be a voter that this node has not heard of yet. No other leader of this epoch may be
+    known (KafkaRaftClient.validateVoterOnlyRequest)."""
     if row.leader_epoch < quorum.epoch:
         raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
-    if row.leader_id not in quorum.voters:
-        raise Refused(ErrorCode.INCONSISTENT_VOTER_SET)
+    if row.leader_id < 0:
+        raise Refused(ErrorCode.INVALID_REQUEST)
     known = quorum.election.leader_id
     if row.leader_epoch == quorum.epoch and known not in (None, row.leader_id):
         raise Refused(ErrorCode.INVALID_REQUEST)
+
+
+def check_voter(quorum: Quorum, node_id: int, directory_id: UUID) -> None:
+    """Raise Refused for a request that is meant for another voter, such as one whose directory was
+    here before (KIP-853). -1 and zero stand for any (KafkaRaftClient.isValidVoterKey)."""
+    is_own = node_id == quorum.node_id and directory_id in (ZERO_UUID, quorum.directory_id)
+    if node_id != NOBODY and not is_own:
+        raise Refused(ErrorCode.INVALID_VOTER_KEY)
 
 
 def refused(request: Struct, quorum: Quorum, code: ErrorCode) -> Struct:
@@ -156,9 +245,24 @@ def known_leader(quorum: Quorum) -> dict[str, int]:
     return {"leader_id": NOBODY if leader is None else leader, "leader_epoch": quorum.epoch}
 
 
-def leader_in(row: Struct) -> tuple[int, int | None]:
-    """Return the epoch and the leader that an answer names."""
-    return row.leader_epoch, None if row.leader_id == NOBODY else row.leader_id
+def leader_in(row: Struct, answer: Struct) -> tuple[int, int | None, Endpoint | None]:
+    """Return the epoch and the leader that an answer names, and where that leader is."""
+    leader = None if row.leader_id == NOBODY else int(row.leader_id)
+    found = (Endpoint(at.host, at.port) for at in answer.node_endpoints if at.node_id == leader)
+    return row.leader_epoch, leader, next(found, None)
+
+
+def node_endpoints(quorum: Quorum, of: Definition) -> list[Struct]:
+    """Return the row of an answer that says where the leader is, if this node knows it. Voters that
+    the configuration names are known to all."""
+    leader = quorum.leader_id
+    if leader is None or quorum.log.voters.latest.kraft_version == 0:
+        return []
+    own = quorum.member.endpoints.get(quorum.member.listener)
+    endpoint = own if leader == quorum.node_id else quorum.endpoint_of(leader)
+    if endpoint is None:
+        return []
+    return [of.struct("NodeEndpoint", node_id=leader, host=endpoint.host, port=endpoint.port)]
 
 
 def answered(request: Struct, quorum: Quorum, code: ErrorCode, **fields: object) -> Struct:
@@ -174,4 +278,4 @@ def answered(request: Struct, quorum: Quorum, code: ErrorCode, **fields: object)
         **fields,
     )
     topic = of.struct("TopicData", topic_name=TOPIC, partitions=[row])
-    return of.new(topics=[topic])
+    return of.new(topics=[topic], node_endpoints=node_endpoints(quorum, of))

@@ -20,12 +20,20 @@ from reference_impl.core.log.replaying import replaying
 from reference_impl.core.quorum.metadata_records import records_in
 from reference_impl.core.quorum.metadata_transactions import Committed, MetadataTransactions
 from reference_impl.core.quorum.snapshots.snapshot_file import (
+    BOOTSTRAP,
+    OF_VOTERS,
     SUFFIX,
     Snapshot,
     SnapshotId,
     UnfinishedSnapshot,
 )
 from reference_impl.core.quorum.snapshots.snapshots import Snapshots
+from reference_impl.core.quorum.voters.voter_set import (
+    CONFIGURED,
+    VoterHistory,
+    Voters,
+    voters_record,
+)
 from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.wire import (
     CONTROL_BIT,
@@ -51,25 +59,34 @@ TOPIC_ID = UUID(int=1)
 Listener = Callable[[Committed], None]
 _LEADER_CHANGE = definition("LeaderChangeMessage")
 LEADER_CHANGE_VERSION = 0
-"""The version of the LeaderChange record. (Version 1 belongs to `kraft.version` 1, where voters
-have directories, KIP-853.)"""
+"""The version of the LeaderChange record. Apache Kafka 4.3.1 reads and writes no other, although
+version 1 could name directories (ControlRecordUtils.java)."""
 
 
 class MetadataLog:
     """Keeps the records, and tells its listeners which ones are committed."""
 
     def __init__(
-        self, directory: LogDirectory, now_ms: int, config: LogConfig | None = None
+        self,
+        directory: LogDirectory,
+        now_ms: int,
+        config: LogConfig | None = None,
+        configured: Voters | None = None,
     ) -> None:
-        """Open the log, from the newest snapshot on. Raise StorageError, and CorruptLog for a log
-        that this version cannot understand: it stops the node before it changes anything."""
+        """Open the log, from the newest snapshot on. configured: the voters that the configuration
+        names. Raise StorageError, and CorruptLog for a log that this version cannot understand: it
+        stops the node before it changes anything."""
         self.log = directory.open_log(TOPIC, 0, TOPIC_ID, config or LogConfig(), now_ms)
         self._directory = directory
         self.snapshots = Snapshots(directory.storage, self.log.directory)
         snapshot = self.snapshots.latest_whole()
-        self._begin_at(SnapshotId(0, 0) if snapshot is None else snapshot.id)
+        self._begin_at(BOOTSTRAP if snapshot is None else snapshot.id)
+        self.voters = VoterHistory(configured or {})
+        """The voters in force, by the offsets of this log."""
+        if snapshot is not None:
+            self.voters.begin_at(snapshot.id.offset, snapshot.composition)
         self._listeners: list[Listener] = []
-        self._known = deque(self._read(snapshot))
+        self._known = deque(self._read(snapshot, self._learn_voters))
         """The batches that the listeners have not been given yet."""
         self._transactions = MetadataTransactions()
         self.last_committed = Committed((), 0, 0)
@@ -144,21 +161,39 @@ class MetadataLog:
         self._append(RecordBatch(encoded, base_timestamp=now_ms), records, epoch, now_ms)
         return self.end_offset
 
-    def begin_epoch(
-        self, leader: int, voters: Sequence[int], granting: Sequence[int], epoch: int, now_ms: int
-    ) -> None:
-        """Append the LeaderChange record, the first of each epoch. Raise StorageError."""
-        of = _LEADER_CHANGE
+    def begin_epoch(self, leader: int, granting: Sequence[int], epoch: int, now_ms: int) -> None:
+        """Append the LeaderChange record, the first of each epoch. After it stand the voters, if so
+        far only the formatting of this directory names them: others must learn them, too (KIP-853;
+        LeaderState.appendStartOfEpochControlRecords). Raise StorageError."""
+        of, composition = _LEADER_CHANGE, self.voters.latest
         message = of.new(
             leader_id=leader,
-            voters=[of.struct("Voter", voter_id=voter) for voter in voters],
+            voters=[of.struct("Voter", voter_id=voter) for voter in composition.voters],
             granting_voters=[of.struct("Voter", voter_id=voter) for voter in granting],
         )
-        record = control_record(
-            ControlRecordType.LEADER_CHANGE, of.encode(message, LEADER_CHANGE_VERSION)
-        )
-        batch = RecordBatch([record], attributes=CONTROL_BIT, base_timestamp=now_ms)
+        value = of.encode(message, LEADER_CHANGE_VERSION)
+        records = [control_record(ControlRecordType.LEADER_CHANGE, value)]
+        if composition.kraft_version > 0 and composition.offset == CONFIGURED:
+            records += composition.control_records()
+        self._append_controls(records, epoch, now_ms)
+
+    def append_voters(self, voters: Voters, epoch: int, now_ms: int) -> int:
+        """Append the record of new voters, which are in force from here on, and return the offset
+        after it. Raise StorageError."""
+        self._append_controls([voters_record(voters)], epoch, now_ms)
+        return self.end_offset
+
+    def _append_controls(self, records: Sequence[Record], epoch: int, now_ms: int) -> None:
+        batch = RecordBatch(list(records), attributes=CONTROL_BIT, base_timestamp=now_ms)
+        offset = self.end_offset
         self._append(batch, (), epoch, now_ms)
+        self._learn_voters(batch, offset)
+
+    def _learn_voters(self, batch: RecordBatch, base_offset: int) -> None:
+        """Take the control records of a batch into account. Raise Malformed."""
+        if batch.is_control:
+            for place, record in enumerate(batch.records):
+                self.voters.learn(base_offset + place, record)
 
     def _append(
         self, batch: RecordBatch, records: Sequence[Struct], epoch: int, now_ms: int
@@ -183,6 +218,8 @@ class MetadataLog:
             epoch = header.partition_leader_epoch
             self.log.append(bytearray(data[start:end]), header, epoch, now_ms)
             self._known.append(committed)
+            with replaying(self.log.directory, header.base_offset):
+                self._learn_voters(batch, header.base_offset)
         self.log.flush()
 
     def truncate(self, end_offset: int) -> None:
@@ -197,6 +234,7 @@ class MetadataLog:
             )
         self.log.truncate_to(end_offset)
         self._directory.checkpoint()
+        self.voters.truncate(self.end_offset)
         while self._known and self._known[-1].end_offset > self.end_offset:
             self._known.pop()
 
@@ -240,14 +278,20 @@ class MetadataLog:
                 return
             yield transactions.take(batch)
 
-    def _read(self, snapshot: Snapshot | None) -> Iterator[Committed]:
-        """Yield what a snapshot holds, and the batches after it."""
-        if snapshot is not None:
+    def _read(
+        self, snapshot: Snapshot | None, learn: Callable[[RecordBatch, int], None] | None = None
+    ) -> Iterator[Committed]:
+        """Yield what a snapshot holds, and the batches after it. learn: called with each batch and
+        its offset."""
+        if snapshot is not None and snapshot.id != BOOTSTRAP:
             yield of_snapshot(snapshot)
         for data in self.log.batches(0 if snapshot is None else snapshot.id.offset):
             header = read_header(data)
             with replaying(self.log.directory, header.base_offset):
-                records = records_in(RecordBatch.decode(data)[0], CONTROLS)
+                batch = RecordBatch.decode(data)[0]
+                records = records_in(batch, CONTROLS)
+                if learn is not None:
+                    learn(batch, header.base_offset)
             yield of_batch(records, header)
 
     # --- snapshots ----------------------------------------------------------------------------
@@ -273,6 +317,7 @@ class MetadataLog:
                 " logs of the voters, and restore the shorter one from a copy",
             )
         self._drop_log(snapshot.id)
+        self.voters.begin_at(snapshot.id.offset, snapshot.composition)
         self._known = deque((of_snapshot(snapshot),))
         self.commit(snapshot.id.offset)
 
@@ -291,8 +336,8 @@ class MetadataLog:
             snapshots.delete_before(following)
 
 
-CONTROLS = (ControlRecordType.LEADER_CHANGE,)
-"""The control records of a log whose voters the configuration names (kraft.version 0)."""
+CONTROLS = (ControlRecordType.LEADER_CHANGE, *OF_VOTERS)
+"""The control records of the log. None changes the metadata of the cluster."""
 
 
 def of_batch(records: Sequence[Struct], header: BatchHeader) -> Committed:

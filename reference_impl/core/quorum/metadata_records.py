@@ -19,7 +19,7 @@ from reference_impl.wire import (
 
 def records_in(batch: RecordBatch, known: Collection[ControlRecordType]) -> list[Struct]:
     """Return the metadata records of a batch. Control records of these kinds change nothing in the
-    metadata; raise Malformed for any other kind, such as one that changes the voters (KIP-853)."""
+    metadata; raise Malformed for any other kind."""
     if not batch.is_control:
         values = [record.value for record in batch.records]
         return [decode_metadata_record(value)[1] for value in values if value is not None]

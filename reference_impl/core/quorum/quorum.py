@@ -8,23 +8,29 @@ observer, which fetches the log and never votes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.cluster import AUTO_JOIN
 from reference_impl.core.moment import Moment
 from reference_impl.core.quorum.election_state import ElectionFile, ElectionState
-from reference_impl.core.quorum.leadership import Leadership, Observer
+from reference_impl.core.quorum.leadership import Leadership
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.snapshots.snapshot_file import Snapshot, SnapshotId
 from reference_impl.core.quorum.states import RAFT, Move, State
+from reference_impl.core.quorum.voters.voter_set import KRAFT_VERSIONS, ReplicaKey, Voter, Voters
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
+from reference_impl.core.security.listeners import Endpoint
 from reference_impl.wire import ErrorCode, Struct
+
+FIRST_BOOTSTRAP = -2
+"""The number of the first bootstrap server, whose node id is unknown, among `Quorum.others`."""
 
 
 class Listener(Protocol):
@@ -49,6 +55,8 @@ class Settings:
     retry_backoff_ms: int
     snapshot_bytes_max: int
     """The bytes of a snapshot that a follower fetches at once."""
+    joins_by_itself: bool = False
+    """Whether a controller that is no voter asks the leader to become one (KIP-1186)."""
 
     @classmethod
     def of(cls, config: BrokerConfig) -> Settings:
@@ -58,7 +66,11 @@ class Settings:
             *("request.timeout", "retry.backoff"),
         )
         keys = *(f"{name}.ms" for name in names), "fetch.snapshot.max.bytes"
-        return cls(*(config.number(f"controller.quorum.{key}") for key in keys))
+        election, backoff, fetch, request, retry, snapshot = (
+            config.number(f"controller.quorum.{key}") for key in keys
+        )
+        joins = config.flag(AUTO_JOIN) and config.membership().is_controller
+        return cls(election, backoff, fetch, request, retry, snapshot, joins)
 
     @property
     def quorum_patience_ms(self) -> int:
@@ -75,8 +87,13 @@ class Member:
     directory_id: UUID
     """The id of the directory that holds the metadata log."""
     cluster_id: str
-    voters: Collection[int]
     settings: Settings
+    listener: str = ""
+    """The listener on which controllers ask each other."""
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    """The addresses of this node's controller, by listener."""
+    bootstrap: Sequence[Endpoint] = ()
+    """Controllers that know who leads, for a node that knows nobody yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +124,9 @@ class Quorum:
         """Create a node that has not started."""
         self.node_id, self.cluster_id = member.node_id, member.cluster_id
         self.directory_id = member.directory_id
-        self.voters, self.settings = sorted(member.voters), member.settings
+        self.settings, self.member = member.settings, member
+        self._told_endpoints: dict[int, Endpoint] = {}
+        """Where leaders have said that they are, by their ids."""
         self.log, self.moment, self.rules = log, moment, rules
         self.state = State.UNATTACHED
         self.election = ElectionState()
@@ -121,7 +140,7 @@ class Quorum:
         self.leadership: Leadership | None = None
         self.hears_leader = False
         """Whether a fetch from the leader of this epoch has succeeded, in this turn."""
-        self.successors: Sequence[int] = ()
+        self.successors: Sequence[ReplicaKey] = ()
         """After this leader has resigned: the other voters, the most suitable leader first."""
         self._file, self._moved, self._changed = file, hooks.moved, hooks.changed
         self._catch_up, self._has_caught_up = hooks.caught_up, False
@@ -133,6 +152,16 @@ class Quorum:
     def epoch(self) -> int:
         """The newest epoch that this node knows of."""
         return self.election.epoch
+
+    @property
+    def voters(self) -> Voters:
+        """The voters in force, by their ids."""
+        return self.log.voters.latest.voters
+
+    @property
+    def key(self) -> ReplicaKey:
+        """The id of this node, and that of the directory with its log."""
+        return self.node_id, self.directory_id
 
     @property
     def leader_id(self) -> int | None:
@@ -154,7 +183,45 @@ class Quorum:
     @property
     def is_voter(self) -> bool:
         """Whether this node votes; if not it is an observer."""
-        return self.node_id in self.voters
+        own = self.voters.get(self.node_id)
+        return own is not None and own.is_replica(self.key)
+
+    @property
+    def own_voter(self) -> Voter:
+        """The description of this node as a voter that it would give now."""
+        return Voter(self.node_id, self.directory_id, self.member.endpoints, KRAFT_VERSIONS)
+
+    def endpoint_of(self, node_id: int) -> Endpoint | None:
+        """Return the address of another node's controller, or of a bootstrap server (`others`).
+        Return None if it is unknown."""
+        if node_id <= FIRST_BOOTSTRAP:
+            return self.member.bootstrap[FIRST_BOOTSTRAP - node_id]
+        voter = self.voters.get(node_id)
+        named = None if voter is None else voter.endpoints.get(self.member.listener)
+        return self._told_endpoints.get(node_id) or named
+
+    def note_endpoint(self, node_id: int, endpoint: Endpoint) -> None:
+        """Note where a node is that is not a voter yet."""
+        self._told_endpoints[node_id] = endpoint
+
+    @property
+    def others(self) -> Sequence[int]:
+        """The other voters, and the bootstrap servers by numbers below FIRST_BOOTSTRAP: nodes that
+        may know the leader (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
+        servers = range(FIRST_BOOTSTRAP, FIRST_BOOTSTRAP - len(self.member.bootstrap), -1)
+        return [*(voter for voter in self.voters if voter != self.node_id), *servers]
+
+    @property
+    def _may_stand(self) -> bool:
+        """Whether this node stands for election. A leader that has removed itself does so until it
+        knows that this is committed: it may be the only one whose log the others may follow (Raft,
+        dissertation, 4.2.2)."""
+        committed = self.log.voters.before(self.high_watermark).voters.get(self.node_id)
+        return self.is_voter or (committed is not None and committed.is_replica(self.key))
+
+    @property
+    def _is_alone(self) -> bool:
+        return self.is_voter and len(self.voters) == 1
 
     @property
     def end_offset(self) -> int:
@@ -193,7 +260,7 @@ class Quorum:
         if kept.epoch < self.log.last_epoch:
             kept = ElectionState(self.log.last_epoch)
         leader, self.election = kept.leader_id, kept
-        if self.voters == [self.node_id]:
+        if self._is_alone:
             self._stand()
         elif leader == self.node_id:
             # The records of this leadership may not be written by two processes: never lead twice
@@ -213,7 +280,7 @@ class Quorum:
         match self.state:
             case State.LEADER:
                 self._check_quorum()
-            case State.UNATTACHED | State.FOLLOWER if not self.is_voter:
+            case State.UNATTACHED | State.FOLLOWER if not self._may_stand:
                 # The leader may be another one: any voter knows.
                 self._move(Move.NEWER_EPOCH, ElectionState(self.epoch), self._election_ms())
             case State.UNATTACHED | State.FOLLOWER | State.CANDIDATE:
@@ -222,7 +289,13 @@ class Quorum:
             case State.PROSPECTIVE:
                 self._lose_pre_election()
             case State.RESIGNED:
-                self._move(Move.TIMED_OUT, ElectionState(self.epoch + 1), self._election_ms())
+                # Who was removed as a voter stands for nothing, and must not disturb the others.
+                following = (
+                    ElectionState(self.epoch + 1)
+                    if self.is_voter
+                    else ElectionState(self.epoch, None, *self.key)
+                )
+                self._move(Move.TIMED_OUT, following, self._election_ms())
 
     def _election_ms(self) -> int:
         """Return the time-out of an election in milliseconds. It is random, so that voters do not
@@ -257,14 +330,18 @@ class Quorum:
     def _wait(self, wait_ms: int | None) -> None:
         self.deadline_ms = None if wait_ms is None else self.moment.monotonic_ms + wait_ms
 
-    def hear(self, epoch: int, leader_id: int | None) -> None:
+    def hear(self, epoch: int, leader_id: int | None, endpoint: Endpoint | None = None) -> None:
         """Take into account the epoch and the leader that another node has named: follow them if
-        they are newer."""
-        leader = leader_id if leader_id in self.voters and leader_id != self.node_id else None
+        they are newer. endpoint: where the leader is, if the other node has said so; then it may be
+        a voter that this node has not heard of yet."""
+        if leader_id is not None and endpoint is not None and epoch >= self.epoch:
+            self._told_endpoints[leader_id] = endpoint
+        is_known = leader_id is not None and self.endpoint_of(leader_id) is not None
+        leader = leader_id if is_known and leader_id != self.node_id else None
         is_newer = self.rules.follows_newer_epoch(epoch, self.epoch)
         if leader is not None and (is_newer or (epoch == self.epoch and self.leader_id is None)):
-            voted = None if is_newer else self.election.voted_id
-            found = ElectionState(epoch, leader, voted)
+            kept = ElectionState(epoch) if is_newer else self.election
+            found = replace(kept, leader_id=leader)
             self._move(Move.LEADER_FOUND, found, self.settings.fetch_timeout_ms)
         elif is_newer:
             left_ms = self._election_ms()
@@ -276,13 +353,16 @@ class Quorum:
 
     def _stand(self) -> None:
         """Become a candidate in a new epoch, and vote for itself."""
-        election = ElectionState(self.epoch + 1, None, self.node_id)
+        election = ElectionState(self.epoch + 1, None, *self.key)
         self._enter(State.CANDIDATE, election, self._election_ms())
         self.vote_answered(self.node_id, self.turn, is_granted=True)
 
-    def vote_asked(self, candidate: int, epoch: int, end: LogEnd, *, is_pre_vote: bool) -> bool:
-        """Return whether this node votes for the candidate. A vote is on disk before this
-        returns."""
+    def vote_asked(
+        self, candidate: ReplicaKey, epoch: int, end: LogEnd, *, is_pre_vote: bool
+    ) -> bool:
+        """Return whether this node votes for the candidate. A vote is on disk before this returns.
+        The candidate, and this node, may be voters by a record that this node has not seen yet
+        (KIP-853)."""
         self.hear(epoch, None)
         is_up_to_date = self.rules.is_up_to_date(end, self.log.end)
         if is_pre_vote:
@@ -295,10 +375,10 @@ class Quorum:
         if not (
             is_free
             and is_up_to_date
-            and self.rules.may_vote_for(candidate, election.voted_id, election.leader_id)
+            and self.rules.may_vote_for(candidate, election.voted, election.leader_id)
         ):
             return False
-        voted = replace(election, voted_id=candidate)
+        voted = replace(election, voted_id=candidate[0], voted_directory=candidate[1])
         if self.state is State.PROSPECTIVE:
             self._move(Move.ELECTION_LOST, voted, self._election_ms())
         elif voted != election:
@@ -311,13 +391,14 @@ class Quorum:
         if turn != self.turn or self.state not in (State.PROSPECTIVE, State.CANDIDATE):
             return
         self.votes[voter] = is_granted
-        granted = sum(self.votes.values())
+        granted = sum(self.votes.get(each, False) for each in self.voters)
+        refused = sum(not self.votes.get(each, True) for each in self.voters)
         if self.rules.has_majority(granted, len(self.voters)):
             if self.state is State.PROSPECTIVE:
                 self._stand()
             else:
                 self._lead()
-        elif len(self.votes) - granted >= len(self.voters) - len(self.voters) // 2:
+        elif refused >= len(self.voters) - len(self.voters) // 2:
             self._lose()
 
     def _lose(self) -> None:
@@ -343,10 +424,9 @@ class Quorum:
         election = replace(self.election, leader_id=self.node_id)
         now_ms = self.moment.monotonic_ms
         self.leadership = Leadership(self.node_id, self.voters, self.end_offset, now_ms)
-        is_alone = self.voters == [self.node_id]
-        patience_ms = None if is_alone else self.settings.quorum_patience_ms
+        patience_ms = None if self._is_alone else self.settings.quorum_patience_ms
         self._move(Move.MAJORITY_GRANTED, election, patience_ms)
-        self.log.begin_epoch(self.node_id, self.voters, granting, self.epoch, self.moment.now_ms)
+        self.log.begin_epoch(self.node_id, granting, self.epoch, self.moment.now_ms)
         self.commit()
 
     def append(self, records: Sequence[Struct], now_ms: int) -> int:
@@ -374,8 +454,22 @@ class Quorum:
             leadership.is_announced = True
             self._note_caught_up()
             self._tell_leader()
+        if not self.is_voter and self.log.voters.latest.offset < self.high_watermark:
+            self.resign()  # its own removal is committed (RemoveVoterHandler.highWatermarkUpdated)
 
-    def fetched(self, replica: Observer, offset: int) -> None:
+    def change_voters(self, voters: Voters) -> int:
+        """Append new voters as the leader, which are in force at once. Return the offset after
+        the record. Raise StorageError."""
+        assert self.leadership is not None
+        end_offset = self.log.append_voters(voters, self.epoch, self.moment.now_ms)
+        self.leadership.take_voters(voters)
+        self._wait(None if self._is_alone else self.settings.quorum_patience_ms)
+        self._moved(self)
+        self._changed()
+        self.commit()
+        return end_offset
+
+    def fetched(self, replica: ReplicaKey, offset: int) -> None:
         """Note that a replica has everything below this offset, and commit the records that a
         majority has now."""
         if self.leadership is not None:
@@ -393,10 +487,10 @@ class Quorum:
         is_needed = self.rules.needs_snapshot(follower, self.log.start_offset, earliest)
         return snapshots.latest if is_needed else None
 
-    def heard(self, voter: int) -> None:
-        """Note that a voter fetches a snapshot."""
+    def heard(self, replica: ReplicaKey) -> None:
+        """Note that a replica fetches a snapshot."""
         if self.leadership is not None:
-            self.leadership.heard(voter, self.moment.monotonic_ms)
+            self.leadership.heard(replica, self.moment.monotonic_ms)
 
     def resign(self) -> None:
         """Stop being the leader, and let the others elect a successor at once."""

@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ZERO_UUID, ErrorCode
+
+CAUGHT_UP_MS = 3_600_000
+"""How many milliseconds ago a replica must have been caught up to become a voter."""
 LogEnd = tuple[int, int]
 """(epoch of the last batch of a log, offset after it). Of two logs, the one with the greater pair
 is newer."""
@@ -21,12 +27,15 @@ class Agreeing:
         forgot its vote could vote twice in one epoch (KIP-595; QuorumState.durableTransitionTo)."""
         save()
 
-    def may_vote_for(self, candidate: int, voted_id: int | None, leader_id: int | None) -> bool:
+    def may_vote_for(
+        self, candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int | None
+    ) -> bool:
         """Return whether this node's one vote of the epoch may go to the candidate: it has already
-        voted for it, or it has not voted and knows no leader (KIP-595;
+        voted for it, or it has not voted and knows no leader. A node whose directory was replaced
+        is another candidate (KIP-595, KIP-853;
         QuorumState.unattachedOrProspectiveCanGrantVote)."""
-        if voted_id is not None:
-            return voted_id == candidate
+        if voted is not None:
+            return voted[0] == candidate[0] and voted[1] in (ZERO_UUID, candidate[1])
         return leader_id is None
 
     def is_up_to_date(self, candidate: LogEnd, own: LogEnd) -> bool:
@@ -59,6 +68,35 @@ class Agreeing:
         descending = sorted(ends, reverse=True)
         reached = descending[len(descending) // 2]
         return reached if reached > epoch_start_offset else None
+
+    def check_fenced(self, told_high_watermark: int) -> None:
+        """Raise Refused(REQUEST_TIMED_OUT) for a change of the voters before a record of the
+        leader's own epoch is committed. Until then an earlier leader's change, which this leader
+        has not seen, may still come into force, and two changes at once need no common voter (Raft,
+        the bug of 2015 in single-server changes; KIP-853, AddVoterHandler)."""
+        if told_high_watermark < 0:
+            raise Refused(
+                ErrorCode.REQUEST_TIMED_OUT,
+                "Request timed out waiting for leader to establish HWM and fence previous voter"
+                " changes",
+            )
+
+    def check_one_change(self, offset: int, high_watermark: int, *, is_changing: bool) -> None:
+        """Raise Refused(REQUEST_TIMED_OUT) while another change of the voters is under way, or its
+        record, at this offset, is not committed: only sets that differ by one voter have a voter in
+        common in any two majorities (Raft, dissertation, 4.1; KIP-853, AddVoterHandler)."""
+        if is_changing or offset >= high_watermark > 0:
+            raise Refused(
+                ErrorCode.REQUEST_TIMED_OUT,
+                "Request timed out waiting for voters to commit the latest voter change at"
+                f" {offset} with HWM {high_watermark}",
+            )
+
+    def may_become_voter(self, caught_up_ms: int, now_ms: int) -> bool:
+        """Return whether a replica follows the leader closely enough to become a voter: it was
+        caught up within the last hour. Otherwise the quorum could commit nothing until it has
+        (KIP-853; LeaderState.isReplicaCaughtUp)."""
+        return caught_up_ms > 0 and now_ms - caught_up_ms < CAUGHT_UP_MS
 
     def has_lost_quorum(self, silent_ms: int, patience_ms: int) -> bool:
         """Return whether a leader must resign, because no majority has fetched for this long: it

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
+from uuid import UUID
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import BrokerConfig
@@ -39,7 +40,10 @@ from reference_impl.core.events import (
     TimerKey,
 )
 from reference_impl.core.handlers import BROKER, CONTROLLER, QUORUM
+from reference_impl.core.log.directories.data_directory import uuid_of
 from reference_impl.core.node import Node
+from reference_impl.core.quorum.snapshots.formatting import first_voter, format_voters
+from reference_impl.core.quorum.voters.voter_set import Voter, voters_of
 from reference_impl.core.requests.api import Api, Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
@@ -80,6 +84,8 @@ class Connection:
 
 class Cluster:
     """Nodes, their timers, and the connections between them."""
+
+    has_voters_in_log = False
 
     def __init__(
         self,
@@ -125,6 +131,8 @@ class Cluster:
         for node in ids:
             if voters:
                 format_directory(self.disks[node], node)
+            if self.has_voters_in_log and node in self._quorum:
+                format_voters(self.disks[node], "data", voters_of(*map(voter, self._quorum)), 0)
             self.boot(node)
 
     def boot(self, node: int) -> None:
@@ -139,7 +147,12 @@ class Cluster:
                 "listeners": f"PLAINTEXT://:9092,CONTROLLER://:{CONTROLLER_PORT}",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             }
-            if node not in self._quorum:
+            if self.has_voters_in_log:
+                del given["controller.quorum.voters"]
+                given["controller.quorum.bootstrap.servers"] = ",".join(
+                    f"node-{each}:{CONTROLLER_PORT}" for each in self.disks
+                )
+            elif node not in self._quorum:
                 given |= {"process.roles": "broker", "listeners": "PLAINTEXT://:9092"}
         configs = {key: text.format(node=node) for key, text in self._configs.items()}
         made = Node(
@@ -368,6 +381,23 @@ def served_with(apis: Mapping[int, Handle]) -> Served:
     """Return the tables of a node, with some handlers of the brokers' listener replaced."""
     replaced = {key: Api(handle, 0, 20) for key, handle in apis.items()}
     return Served({**BROKER, **replaced}, CONTROLLER, QUORUM)
+
+
+class ChangeableCluster(Cluster):
+    """A cluster whose voters can be added and removed; its observers are controllers (KIP-853)."""
+
+    has_voters_in_log = True
+
+
+def voter(node: int) -> Voter:
+    """Return the voter that a node of this cluster is."""
+    controller = {"CONTROLLER": replace(address(node), port=CONTROLLER_PORT)}
+    return first_voter(node, directory_id(node), controller)
+
+
+def directory_id(node: int) -> UUID:
+    """Return the id of the first directory of a node."""
+    return uuid_of(f"{node}{'A' * 21}")
 
 
 def format_directory(storage: MemoryStorage, node: int) -> None:

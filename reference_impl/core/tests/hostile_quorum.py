@@ -7,7 +7,7 @@ their logs hold. It asks no rule of theirs.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -21,7 +21,7 @@ from reference_impl.core.quorum.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import StorageError
-from reference_impl.core.tests.cluster import Cluster
+from reference_impl.core.tests.cluster import Cluster, Handle
 from reference_impl.core.waiting.waits import Applied
 from reference_impl.wire import ApiKey, ErrorCode, request_definition, response_definition
 
@@ -72,7 +72,8 @@ class Watcher:
     def look(self, node: int) -> None:
         """Check what a node is now, after its step. Raise Broken."""
         quorum = self.cluster.nodes[node].broker.quorum
-        if not quorum.is_voter and (
+        is_settled = quorum.log.voters.latest.kraft_version == 0
+        if (is_settled and not quorum.is_voter) and (
             quorum.state not in (State.UNATTACHED, State.FOLLOWER) or quorum.election.voted_id
         ):
             raise Broken(f"node {node} is no voter, and takes part in elections: {quorum.state}")
@@ -141,6 +142,8 @@ class Watcher:
 class Schedule:
     """Faults and writes by a seed."""
 
+    cluster_class = Cluster
+
     def __init__(
         self,
         seed: int,
@@ -150,16 +153,17 @@ class Schedule:
         configs: Mapping[str, str] | None = None,
     ) -> None:
         self.random = Random(seed)
-        self.cluster = Cluster({ApiKey.HEARTBEAT: write}, seed, voters, rules, observers, configs)
+        apis: dict[int, Handle] = {ApiKey.HEARTBEAT: write}
+        self.cluster = self.cluster_class(apis, seed, voters, rules, observers, configs)
         self.nodes = list(self.cluster.nodes)
         self.watcher = Watcher(self.cluster)
         self.cluster.watch = self.look
         self.written = 0
         self.voted: dict[int, int | None] = {}
-        self.faults = (
+        self.faults: Sequence[Callable[[], None]] = (
             *(self.kill, self.cut, self.isolate_leader, self.slow, self.heal, self.boot_all),
         )
-        self.weights = (2, 3, 2, 1, 3, 2)
+        self.weights: Sequence[int] = (2, 3, 2, 1, 3, 2)
 
     def run(self, seconds: int) -> None:
         """Let faults come and go, and writes go to every node; then let the quorum recover. Raise

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.core.tests.cluster import Cluster
@@ -65,7 +66,9 @@ class ForgetVotes(Rules):
 
 
 class VoteTwice(Rules):
-    def may_vote_for(self, candidate: int, voted_id: int | None, leader_id: int | None) -> bool:
+    def may_vote_for(
+        self, candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int | None
+    ) -> bool:
         return True
 
 

@@ -17,10 +17,11 @@ from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.quorum import messages
 from reference_impl.core.quorum.election_state import ElectionFile, ElectionState
 from reference_impl.core.quorum.metadata_log import MetadataLog
+from reference_impl.core.quorum.voters.voter_set import Voter, VoterHistory, voters_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import Agreeing
 from reference_impl.core.storage import MemoryStorage
-from reference_impl.core.tests import test_catching_up, test_quorum
+from reference_impl.core.tests import test_catching_up, test_quorum, test_voter_changes
 from reference_impl.core.tests.cluster import START_MS, Cluster, format_directory
 from reference_impl.core.tests.hostile_quorum import Broken, Watcher
 from reference_impl.core.tests.test_quorum import quorum_of
@@ -53,7 +54,8 @@ def disk_with(node: int, epochs: list[int], epoch: int, voters: list[int]) -> Me
     for each in epochs:
         log.append([NO_OP], each, START_MS)
     directory.close()
-    ElectionFile(storage, DIRECTORY, voters).save(ElectionState(epoch))
+    configured = voters_of(*map(Voter, voters))
+    ElectionFile(storage, DIRECTORY, VoterHistory(configured)).save(ElectionState(epoch))
     storage.kill()
     return storage
 
@@ -223,7 +225,7 @@ def states(cluster: Cluster, nodes: Iterable[int], ms: int) -> list[str]:
 
 
 def test_each_decision_of_a_voter_has_a_planted_bug_in_a_test() -> None:
-    tests = (test_quorum, test_catching_up, sys.modules[__name__])
+    tests = (test_quorum, test_catching_up, test_voter_changes, sys.modules[__name__])
     planted = [
         bug
         for test in tests

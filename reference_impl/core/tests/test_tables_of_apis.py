@@ -11,7 +11,7 @@ from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode
 from reference_impl.wire.tests.test_tables import java_rows
 
-NOT_SERVED = {ApiKey.UPDATE_FEATURES, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER}
+NOT_SERVED = {ApiKey.UPDATE_FEATURES}
 """The APIs that Kafka's brokers forward, and that ours do not serve."""
 BETWEEN_NODES = {
     ApiKey.ALLOCATE_PRODUCER_IDS,

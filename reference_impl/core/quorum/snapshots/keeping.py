@@ -74,7 +74,8 @@ def write(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect]:
     """Write what the broker has applied. Raise StorageError."""
     records = list(records_of(broker.image))
     last = broker.quorum.log.last_committed
-    snapshot.begin(last.timestamp_ms, broker.now_ms)
+    composition = broker.quorum.log.voters.before(last.end_offset)
+    snapshot.begin(last.timestamp_ms, broker.now_ms, composition)
     for first in range(0, len(records), BATCH_RECORDS_MAX):
         snapshot.add(records[first : first + BATCH_RECORDS_MAX], broker.now_ms)
         yield Pause()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from reference_impl.core.log.replaying import replaying
 from reference_impl.core.quorum.metadata_records import records_in
+from reference_impl.core.quorum.voters.voter_set import CONFIGURED, Composition, composition_with
 from reference_impl.core.storage import Buffer, Storage, StorageError
 from reference_impl.wire import (
     CONTROL_BIT,
@@ -37,6 +38,7 @@ BATCH_RECORDS_MAX = 512
 """The records of one slice, which takes about 30 ms. Apache's writer takes 1,024 at once
 (RaftSnapshotWriter)."""
 HEADER, FOOTER = ControlRecordType.SNAPSHOT_HEADER, ControlRecordType.SNAPSHOT_FOOTER
+OF_VOTERS = ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS
 _HEADER_RECORD, _FOOTER_RECORD = (
     definition(f"Snapshot{end}Record") for end in ("Header", "Footer")
 )
@@ -80,6 +82,8 @@ class Snapshot:
     last_timestamp_ms: int
     """The timestamp of the last batch whose records the snapshot includes."""
     records: Sequence[Struct]
+    composition: Composition | None = None
+    """The voters, if the snapshot names them (KIP-853)."""
 
 
 class UnfinishedSnapshot:
@@ -103,10 +107,13 @@ class UnfinishedSnapshot:
         """Add bytes that were fetched. Raise StorageError."""
         self._file.append(data)
 
-    def begin(self, last_timestamp_ms: int, now_ms: int) -> None:
-        """Write the header. Raise StorageError."""
+    def begin(self, last_timestamp_ms: int, now_ms: int, composition: Composition) -> None:
+        """Write the header and, from `kraft.version` 1 on, the voters. Raise StorageError."""
         header = _HEADER_RECORD.new(last_contained_log_timestamp=last_timestamp_ms)
-        self._control(HEADER, _HEADER_RECORD.encode(header, 0), now_ms)
+        records = [control_record(HEADER, _HEADER_RECORD.encode(header, 0))]
+        if composition.kraft_version > 0:
+            records += composition.control_records()
+        self._batch(records, CONTROL_BIT, now_ms)
 
     def add(self, records: Sequence[Struct], now_ms: int) -> None:
         """Write one batch of records. Raise StorageError."""
@@ -114,7 +121,8 @@ class UnfinishedSnapshot:
 
     def end(self, now_ms: int) -> None:
         """Write the footer, and give the file its name. Raise StorageError."""
-        self._control(FOOTER, _FOOTER_RECORD.encode(_FOOTER_RECORD.new(), 0), now_ms)
+        footer = control_record(FOOTER, _FOOTER_RECORD.encode(_FOOTER_RECORD.new(), 0))
+        self._batch([footer], CONTROL_BIT, now_ms)
         self.freeze()
 
     def freeze(self) -> None:
@@ -128,9 +136,6 @@ class UnfinishedSnapshot:
         """Remove what was written. Raise StorageError."""
         self._file.close()
         self._storage.delete(self._path)
-
-    def _control(self, kind: ControlRecordType, value: bytes, now_ms: int) -> None:
-        self._batch([control_record(kind, value)], CONTROL_BIT, now_ms)
 
     def _batch(self, records: list[Record], attributes: int, now_ms: int) -> None:
         batch = RecordBatch(
@@ -151,21 +156,24 @@ def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Generator[None
     records: list[Struct] = []
     kinds: list[ControlRecordType | None] = []
     timestamp_ms = -1
+    composition = nobody = Composition(CONFIGURED, 0, {})
     try:
         for header, start, end in batches(data):
             check_crc(data, start, end)
             batch = RecordBatch.decode(data[start:end])[0]
+            with replaying(path, header.base_offset):
+                records += records_in(batch, (HEADER, FOOTER, *OF_VOTERS))
+                for record in batch.records if batch.is_control else ():
+                    composition = composition_with(composition, id.offset - 1, record)
             kinds.append(control_type(batch.records[0]) if batch.is_control else None)
             if kinds == [HEADER]:
                 timestamp_ms = _timestamp_in(batch)
-            with replaying(path, header.base_offset):
-                records += records_in(batch, (HEADER, FOOTER))
             yield
     except CorruptRecord as error:
         raise DamagedSnapshot(path, f"the snapshot is damaged: {error}") from error
     if kinds[:1] != [HEADER] or kinds[-1:] != [FOOTER]:
         raise DamagedSnapshot(path, "the snapshot was cut short: it does not end with its footer")
-    return Snapshot(id, timestamp_ms, records)
+    return Snapshot(id, timestamp_ms, records, None if composition is nobody else composition)
 
 
 def read_timestamp(storage: Storage, path: str) -> int:

@@ -12,7 +12,6 @@ from contextlib import suppress
 from itertools import count
 
 from reference_impl.core.quorum.snapshots.snapshot_file import (
-    BOOTSTRAP,
     SUFFIX,
     UNFINISHED,
     DamagedSnapshot,
@@ -110,7 +109,7 @@ class Snapshots:
             except DamagedSnapshot as error:
                 self.notes.append(self.set_aside(self.latest, error))
             else:
-                return None if snapshot.id == BOOTSTRAP else snapshot
+                return snapshot
         return None
 
     def set_aside(self, id: SnapshotId, error: DamagedSnapshot) -> str:
