@@ -73,9 +73,15 @@ class Layout:
         if added := [key for key in OWN_KEYS if key in given]:
             raise TargetError(f"the simulator sets {added[0]} for each node; leave it out")
         listeners = self.listeners(node)
+        replicas, in_sync = str(min(self.nodes, REPLICAS_MAX)), "2" if self.nodes >= 3 else "1"
         own = {
             "listeners": ",".join(f"{name}://{joined(at)}" for name, at in listeners.items()),
             "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in PORTS),
+            "default.replication.factor": replicas,
+            "min.insync.replicas": in_sync,
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            "transaction.state.log.min.isr": in_sync,
             **OF_ALL,
         }
         if self.nodes > 1:
@@ -83,7 +89,6 @@ class Layout:
         return {**own, **{key: value.replace(NODE, str(node)) for key, value in given.items()}}
 
     def _settings_of_several(self, node: int) -> dict[str, str]:
-        replicas, in_sync = str(min(self.nodes, REPLICAS_MAX)), "2" if self.nodes >= 3 else "1"
         voters = range(1, self.controllers + 1)
         quorum = [f"{voter}@{joined(self.address(voter, CONTROLLER))}" for voter in voters]
         return {
@@ -92,10 +97,5 @@ class Layout:
             "controller.quorum.voters": ",".join(quorum),
             "controller.listener.names": CONTROLLER,
             "inter.broker.listener.name": INTERNAL,
-            "default.replication.factor": replicas,
-            "min.insync.replicas": in_sync,
-            "offsets.topic.replication.factor": replicas,
-            "transaction.state.log.replication.factor": replicas,
-            "transaction.state.log.min.isr": in_sync,
             **QUICK_FAILURE_DETECTION,
         }
