@@ -125,6 +125,9 @@ PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: (ALTER_CLUSTER,),
     ApiKey.DESCRIBE_LOG_DIRS: (DESCRIBE_CLUSTER,),
     ApiKey.DESCRIBE_QUORUM: (DESCRIBE_CLUSTER,),
+    ApiKey.ADD_RAFT_VOTER: (ALTER_CLUSTER,),
+    ApiKey.REMOVE_RAFT_VOTER: (ALTER_CLUSTER,),
+    ApiKey.UNREGISTER_BROKER: (ALTER_CLUSTER,),
     # Configurations: those of brokers belong to the cluster.
     ApiKey.DESCRIBE_CONFIGS: (
         DESCRIBE_CONFIGS_OF_CLUSTER,
