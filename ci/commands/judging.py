@@ -138,7 +138,8 @@ def _seeds_done(
     seeds: int, clock: Callable[[], float] = time.monotonic, what: str = "self-test"
 ) -> Callable[[int], None]:
     """Return a function that prints how many seeds are done: on a terminal by updating one line,
-    else by a new line for each twentieth of them, and at least every LINE_EVERY_S seconds."""
+    else by a new line at the start, for each twentieth of them, and at least every LINE_EVERY_S
+    seconds."""
     told, told_at = 0, clock()
 
     def say(done: int) -> None:
@@ -147,7 +148,12 @@ def _seeds_done(
         if sys.stderr.isatty():
             end = "\n" if done >= seeds else ""
             print(f"\r{line}", end=end, file=sys.stderr, flush=True)
-        elif done >= seeds or 20 * (done - told) >= seeds or clock() - told_at >= LINE_EVERY_S:
+        elif (
+            not done
+            or done >= seeds
+            or 20 * (done - told) >= seeds
+            or clock() - told_at >= LINE_EVERY_S
+        ):
             told, told_at = done, clock()
             print(line, file=sys.stderr, flush=True)
 

@@ -176,7 +176,7 @@ def test_check_judges_the_judges() -> None:
     ended = touchstone("check", "--self-test", "--seeds", "5", "--first-seed", "7000")
     assert ended.returncode in (0, 3), ended.stdout  # so few may leave a judge idle
     assert "false alarms" in ended.stdout.splitlines()[0]
-    assert ended.stderr == "self-test: 5 of 5 seeds\n"
+    assert ended.stderr == "self-test: 0 of 5 seeds\nself-test: 5 of 5 seeds\n"
     ended = touchstone("check")
     assert ended.returncode == 2
     assert "name a run directory or a history file" in ended.stderr

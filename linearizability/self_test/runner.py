@@ -103,10 +103,11 @@ def run_self_test(
     seeds: Iterable[int], progress: Callable[[int], None] = lambda _seeds: None, processes: int = 1
 ) -> SelfTest:
     """Judge the valid histories of these seeds, and the broken ones that mutators make of them.
-    progress: called with the number of seeds done. The result is the same for any number of
-    processes."""
+    progress: called with the number of seeds done, first with 0. The result is the same for any
+    number of processes."""
     result = SelfTest()
     batches = list(_batches(seeds))
+    progress(0)
     if processes <= 1 or len(batches) <= 1:
         for some in map(_of_batch, batches):
             result.add(some)
@@ -131,6 +132,11 @@ def run_self_test(
     finally:
         pool.shutdown(cancel_futures=True)
     return result
+
+
+def command(first_seed: int, seeds: int = 1) -> str:
+    """Return the command that tests these seeds again."""
+    return f"touchstone check --self-test --first-seed {first_seed} --seeds {seeds}"
 
 
 def _end_with_parent() -> None:
@@ -166,9 +172,13 @@ def _judge_valid(histories: dict[int, list[Row]], result: SelfTest) -> None:
         result.false_alarms[opinion.name] += opinion.anomaly_count
         for anomaly in opinion.anomalies[:3]:
             seed = seeds[_number(anomaly.scope.get("topic"), anomaly.operations)]
-            result.problems.append(f"false alarm: {opinion.name}, seed {seed}: {anomaly.message}")
+            said = f"false alarm: {opinion.name}, seed {seed}: {anomaly.message}"
+            result.problems.append(f"{said}; repeat: {command(seed)}")
         if opinion.validity is Validity.UNKNOWN:
-            result.problems.append(f"{opinion.name} did not finish: {opinion.reason}")
+            again = command(min(seeds), len(seeds))
+            result.problems.append(
+                f"{opinion.name} did not finish: {opinion.reason}; repeat: {again}"
+            )
 
 
 def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
@@ -184,7 +194,8 @@ def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
             if found[number] & MUTATORS[name][mutate]:
                 result.caught[name] += 1
             else:
-                result.problems.append(f"missed: {name}, seed {seed}, {mutate.__name__}")
+                said = f"missed: {name}, seed {seed}, {mutate.__name__}"
+                result.problems.append(f"{said}; repeat: {command(seed)}")
 
 
 def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Mutator, list[Row]]]:
