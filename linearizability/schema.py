@@ -45,6 +45,8 @@ class F(StrEnum):
     # a topic: it owns nothing
     INIT_PRODUCER = "init_producer"  # InitProducerId answered with producer_id and producer_epoch
     SEND_OFFSETS = "send_offsets"  # `txn` is to commit the group's next `offset` of a partition
+    HEARTBEAT = "heartbeat"  # a request that renews the session of a member of `group`: it joined,
+    # or sent a heartbeat; fail: the coordinator answered that it is no member
     LEAVE = "leave"  # the member was closed
     CRASH = "crash"  # the member is gone without a word
     NEMESIS = "nemesis"  # a fault was applied or healed (`detail`: JSON of the fault)
@@ -116,7 +118,11 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
         "the transactional producer (send_offsets)",
     ),
     "producer_epoch": (pl.Int16, "epoch of producer_id"),
-    "sequence": (pl.Int32, "sequence number of the record (raw reads)"),
+    "sequence": (
+        pl.Int32,
+        "sequence number of the record (raw reads); on a send: the first number that it named "
+        "although the batch before it has it, so that it must be refused",
+    ),
     "leader_epoch": (
         pl.Int32,
         "leader epoch of the batch; without a record, that of the leader that answered (on "
@@ -153,7 +159,8 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
         "retention.ms, retention.bytes, delete.retention.ms; "
         "segment.ms; log.retention.check.interval.ms and "
         "log.initial.task.delay.ms of its brokers; message.timestamp.type; a client's own: "
-        "session.timeout.ms, max.poll.interval.ms (subscribe), group.protocol (subscribe, owned), "
+        "session.timeout.ms (subscribe, heartbeat), max.poll.interval.ms (subscribe), "
+        "group.protocol (subscribe, owned, heartbeat), "
         "transaction.timeout.ms "
         "(init_producer)",
     ),

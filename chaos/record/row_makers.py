@@ -23,6 +23,7 @@ from chaos.values.operations import (
     Idle,
     JoinAsStranger,
     LeaveOpen,
+    LiveAsMember,
     Membership,
     RawSend,
     ReadLatest,
@@ -324,6 +325,7 @@ MAKERS: dict[type[Operation], Maker] = {
     RejoinAsFormer: lambda _, __: (0, {}),  # its row is what it tells
     JoinAsStranger: lambda _, __: (0, {}),  # its rows are what it tells
     SendOldMarker: lambda _, __: (0, {}),  # the log shows what became of it
+    LiveAsMember: lambda _, __: (0, {}),  # its rows are what it tells
     SendOffsets: _send_offsets,
     AddOffsets: lambda _, __: (0, {}),  # its rows are what it tells
     CommitInTransaction: _commit_in_transaction,

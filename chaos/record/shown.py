@@ -45,6 +45,8 @@ class Sight(StrEnum):
     GROWN = "topics that grew"
     POSITIONS = "committed positions fetched"
     LATEST = "last records read"
+    HEARTBEATS = "heartbeats accepted"
+    DISMISSED = "members that were told that they are none"
 
 
 MUST_SHOW: dict[str, tuple[Sight, ...]] = {
@@ -76,6 +78,7 @@ MUST_SHOW: dict[str, tuple[Sight, ...]] = {
     "retention-size": (Sight.DELETED,),
     "delete-records": (Sight.DELETED,),
     "recreate": (Sight.RECREATED,),
+    "sessions": (Sight.HEARTBEATS, Sight.DISMISSED),
     "offsets": (Sight.POSITIONS,),
     "offsets-transactions": (Sight.POSITIONS, Sight.ABORTS, Sight.FENCED),
 }
@@ -158,6 +161,8 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.RECREATED: _is(F.TOPIC) & _OK & (pl.col("process") >= 0),
     Sight.GROWN: _is(F.TOPIC) & _OK & (pl.col("process") >= 0) & ~pl.col("final").fill_null(False),
     Sight.POSITIONS: _is(F.FETCH_OFFSETS) & _OK & pl.col("offset").is_not_null(),
+    Sight.HEARTBEATS: _is(F.HEARTBEAT) & _OK,
+    Sight.DISMISSED: _is(F.HEARTBEAT) & (pl.col("type") == Type.FAIL.value),
     Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
 }
 """The sights that are counted row by row, each with the condition on a row."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.values.protocols import Operation, Send, TopicSpec
+from chaos.values.protocols import GroupProtocol, Operation, Send, TopicSpec
 
 Position = tuple[str, int, int]
 """(topic, partition, offset)."""
@@ -107,6 +107,19 @@ class Membership:
 
 
 @dataclass(frozen=True)
+class LiveAsMember(Operation):
+    """Be the only member of a group for a while, with requests of our own: join, send heartbeats
+    after these pauses, leave, and send one more heartbeat, which must be refused."""
+
+    group: str
+    topic: str
+    protocol: GroupProtocol
+    session_timeout_ms: int
+    """The session time-out; under KIP-848 that of the brokers' configuration."""
+    pauses_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class RawSend(Send):
     """A send of the raw producer: one batch."""
 
@@ -123,6 +136,11 @@ class RawSend(Send):
     itself must refuse the batch."""
     first_sequence: int = 0
     """The sequence number of a partition's first batch; one near the end wraps soon."""
+    resends_first: bool = False
+    """Whether the last batch is sent again before this one."""
+    overlaps: bool = False
+    """Whether the batch holds new records, but names sequence numbers of the batch before it. It is
+    no repetition, so that the leader must refuse it."""
 
 
 @dataclass(frozen=True)

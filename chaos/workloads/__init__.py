@@ -28,6 +28,7 @@ from chaos.workloads.register import Register
 from chaos.workloads.retention import Retention, RetentionBySize
 from chaos.workloads.seeks import Seeks
 from chaos.workloads.sequences import Sequences
+from chaos.workloads.sessions import Sessions
 from chaos.workloads.transactions import Transactions
 from chaos.workloads.transform import Transform
 from chaos.workloads.zombies import Zombies
@@ -61,6 +62,7 @@ WORKLOADS: dict[str, Workload] = {
         Recreated(),
         Seeks(),
         Sequences(),
+        Sessions(),
         Zombies(),
         Offsets(),
         OffsetsInTransactions(),

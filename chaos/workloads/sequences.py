@@ -1,5 +1,5 @@
-"""Sequences: idempotent producers whose sequence numbers wrap, and which resend acknowledged
-batches."""
+"""Sequences: idempotent producers whose sequence numbers wrap, which resend acknowledged batches,
+and which name the sequence numbers of an older batch for a new one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from chaos.workloads.values import values_of
 SEQUENCES = 1 << 31
 RECORDS_BEFORE_WRAP_MAX = 10
 AGAIN_SHARE, REPEATED_SHARE = 0.4, 0.2
+BEFORE_SHARE, OVERLAP_SHARE = 0.2, 0.05
+"""The shares of sends before which the last batch is sent again, and of new batches that name
+sequence numbers of the one before."""
 BACK_MAX = 4
 CRASH_SHARE = 0.01
 """The share of sends after which the producer is replaced by another one with a new producer id."""
@@ -25,7 +28,9 @@ class Sequences(Appends):
     last.
 
     A leader knows a producer's last five batches by their sequence numbers and answers each
-    duplicate as it did the first time; 2,147,483,647 is followed by 0. A producer that a leader
+    duplicate as it did the first time; 2,147,483,647 is followed by 0. A batch is a duplicate only
+    if its first and last sequence numbers are the same; any other batch with old numbers must be
+    refused. A producer that a leader
     does not know may begin with any sequence number. Producers crash, and the next ones get
     producer ids that nobody had before. Spec: KIP-98; ProducerStateEntry; DefaultRecordBatch,
     incrementSequence.
@@ -55,6 +60,8 @@ class Sequences(Appends):
                 again=again,
                 is_repeated=rng.random() < REPEATED_SHARE,
                 first_sequence=firsts[partition],
+                resends_first=rng.random() < BEFORE_SHARE,
+                overlaps=rng.random() < OVERLAP_SHARE,
             )
             if rng.random() < CRASH_SHARE:
                 yield Crash()

@@ -65,13 +65,19 @@ class End(Enum):
     """A commit is asked for although a send has failed; the client must refuse it."""
     LATE = "late"
     """The commit is requested only after the coordinator must have aborted the transaction."""
+    SLOW = "slow"
+    """There is a pause after each send, and the commit comes as late as in LATE: partitions that
+    join later must not prolong the transaction."""
+    PATIENT = "patient"
+    """The commit is requested after most of the time-out; the coordinator must not have aborted the
+    transaction yet."""
 
 
 def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:
     """Yield the operations of one transaction: its sends until one fails, a pause of idle_s
-    seconds, then its end. If a send has failed, or the end has no clear response, abort the
-    transaction if the client still can; else leave it to the next client with the same
-    transactional id."""
+    seconds (with SLOW after each send), then its end. If a send has failed, or the end has no clear
+    response, abort the transaction if the client still can; else leave it to the next client with
+    the same transactional id."""
     if (yield Begin()).outcome is not Outcome.OK:
         return
     completion = Completion(Outcome.OK)
@@ -79,9 +85,11 @@ def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:
         completion = yield send
         if completion.outcome is not Outcome.OK:
             break
+        if end is End.SLOW:
+            yield Idle(idle_s)
     if completion.outcome is Outcome.OK and end is End.CRASH:
         yield Crash()
-    if completion.outcome is Outcome.OK and idle_s:
+    if completion.outcome is Outcome.OK and idle_s and end is not End.SLOW:
         yield Idle(idle_s)
     if completion.outcome is Outcome.OK and end is End.CRASH:
         return

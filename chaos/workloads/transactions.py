@@ -19,6 +19,12 @@ PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 PAST_DOUBT_S = TIMEOUT_MS / 1000 + 16.5
 """The seconds to wait before a late commit: after the timeout, the interval of Kafka's own check
 (10 s) and 5 s more, every judge agrees that the transaction should have ended."""
+PATIENT_S = 0.75 * TIMEOUT_MS / 1000
+"""The seconds to wait before a commit that must be accepted: most of the time-out, and long enough
+to see a coordinator that aborts too early."""
+BETWEEN_SENDS_S = 0.8 * TIMEOUT_MS / 1000
+"""The seconds between two sends of a slow transaction. With all partitions it lasts longer than
+PAST_DOUBT_S."""
 OFTEN_LATE = 2
 """The number of writers whose commits are late early and often, so that a run of a few seconds
 contains some. The other writers keep the records flowing."""
@@ -32,6 +38,8 @@ transaction."""
 
 REFUSED_MS = (4_102_444_800_000,)
 """A timestamp in the year 2100: brokers that keep CreateTime refuse it (KIP-937)."""
+PATIENT, PATIENT_SHARE = OFTEN_LATE + 1, 0.1
+"""The writer that often commits after most of the time-out, and its share of such commits."""
 OPENS, BETWEEN_OPEN = OFTEN_LATE, (10, 40)
 """The writer that leaves some transactions open for ever, and the number of its other transactions
 between two of those. Under kills it completes some dozens in half a minute."""
@@ -44,7 +52,9 @@ class Transactions(ByTransactions):
     A crashed client is replaced by one with the same transactional id, which fences it, at once or
     after the coordinator has ended the open transaction. Now and then a commit comes too late,
     after `transaction.timeout.ms` and the coordinator's check for expired transactions, so that it
-    must be refused; or a send is refused, and the client must then refuse to commit. Spec: KIP-98.
+    must be refused, also if partitions have joined the transaction all the time; or after most of
+    the time-out, so that it must succeed; or a send is refused, and the client must then refuse to
+    commit. Spec: KIP-98.
     """
 
     name = "transactions"
@@ -88,18 +98,26 @@ class Transactions(ByTransactions):
 
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
         values, numbers = values_of(process), count(1)
-        is_often, is_first = process < OFTEN_LATE, process == 0
+        is_often = is_first = process < OFTEN_LATE
         until_open = rng.randint(1, FIRST_LATE_MAX)
         until_late = rng.randint(1, FIRST_LATE_MAX) if is_often else rng.randint(*SELDOM_LATE)
         while True:
             # Drawn before anything happens, so that a failure does not shift later choices.
             end, idle_s = self._end(rng)
+            if process == PATIENT and end is End.COMMIT and rng.random() < PATIENT_SHARE:
+                end, idle_s = End.PATIENT, PATIENT_S
             until_late -= 1
+            count_of_sends = rng.randint(2, self.sends_max)
             if until_late == 0:
-                end, idle_s = End.LATE, PAST_DOUBT_S if is_first else PAST_TIMEOUT_S
+                end, idle_s = End.LATE, PAST_TIMEOUT_S
+                if is_first and process == 0:
+                    idle_s = PAST_DOUBT_S
+                elif is_first:
+                    end, idle_s = End.SLOW, BETWEEN_SENDS_S
+                    count_of_sends = self.partitions
                 is_first = False
                 until_late = rng.randint(*(BETWEEN_LATE if is_often else SELDOM_LATE))
-            partitions = rng.sample(range(self.partitions), rng.randint(2, self.sends_max))
+            partitions = rng.sample(range(self.partitions), count_of_sends)
             sizes = [rng.randint(1, self.records_per_send_max) for _ in partitions]
             sends = (
                 Send(self.topic, partition, tuple(islice(values, size)))

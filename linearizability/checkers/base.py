@@ -41,6 +41,7 @@ COLUMNS_READ = (
     "replica",
     "group",
     "member_id",
+    "transactional_id",
     "txn",
     "isolation",
     "acks",

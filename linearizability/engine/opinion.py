@@ -50,11 +50,7 @@ _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
 
 
-_EVIDENCE = {
-    Scope.TRANSACTION: transaction_evidence,
-    Scope.PRODUCER: fencing_evidence,
-    Scope.RUN: run_evidence,
-}
+_EVIDENCE = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}
 
 
 def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED) -> pl.LazyFrame:
@@ -65,6 +61,8 @@ def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED
         return waiting(rows, bounds.stale_after_ns).lazy()
     if scope is Scope.GROUP:
         return group_evidence(rows).rechunk().lazy()
+    if scope is Scope.PRODUCER:  # made of small pieces: see `plans.whole`
+        return collect(fencing_evidence(rows)).rechunk().lazy()
     tells = _EVIDENCE.get(scope)
     return rows if tells is None else whole(collect(tells(rows))).lazy()
 

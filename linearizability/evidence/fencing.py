@@ -12,7 +12,9 @@ kinds of rows:
 - `rejoined`: InitProducerId accepted this epoch from a producer that continues after an error
   (KIP-360);
 - `offsets`: TxnOffsetCommit accepted an offset;
-- `ended`: EndTxn accepted the end of a transaction, whose epoch other rows tell.
+- `ended`: EndTxn accepted the end of a transaction, whose epoch other rows tell;
+- `early`: a commit was refused as fenced although nothing can have fenced its producer
+  (`early_aborts`).
 
 known_ns: when an answer first proved the epoch. asked_ns: when the last request was invoked.
 """
@@ -24,13 +26,15 @@ from typing import Any
 
 import polars as pl
 
+from linearizability.evidence.early_aborts import fenced_early
 from linearizability.history import PARTITION, F
-from linearizability.ingest import IS_OK, IS_SEND, KEY
+from linearizability.ingest import IS_OK, IS_SEND, KEY, NO_TOPIC_ID
 from linearizability.reads.inferred_log import ACKNOWLEDGED
 from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER, raw_records
 
 BEHIND, PAIRS, WROTE = "behind", "pairs", "wrote"
 GIVEN, REJOINED, OFFSETS, ENDED = "given", "rejoined", "offsets", "ended"
+EARLY = "early"
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
     "producer_id": pl.Int64,
@@ -49,6 +53,7 @@ COLUMNS: Mapping[str, Any] = {
 }
 NAMES_EPOCH = (pl.col("producer_id") >= 0) & (pl.col("producer_epoch") >= 0)
 OF_TRANSACTION = ["txn", "producer_id", "producer_epoch"]
+OF_EARLY = ("txn", "known_op", "asked_op", "asked_ns")
 REQUESTS = (F.INIT_PRODUCER.value, F.SEND_OFFSETS.value, F.COMMIT.value, F.ABORT.value)
 _KIND_OF_REQUEST = {
     F.INIT_PRODUCER.value: GIVEN,
@@ -99,7 +104,9 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
             "asked_op",
         )
     )
-    return pl.concat([told, rejoined(events)])
+    early = pl.LazyFrame(fenced_early(events), schema={name: COLUMNS[name] for name in OF_EARLY})
+    early = early.with_columns(kind=pl.lit(EARLY), topic_id=pl.lit(NO_TOPIC_ID))
+    return pl.concat([told, rejoined(events), _whole(early)])
 
 
 def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:

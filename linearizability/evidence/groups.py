@@ -23,6 +23,7 @@ from linearizability.evidence.group_life import (
     places_of,
     within,
 )
+from linearizability.evidence.sessions import Judged, judged_sessions
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
@@ -47,7 +48,20 @@ def group_evidence(rows: pl.LazyFrame) -> pl.DataFrame:
     groups did not perform, and those that were watched."""
     life = lives(rows)
     found = [row for group in life.groups for row in _of_group(group, life)]
+    found += [_of_session(judged) for judged in judged_sessions(rows)]
     return pl.DataFrame(found, schema=pl.Schema(COLUMNS), orient="row")
+
+
+def _of_session(judged: Judged) -> Row:
+    """Return the row of two requests of a member that renew its session, or end it."""
+    seconds = (judged.span_ns[1] - judged.span_ns[0]) // NANOSECONDS
+    return {
+        "kind": judged.kind or WATCHED,
+        "group": judged.group,
+        "process": judged.process,
+        "seconds": seconds if judged.kind else 0,
+        "op_ids": sorted(set(judged.op_ids)) if judged.kind else [],
+    }
 
 
 def _of_group(group: Group, life: Life) -> Iterator[Row]:

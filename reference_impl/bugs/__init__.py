@@ -12,6 +12,7 @@ a minute.
 from __future__ import annotations
 
 from reference_impl.bugs.abort_decided_commits import AbortDecidedCommits
+from reference_impl.bugs.abort_half_way import AbortHalfWay
 from reference_impl.bugs.accept_old_generations import AcceptOldGenerations
 from reference_impl.bugs.accept_old_generations_in_transactions import (
     AcceptOldGenerationsInTransactions,
@@ -50,12 +51,16 @@ from reference_impl.bugs.drop_unawaited_batches import DropUnawaitedBatches
 from reference_impl.bugs.empty_nulls_in_recompression import EmptyNullsInRecompression
 from reference_impl.bugs.end_epochs_early import EndEpochsEarly
 from reference_impl.bugs.end_others_transactions import EndOthersTransactions
+from reference_impl.bugs.end_sessions_early import EndSessionsEarly
+from reference_impl.bugs.end_sessions_late import EndSessionsLate
 from reference_impl.bugs.expire_offsets_early import ExpireOffsetsEarly
 from reference_impl.bugs.forget_a_member import ForgetAMember
 from reference_impl.bugs.forget_deletions import ForgetDeletions
+from reference_impl.bugs.forget_epochs_in_snapshots import ForgetEpochsInSnapshots
 from reference_impl.bugs.forget_markers import ForgetMarkers
 from reference_impl.bugs.forget_metadata import ForgetMetadata
 from reference_impl.bugs.forget_older_aborts import ForgetOlderAborts
+from reference_impl.bugs.forget_open_transactions import ForgetOpenTransactions
 from reference_impl.bugs.forget_producer_state_on_restart import ForgetProducerStateOnRestart
 from reference_impl.bugs.forget_producers_at_roll import ForgetProducersAtRoll
 from reference_impl.bugs.forget_time_outs import ForgetTimeOuts
@@ -63,6 +68,10 @@ from reference_impl.bugs.give_before_released import GiveBeforeReleased
 from reference_impl.bugs.give_parts_twice import GivePartsTwice
 from reference_impl.bugs.greet_the_dead import GreetTheDead
 from reference_impl.bugs.hide_aborted_transactions import HideAbortedTransactions
+from reference_impl.bugs.ignore_consumer_heartbeats import IgnoreConsumerHeartbeats
+from reference_impl.bugs.ignore_consumer_leaves import IgnoreConsumerLeaves
+from reference_impl.bugs.ignore_heartbeats import IgnoreHeartbeats
+from reference_impl.bugs.ignore_leaves import IgnoreLeaves
 from reference_impl.bugs.ignore_require_stable import IgnoreRequireStable
 from reference_impl.bugs.ignore_rewinds import IgnoreRewinds
 from reference_impl.bugs.keep_epochs import KeepEpochs
@@ -77,12 +86,16 @@ from reference_impl.bugs.look_up_newest_segment import LookUpNewestSegment
 from reference_impl.bugs.lose_commits import LoseCommits
 from reference_impl.bugs.lose_deletions import LoseDeletions
 from reference_impl.bugs.lose_transactional_offsets import LoseTransactionalOffsets
+from reference_impl.bugs.match_across_epochs import MatchAcrossEpochs
+from reference_impl.bugs.match_first_sequences import MatchFirstSequences
+from reference_impl.bugs.match_last_sequences import MatchLastSequences
 from reference_impl.bugs.never_end_consumer_sessions import NeverEndConsumerSessions
 from reference_impl.bugs.never_end_loaded_sessions import NeverEndLoadedSessions
 from reference_impl.bugs.never_end_sessions import NeverEndSessions
 from reference_impl.bugs.never_release import NeverRelease
 from reference_impl.bugs.never_time_out import NeverTimeOut
 from reference_impl.bugs.overlook_new_partitions import OverlookNewPartitions
+from reference_impl.bugs.prolong_time_outs import ProlongTimeOuts
 from reference_impl.bugs.readmit_fenced_producers import ReadmitFencedProducers
 from reference_impl.bugs.readmit_foreign_producers import ReadmitForeignProducers
 from reference_impl.bugs.remember_newest_batch import RememberNewestBatch
@@ -283,6 +296,16 @@ BUGS: dict[str, Bug] = {
     "never-release": Bug(
         NeverRelease, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer", seconds_min=75
     ),
+    "ignore-heartbeats": Bug(
+        IgnoreHeartbeats, Kind.LIVENESS, ("group_liveness",), workload="sessions"
+    ),
+    "ignore-consumer-heartbeats": Bug(
+        IgnoreConsumerHeartbeats, Kind.LIVENESS, ("group_liveness",), workload="sessions"
+    ),
+    "ignore-leaves": Bug(IgnoreLeaves, Kind.LIVENESS, ("group_liveness",), workload="sessions"),
+    "ignore-consumer-leaves": Bug(
+        IgnoreConsumerLeaves, Kind.LIVENESS, ("group_liveness",), workload="sessions"
+    ),
     # --- what happens rarely ----------------------------------------------------------------------
     "keep-epochs": Bug(
         KeepEpochs,
@@ -417,6 +440,18 @@ BUGS: dict[str, Bug] = {
         AnswerRetriesWithNewest, Kind.RARE, ("inconsistent_offsets",), nemesis="reset"
     ),
     "remember-newest-batch": Bug(RememberNewestBatch, Kind.RARE, ("duplicates",), nemesis="reset"),
+    "match-first-sequences": Bug(
+        MatchFirstSequences,
+        Kind.RARE,
+        ("inconsistent_offsets", "lost_writes"),
+        workload="sequences",
+    ),
+    "match-last-sequences": Bug(
+        MatchLastSequences, Kind.RARE, ("inconsistent_offsets", "lost_writes"), workload="sequences"
+    ),
+    "match-across-epochs": Bug(
+        MatchAcrossEpochs, Kind.RARE, ("inconsistent_offsets", "lost_writes"), workload="zombies"
+    ),
     "break-at-sequence-wrap": Bug(
         BreakAtSequenceWrap,
         Kind.RARE,
@@ -462,6 +497,20 @@ BUGS: dict[str, Bug] = {
     ),
     "forget-producer-state-on-restart": Bug(
         ForgetProducerStateOnRestart, Kind.SHOWN, ("duplicates",), nemesis="kill"
+    ),
+    "forget-epochs-in-snapshots": Bug(
+        ForgetEpochsInSnapshots,
+        Kind.SHOWN,
+        ("duplicates",),
+        workload="sequences",
+        nemesis="rolling-restart",
+    ),
+    "forget-open-transactions": Bug(
+        ForgetOpenTransactions,
+        Kind.SHOWN,
+        ("aborted_reads", "dirty_reads"),
+        workload="transactions",
+        nemesis="rolling-restart",
     ),
     "stale-snapshot": Bug(
         StaleSnapshot, Kind.SHOWN, ("duplicates",), nemesis="kill", config={"log.roll.ms": "500"}
@@ -517,6 +566,14 @@ BUGS: dict[str, Bug] = {
         workload="compaction-transactions",
     ),
     # --- limits -----------------------------------------------------------------------------------
+    "end-sessions-early": Bug(
+        EndSessionsEarly, Kind.SLACK, ("group_liveness",), workload="sessions"
+    ),
+    "end-sessions-late": Bug(EndSessionsLate, Kind.SLACK, ("group_liveness",), workload="sessions"),
+    "abort-half-way": Bug(AbortHalfWay, Kind.SLACK, ("fencing",), workload="transactions"),
+    "prolong-time-outs": Bug(
+        ProlongTimeOuts, Kind.SLACK, ("hanging_transactions",), workload="transactions"
+    ),
     "delete-young-segments": Bug(
         DeleteYoungSegments, Kind.SLACK, ("retention",), workload="retention"
     ),

@@ -96,6 +96,28 @@ def test_what_is_sent_again_is_written_once_and_sequences_wrap(
     assert [record.extra["sequence"] for record in found] == [first, first + 1, first + 2, 0, 1, 2]
 
 
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 2), (2, 2)])
+def test_a_new_batch_with_old_numbers_is_refused_and_changes_nothing(
+    cluster: Cluster, topic: str, producer: RawProducer, sizes: tuple[int, int]
+) -> None:
+    first = RawSend(topic, 0, tuple(range(sizes[0])))
+    old = RawSend(topic, 0, tuple(range(10, 10 + sizes[1])), overlaps=True)
+    refused = "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert outcomes(producer, first, old) == ["ok", refused]
+    last = RawSend(topic, 0, (20,), resends_first=True)
+    assert outcomes(producer, last) == ["ok"]
+    found = [record.value for record in log(cluster, topic)]
+    assert found == [*range(sizes[0]), 20]
+
+
+def test_a_batch_of_one_behind_another_of_one_can_only_be_the_next(
+    cluster: Cluster, topic: str, producer: RawProducer
+) -> None:
+    sends = [RawSend(topic, 0, (value,), overlaps=True) for value in (1, 2, 3)]
+    assert outcomes(producer, *sends) == ["ok"] * 3
+    assert [record.value for record in log(cluster, topic)] == [1, 2, 3]
+
+
 @pytest.mark.parametrize("joins", [True, False])
 def test_in_a_transaction_who_was_superseded_is_refused_everywhere(
     cluster: Cluster, topic: str, producer: RawProducer, joins: bool

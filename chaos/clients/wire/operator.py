@@ -17,6 +17,7 @@ from chaos.clients.transaction_rows import answered
 from chaos.clients.wire import group_offsets
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.raw import RawClient
+from chaos.clients.wire.raw_member import live_as_member
 from chaos.clients.wire.raw_producer import RawProducer
 from chaos.clients.wire.strangers import join_as_stranger
 from chaos.clients.wire.wire_link import WireCluster, insist, kafka_name
@@ -31,6 +32,7 @@ from chaos.values.operations import (
     Grow,
     JoinAsStranger,
     LeaveOpen,
+    LiveAsMember,
     ReadLatest,
     Recreate,
     SendOffsets,
@@ -77,6 +79,7 @@ PERFORMED = (
     FetchPositions,
     Grow,
     LeaveOpen,
+    LiveAsMember,
     JoinAsStranger,
 )
 
@@ -111,6 +114,8 @@ class Operator:
                 return await self._leave_open(operation)
             case JoinAsStranger():
                 return await join_as_stranger(self._cluster, operation)
+            case LiveAsMember():
+                return await live_as_member(self._cluster, operation)
             case DeletePositions():
                 return await group_offsets.delete(self._cluster, operation)
             case FetchPositions():

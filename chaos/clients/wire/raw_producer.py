@@ -11,7 +11,7 @@ NUM_BATCHES_TO_RETAIN (five batches).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +58,20 @@ SEQUENCES = 1 << 31
 END_TIMEOUT_S = 20.0
 NO_OFFSET = -1
 DUPLICATE = "DUPLICATE_SEQUENCE_NUMBER"
+
+
+def _overlap(known: Sequence[bytes] | None, count: int) -> int | None:
+    """Return the first sequence number of a batch of `count` records that has some numbers of the
+    last known batch, but is no batch that the leader knows: with the same first number if the sizes
+    differ and that number is even, with the same last one if it is odd, else with the next first
+    one. Return None if there is no such number."""
+    if not known:
+        return None
+    last, _ = RecordBatch.decode(known[-1])
+    first, size = last.base_sequence, len(last.records)
+    if size == count:
+        return (first + 1) % SEQUENCES if size > 1 else None
+    return first if first % 2 == 0 else (first + size - count) % SEQUENCES
 
 
 class RawProducer(IdentifiedProducer):
@@ -132,6 +146,11 @@ class RawProducer(IdentifiedProducer):
             identity = await self._writer(raw)
             if self._settings.transactional and raw.joins:
                 await self._join(identity, place)
+            if raw.resends_first:
+                await self._send_again(identity, place, (0,))
+            overlap = _overlap(identity.batches.get(place), len(send.values))
+            if raw.overlaps and overlap is not None:
+                return await self._overlapping(identity, send, carried, overlap)
             batch = self._batch(identity, send, carried, raw.first_sequence)
 
             async def attempt() -> str | None:
@@ -160,6 +179,28 @@ class RawProducer(IdentifiedProducer):
             for index, value in enumerate(send.values)
         ]
         return Completion(Outcome.OK, records, columns=payload.checksums_of(carried))
+
+    async def _overlapping(
+        self, identity: Identity, send: Send, carried: list[payload.Carried], sequence: int
+    ) -> Completion:
+        """Send a batch of new records once, with sequence numbers of the batch before it. The
+        history has the first of these numbers, and the answer whatever it is."""
+        place = send.topic, send.partition
+        beside = {"sequence": sequence, **payload.checksums_of(carried)}
+        batch = self._batch(replace(identity, sequences={place: sequence}), send, carried, sequence)
+        try:
+            name, offset = await self._produce(place, batch)
+        except WireError as error:
+            return replace(
+                self._unsent(send, Outcome.INFO, Refused("WireError", 1, str(error)), broken=True),
+                columns=beside,
+            )
+        if name is not None:
+            outcome = send_outcome(name, single_attempt=True)
+            unsent = self._unsent(send, outcome, Refused(name, 1), broken=outcome is Outcome.INFO)
+            return replace(unsent, columns=beside)
+        records = [Record(*place, value, offset + n) for n, value in enumerate(send.values)]
+        return Completion(Outcome.OK, records, columns=beside)
 
     async def _writer(self, send: RawSend) -> Identity:
         """Return the identity that sends. An idempotent producer gets its producer id with the
@@ -202,7 +243,7 @@ class RawProducer(IdentifiedProducer):
         """Resend the batches sent this many sends ago, each of which the leader must still know: it
         keeps the last five. The answers prove nothing about the new record; the log shows whether
         one was written twice."""
-        known = list(identity.batches[place])
+        known = list(identity.batches.get(place, ()))
         for back in again:
             if back < len(known):
                 await self._repeated(place, known[-1 - back])

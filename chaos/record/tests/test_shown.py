@@ -88,6 +88,8 @@ EXAMPLES: tuple[tuple[Sight, list[Row], list[Row]], ...] = (
         [{**PLACE, "f": "fetch_offsets"}],
     ),
     (Sight.LATEST, [{**PLACE, "f": "read_latest", "offset": 0}], [{**PLACE, "f": "read_latest"}]),
+    (Sight.HEARTBEATS, [{"f": "heartbeat"}], [{"f": "heartbeat", "type": "fail"}]),
+    (Sight.DISMISSED, [{"f": "heartbeat", "type": "fail"}], [{"f": "heartbeat"}]),
     (Sight.UNDER_FAULT, [KILL, during(4, 6), HEAL], [KILL, during(3, 5), during(9, 10), HEAL]),
 )
 

@@ -3,7 +3,8 @@
 A producer's new epoch fences the old one: no log has a record of the old epoch after one of the
 new. After InitProducerId has returned the new epoch, or a record of it has been acknowledged, the
 broker refuses the old epoch on every partition, in offset commits, and at the end of a transaction.
-InitProducerId never returns the same epoch twice.
+InitProducerId never returns the same epoch twice. And without a newer producer,
+none is fenced before its transaction has lasted for its time-out.
 """
 
 from linearizability.guarantees.about import DAY_MS, About, Family
@@ -18,8 +19,9 @@ ABOUT = About(
         "reused-epoch": (Family.TRANSACTION, "two producers were given the same epoch"),
         "zombie-commits-offsets": (Family.TRANSACTION, "a fenced producer committed offsets"),
         "zombie-ends": (Family.TRANSACTION, "a fenced producer ended a transaction"),
+        "fenced-early": (Family.TRANSACTION, "a transaction was aborted before its time-out"),
         "zombie-rejoins": (Family.TRANSACTION, "a fenced producer was given another epoch"),
     },
-    clocks_ms={"fenced-epoch-writes": DAY_MS},
+    clocks_ms={"fenced-epoch-writes": DAY_MS, "fenced-early": 1},
     columns=("producer_epoch",),
 )

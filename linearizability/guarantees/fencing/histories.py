@@ -3,7 +3,9 @@
 from typing import Any
 
 from linearizability.hand_written.rows import (
+    ABORT,
     COMMIT,
+    FAULT,
     LED,
     MARKER,
     NEWER,
@@ -14,6 +16,7 @@ from linearizability.hand_written.rows import (
     Row,
     S,
     Valid,
+    at,
 )
 
 THERE = {"partition": 1}
@@ -24,7 +27,39 @@ def GIVES(epoch: int, **more: Any) -> Row:
     return {"f": "init_producer", "producer_id": 7, "producer_epoch": epoch} | more
 
 
+SECOND = 1_000_000_000
+BY_P: Row = {"transactional_id": "p"}
+FENCED: Row = COMMIT | {"type": "fail", "error": "PRODUCER_FENCED"}
+
+
+def COMES(second: int, **more: Any) -> Row:
+    """Return the row of an InitProducerId of transactional id p, with a time-out of 10 s."""
+    told = {"f": "init_producer", "settings": '{"transaction.timeout.ms": "10000"}'}
+    return told | BY_P | at(second) | more
+
+
+def FROM(second: int, row: Row, **more: Any) -> Row:
+    """Return the row of an operation of transaction 1, invoked and answered in this second."""
+    return row | at(second) | more
+
+
+BEGIN: Row = {"f": "begin", **TXN, **BY_P}
+FIVE_SECONDS = [COMES(100), FROM(101, BEGIN), FROM(102, S(1, 0, **TXN)), FROM(106, FENCED)]
+"""A transaction that was begun at 101 s and refused as fenced at 106 s."""
+
 VALID: Valid = {
+    "fenced after its time-out": [*FIVE_SECONDS[:3], FROM(112, FENCED)],
+    "fenced by its successor": [*FIVE_SECONDS[:3], COMES(104), FIVE_SECONDS[3]],
+    "fenced by one of which nobody has heard": [
+        *FIVE_SECONDS[:3],
+        COMES(104, type="info", t_complete_ns=None),
+        FIVE_SECONDS[3],
+    ],
+    "fenced by one that may come late": [FROM(50, BEGIN, txn=2, type="fail"), *FIVE_SECONDS],
+    "it had asked for an abort": [*FIVE_SECONDS[:3], FROM(105, ABORT), FIVE_SECONDS[3]],
+    "it was never let in": [*FIVE_SECONDS[:2], FIVE_SECONDS[3]],
+    "its time-out is not told": [COMES(100, settings=None), *FIVE_SECONDS[1:]],
+    "a fault may have repeated what fences it": [FAULT("Kill", **at(60)), *FIVE_SECONDS],
     "who is the newest goes on": [GIVES(1), GIVES(2, asked="epoch", asked_offset=1), RAW(1, 0)],
     "epochs grow": [RAW(1, 0, **LED), RAW(2, 1, **NEWER, **LED)],
     "a marker of a newer epoch": [
@@ -48,6 +83,15 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "fenced within its time-out": (FIVE_SECONDS, [("fenced-early", (1, 3))]),
+    "fenced within its time-out, long after others": (
+        [FAULT("Kill", **at(10)), FAULT("Heal", **at(20)), *FIVE_SECONDS],
+        [("fenced-early", (3, 5))],
+    ),
+    "fenced though only another id got a producer": (
+        [*FIVE_SECONDS[:3], COMES(104, transactional_id="q"), FIVE_SECONDS[3]],
+        [("fenced-early", (1, 4))],
+    ),
     "a fenced producer writes": (
         [RAW(1, 0, **NEWER, **LED), RAW(2, 1, **LED)],
         [("fenced-epoch-writes", (1000,))],

@@ -1,5 +1,6 @@
 """Ways to break `fencing`, each with the clause of its promise that it breaks."""
 
+from collections import Counter
 from random import Random
 
 from linearizability.history import F
@@ -14,6 +15,7 @@ from linearizability.self_test.lookup import (
 from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import is_raw
 
+MINUTE_NS = 60 * 1_000_000_000
 Epoch = tuple[int, int]
 """(producer id, epoch)."""
 
@@ -106,6 +108,28 @@ def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, successor, _answered(producer_id, newest + 2, later_ns + 1) | asked]
 
 
+def fence_within_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: the first commit of the only producer of a transactional id is refused as
+    fenced, although its transaction is younger than a minute, the model's time-out."""
+    begins = {row["txn"]: row for row in rows if row["f"] == F.BEGIN.value}
+    inits = Counter(r["transactional_id"] for r in rows if r["f"] == F.INIT_PRODUCER.value)
+    acked = {row["txn"] for row in rows if is_acked(row)}
+    ends = Counter(row["txn"] for row in rows if row["f"] in (F.COMMIT.value, F.ABORT.value))
+    victims = [
+        row
+        for row in rows
+        if row["f"] == F.COMMIT.value
+        and row["t_complete_ns"] is not None
+        and (row["txn"] in acked and ends[row["txn"]] == 1)
+        and inits[begins[row["txn"]]["transactional_id"]] == 1
+        and row["t_complete_ns"] - begins[row["txn"]]["t_invoke_ns"] < MINUTE_NS
+    ]
+    if not victims:
+        return None
+    fenced = {"type": rng.choice(["fail", "info"]), "error": "PRODUCER_FENCED"}
+    return [changed_row(row, victims[0], fenced) for row in rows]
+
+
 def _transactional(rows: list[Row]) -> list[tuple[Row, Epoch]]:
     """Return the sends in transactions whose records a raw read shows, with their epochs."""
     epochs: dict[int, set[Epoch]] = {}
@@ -178,5 +202,8 @@ CLAUSES: Clauses = {
     ),
     "InitProducerId accepts an older epoch from a producer that wants to go on": by(
         "zombie-rejoins", rejoin_though_fenced
+    ),
+    "a producer is fenced before its time-out, although no other one came": by(
+        "fenced-early", fence_within_the_time_out
     ),
 }

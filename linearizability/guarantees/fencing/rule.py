@@ -7,7 +7,16 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
-from linearizability.evidence.fencing import BEHIND, ENDED, GIVEN, OFFSETS, PAIRS, REJOINED, WROTE
+from linearizability.evidence.fencing import (
+    BEHIND,
+    EARLY,
+    ENDED,
+    GIVEN,
+    OFFSETS,
+    PAIRS,
+    REJOINED,
+    WROTE,
+)
 
 REUSED = "reused-epoch"
 KINDS = {
@@ -18,6 +27,7 @@ KINDS = {
     GIVEN: REUSED,
     REJOINED: "zombie-rejoins",
 }
+TOO_EARLY = "fenced-early"
 
 
 class Fencing(Checker):
@@ -27,6 +37,11 @@ class Fencing(Checker):
     a repeated request may do that, so recorders leave out its epoch). Or InitProducerId returns an
     epoch that was known before. Or a raw read shows a record or marker of an older epoch after a
     newer one.
+
+    Or the other way round, a producer is fenced although nobody came after it: its commit was
+    refused while its transaction was younger than its transaction.timeout.ms, it had asked for no
+    abort, and no other InitProducerId of its transactional id was known or in doubt
+    (`early_aborts`).
 
     An epoch is known once InitProducerId has returned it, or a record or offset of it has been
     acknowledged: by then the markers of the transaction before are written, and the coordinator
@@ -51,18 +66,24 @@ class Fencing(Checker):
         found = pl.concat(
             [behind.with_columns(newest_op=pl.lit(None, pl.Int64)), after_newer(events)]
         )
-        return describe(
-            found.with_columns(by=pl.col("kind").replace_strict(KINDS)),
-            ["topic", "topic_id", "partition", "producer_id"],
-            pl.col("by"),
-            ["asked_op", "newest_op"],
-            _message(),
-            "broker",
+        where = ["topic", "topic_id", "partition", "producer_id"]
+        kinds = pl.col("kind").replace_strict(KINDS)
+        fenced = pl.format(
+            "the producer of transaction {} was fenced before its transaction.timeout.ms was over,"
+            " although no other one had come",
+            "txn",
+        )
+        early = events.filter(pl.col("kind") == EARLY)
+        return pl.concat(
+            [
+                describe(found, where, kinds, ["asked_op", "newest_op"], _message(), "broker"),
+                describe(early, where, TOO_EARLY, ["asked_op", "known_op"], fenced, "broker"),
+            ]
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         is_later = pl.col("known_ns").count().over("producer_id") > 1
-        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED, REJOINED]) | (
+        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED, REJOINED, EARLY]) | (
             (pl.col("kind") == GIVEN) & is_later
         )
         return events.select(
@@ -86,7 +107,8 @@ def after_newer(events: pl.LazyFrame) -> pl.LazyFrame:
         out_ns="known_ns",
         newest_op=pl.col("first_op").forward_fill().over("producer_id"),
     )
-    asked = events.filter(pl.col("asked_ns").is_not_null()).sort("asked_ns")
+    is_asked = pl.col("asked_ns").is_not_null() & (pl.col("kind") != EARLY)
+    asked = events.filter(is_asked).sort("asked_ns")
     is_again = (pl.col("kind") == GIVEN) & (pl.col("producer_epoch") == pl.col("top"))
     return (
         asked.join_asof(

@@ -1,9 +1,12 @@
 """Judge `fencing` again, in plain loops over plain rows."""
 
+import json
 from typing import Any
 
+from linearizability.bounds import NEVER
 from linearizability.twins.facts import Found, Row, is_acked, is_data, is_proof
 from linearizability.twins.logs import of_producers, raw_reads
+from linearizability.twins.readings import undisturbed_times
 
 
 def fencing(rows: list[Row]) -> Found:
@@ -24,6 +27,50 @@ def fencing(rows: list[Row]) -> Found:
         if epoch < newest or (kind == "reused-epoch" and epoch == newest):
             first = min(u[4] for u in out if u[2] == newest)
             found.add((kind, tuple(sorted({asked[1], first[1]})), place))
+    return found | _fenced_early(rows)
+
+
+def _fenced_early(rows: list[Row]) -> Found:
+    found: Found = set()
+    for commit in rows:
+        fenced = commit["error"] in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "_FENCED")
+        done, txn = commit["t_complete_ns"], commit["txn"]
+        if commit["f"] != "commit" or commit["type"] == "ok" or not fenced or None in (done, txn):
+            continue
+        own = [r for r in rows if r["txn"] == txn]
+        begins = [r for r in own if (r["f"], r["type"]) == ("begin", "ok")]
+        begins = [r for r in begins if r["transactional_id"] is not None]
+        asked = any(r["f"] == "abort" and r["t_invoke_ns"] <= done for r in own)
+        if not begins or asked or not any(map(is_acked, own)):
+            continue
+        begin = max(begins, key=lambda r: (r["t_invoke_ns"], r["op_id"]))
+        beside = [
+            r
+            for r in rows
+            if r["f"] in ("begin", "init_producer")
+            and r["transactional_id"] == begin["transactional_id"]
+            and r["t_invoke_ns"] <= done
+        ]
+        inits = [r for r in beside if r["f"] == "init_producer"]
+        ready = [r for r in inits if r["type"] == "ok" and r["t_invoke_ns"] <= begin["t_invoke_ns"]]
+        if not ready:
+            continue
+        init = max(ready, key=lambda r: (r["t_invoke_ns"], r["op_id"]))
+        until = {id(r): r["t_complete_ns"] or NEVER for r in beside}
+        later = [r for r in inits if r is not init and until[id(r)] >= init["t_invoke_ns"]]
+        later += [
+            r
+            for r in beside
+            if r["type"] != "ok" and until[id(r)] >= init["t_invoke_ns"] - 60 * 10**9
+        ]
+        told = json.loads(init["settings"] or "{}").get("transaction.timeout.ms")
+        span = (init["t_invoke_ns"] - 60 * 10**9, done)
+        quiet = any(a < span[0] and span[1] < b for a, b in undisturbed_times(rows))
+        if told is None or later or not quiet:
+            continue
+        if done - begin["t_invoke_ns"] < int(told) * 10**6:
+            ops = tuple(sorted({commit["op_id"], begin["op_id"]}))
+            found.add(("fenced-early", ops, commit["place"]))
     return found
 
 

@@ -7,7 +7,8 @@ session time-out, the longest time that a member spent between two polls (5 s at
 rebalance time-out at most), and 15 s. After so much time, in which members polled and there was no
 fault, each partition must have a live owner, each member a partition (if there are more partitions
 than processes), and waiting records must be delivered. In one generation a partition has only one
-owner.
+owner. A member that sends a heartbeat within its session time-out stays a member; one that is
+silent for ten seconds longer, or has left, is none any more.
 """
 
 from linearizability.guarantees.about import About, Family
@@ -19,4 +20,5 @@ ABOUT = About(
     picture="no member takes over from one that crashed",
     claims=("GRP-2",),
     kinds={"assigned-twice": (Family.DELIVERY, "two members owned a partition in one generation")},
+    clocks_ms={"session-cut-short": 1, "session-outlived": 1},
 )

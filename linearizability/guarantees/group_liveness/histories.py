@@ -62,7 +62,37 @@ OTHER = PLACE | {"partition": 1}
 
 NEW: Row = OTHER | {"f": "topic", "process": 9} | at(10)
 
+TWO_SECONDS = '{"session.timeout.ms": "2000"}'
+
+
+def BEATS(second: float, outcome: str = "ok", **more: object) -> Row:
+    """Return a heartbeat of member m, answered at once."""
+    own = {"f": "heartbeat", "group": "g", "member_id": "m", "process": 1, "type": outcome}
+    asked_ns = round(second * 1_000_000_000)
+    times = {"t_invoke_ns": asked_ns, "t_complete_ns": asked_ns + 1}
+    return own | {"settings": TWO_SECONDS} | times | more
+
+
+LEAVES: Row = BEATS(2) | {"f": "leave"}
+
 VALID: Valid = {
+    "heartbeats within the session": [BEATS(0), BEATS(1.9), BEATS(3.8)],
+    "removed after its session": [BEATS(0), BEATS(2.1, "fail")],
+    "asked within the session, answered after it": [
+        BEATS(0),
+        BEATS(1.9, "fail", t_complete_ns=2_100_000_000),
+    ],
+    "accepted soon after its session": [BEATS(0), BEATS(11.9)],
+    "refused once it has left": [BEATS(0), LEAVES, BEATS(3, "fail")],
+    "it left, but nobody knows whether": [BEATS(0), LEAVES | {"type": "info"}, BEATS(3)],
+    "no answer proves nothing": [BEATS(0), BEATS(1, "info"), BEATS(3, "fail")],
+    "another member of the group": [BEATS(0), BEATS(1, "fail", member_id="other")],
+    "its session is not told": [BEATS(0, settings=None), BEATS(1, "fail")],
+    "removed when its coordinator was killed": [
+        BEATS(0),
+        FAULT("Kill", **at(1)),
+        BEATS(1.5, "fail"),
+    ],
     "all is owned and given": numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), SENT, GIVEN, MINUTE),
     "what waited may be given to a poll of unknown outcome": numbered(
         JOINS(1, 0),
@@ -147,6 +177,19 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "removed within its session": (
+        [BEATS(0), BEATS(1.5), BEATS(3, "fail")],
+        [("session-cut-short", (1, 2))],
+    ),
+    "removed although a heartbeat had renewed its session": (
+        [BEATS(0), BEATS(1.2), BEATS(2.4, "fail")],
+        [("session-cut-short", (1, 2))],
+    ),
+    "accepted long after its session": ([BEATS(0), BEATS(13)], [("session-outlived", (0, 1))]),
+    "accepted after it has left": (
+        [BEATS(0), LEAVES, BEATS(3)],
+        [("member-after-leaving", (1, 2))],
+    ),
     "no member owns a partition": (
         numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), OWNS(1, 8, 0), SENT, GIVEN, MINUTE),
         [("partition-without-owner", (35, 1000301))],

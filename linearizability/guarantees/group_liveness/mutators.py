@@ -10,6 +10,7 @@ from linearizability.self_test.lookup import (
     is_acked,
     log_starts,
     nothing_of,
+    over_ns,
     where_nothing_is_compacted,
 )
 from linearizability.self_test.model.world import Row
@@ -121,6 +122,44 @@ def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     ]
 
 
+def remove_within_the_session(rows: list[Row], rng: Random) -> list[Row]:
+    """Plant an anomaly: a member sends heartbeats within its session, and is removed."""
+    renewals = [(rng.uniform(0.5, 0.95), "ok") for _ in range(rng.randint(0, 3))]
+    return _with_a_lone_member(rows, [*renewals, (rng.uniform(0.5, 0.95), "fail")])
+
+
+def keep_long_after_the_session(rows: list[Row], rng: Random) -> list[Row]:
+    """Plant an anomaly: a member is silent for many sessions, and is accepted again."""
+    return _with_a_lone_member(rows, [(rng.uniform(6.5, 9.0), "ok")])
+
+
+def keep_after_leaving(rows: list[Row], rng: Random) -> list[Row]:
+    """Plant an anomaly: a member has left, and its heartbeat is accepted."""
+    return _with_a_lone_member(rows, [(0.5, "leaves"), (rng.uniform(0.1, 0.9), "ok")])
+
+
+def _with_a_lone_member(rows: list[Row], requests: list[tuple[float, str]]) -> list[Row]:
+    """Return the rows with those of a new group's only member behind them: it joins, and sends a
+    request after each pause, given in sessions of two seconds."""
+    at_ns = over_ns(rows) + 1
+    own: Row = {
+        "process": NOT_OURS,
+        "session": 0,
+        "record_index": 0,
+        "group": "lone",
+        "member_id": "lone",
+        "settings": '{"session.timeout.ms": "2000"}',
+    }
+    told = []
+    for number, (pause, answer) in enumerate([(0.0, "ok"), *requests]):
+        at_ns += round(pause * 2_000_000_000)
+        f = F.LEAVE if answer == "leaves" else F.HEARTBEAT
+        outcome = "ok" if answer == "leaves" else answer
+        times = {"t_invoke_ns": at_ns, "t_complete_ns": at_ns, "op_id": NOT_OURS - number}
+        told.append(own | times | {"f": f.value, "type": outcome})
+    return [*rows, *told]
+
+
 def _reports(rows: list[Row]) -> dict[str, list[Row]]:
     """Return group -> the rows in which one of its members first reported owning partitions."""
     found: dict[str, list[Row]] = {}
@@ -141,4 +180,11 @@ CLAUSES: Clauses = {
     ),
     "a group receives none of the waiting records for as long": by("group-starved", starve_a_group),
     "two members own one partition in one generation": by("assigned-twice", assign_twice),
+    "a member is removed although it sent a heartbeat within its session time-out": by(
+        "session-cut-short", remove_within_the_session
+    ),
+    "a member is accepted ten seconds after its session ended": by(
+        "session-outlived", keep_long_after_the_session
+    ),
+    "a member is accepted after it has left": by("member-after-leaving", keep_after_leaving),
 }

@@ -8,6 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.evidence.groups import NO_OWNER, NO_PART, STARVED, TWO_OWNERS, WATCHED
+from linearizability.evidence.sessions import CUT_SHORT, OUTLIVED, STAYED
 
 
 class GroupLiveness(Checker):
@@ -20,12 +21,17 @@ class GroupLiveness(Checker):
     (`group-starved`). Or two members owned a partition at the same time in one generation
     (`assigned-twice`).
 
+    Or a coordinator's answers to a member's heartbeats contradict its session: the member was
+    removed although it had sent a heartbeat within the session time-out (`session-cut-short`), was
+    still accepted 10 s after the session had ended (`session-outlived`), or was still accepted
+    after it had left (`member-after-leaving`). Members that a fault met are left out.
+
     A rebalance may take the sum of the session time-out (session.timeout.ms), the longest time that
     any member spent between two polls (5 s at least, the rebalance time-out max.poll.interval.ms at
     most), and 15 s. The partitions that members own are known from `owned` rows, the time-outs from
     `subscribe` rows or else from Kafka's defaults. Source: docs, consumerconfigs
     (session.timeout.ms, max.poll.interval.ms); KIP-62; KIP-848. Counted: partitions of groups that
-    were watched for longer than that.
+    were watched for longer than that, and pairs of consecutive requests of members.
     """
 
     name: ClassVar[str] = "group_liveness"
@@ -51,6 +57,21 @@ class GroupLiveness(Checker):
             ),
             TWO_OWNERS: pl.format(
                 "two members of group {} owned the partition in one generation", "group"
+            ),
+            CUT_SHORT: pl.format(
+                "process {} was removed from group {} although it had sent a heartbeat within its "
+                "session.timeout.ms",
+                "process",
+                "group",
+            ),
+            OUTLIVED: pl.format(
+                "process {} was still a member of group {} after {} s without a heartbeat",
+                "process",
+                "group",
+                "seconds",
+            ),
+            STAYED: pl.format(
+                "process {} was still a member of group {} after it had left", "process", "group"
             ),
         }
         message = pl.lit(None, dtype=pl.String)

@@ -28,7 +28,7 @@ def group_liveness(rows: list[Row]) -> Told:
     """Return the rows that `group_evidence` returns, including the `watched` ones, computed in
     plain loops."""
     names = {row["group"] for row in rows if _turns(rows, row["group"])}
-    return {told for name in names for told in _of_group(rows, name)}
+    return {told for name in names for told in _of_group(rows, name)} | _sessions(rows)
 
 
 def _of_group(rows: list[Row], group: str) -> Told:
@@ -313,3 +313,44 @@ def _assigned_twice(rows: list[Row], group: str, place: Place) -> Told:
                 seconds = (span[1] - span[0]) // SECOND
                 return {("assigned-twice", group, *place, None, seconds, proof)}
     return set()
+
+
+# --- sessions -------------------------------------------------------------------------------------
+
+
+def _sessions(rows: list[Row]) -> Told:
+    """Return what coordinators answered to the heartbeats of members that no fault met."""
+    found: Told = set()
+    own: dict[tuple[str, int, str], list[Row]] = {}
+    for row in sorted(rows, key=lambda r: (r["t_invoke_ns"], r["op_id"])):
+        who = (row["group"], row["process"], row["member_id"])
+        if row["f"] in ("heartbeat", "leave") and None not in (*who, row["t_complete_ns"]):
+            own.setdefault(who, []).append(row)
+    for (group, process, _), requests in own.items():
+        first = requests[0]["t_invoke_ns"]
+        for one, other in pairwise(requests):
+            span = (first, other["t_complete_ns"])
+            quiet = any(a < span[0] and span[1] < b for a, b in undisturbed_times(rows))
+            if requests[0]["f"] != "heartbeat" or not quiet:
+                continue
+            kind = _broken(one, other)
+            seconds = (other["t_complete_ns"] - one["t_invoke_ns"]) // SECOND
+            told = (seconds, tuple(sorted({one["op_id"], other["op_id"]}))) if kind else (0, ())
+            found.add((kind or "watched", group, None, None, process, *told))
+    return found
+
+
+def _broken(one: Row, other: Row) -> str | None:
+    is_in = other["type"] == "ok"
+    if one["type"] != "ok" or other["f"] != "heartbeat":
+        return None
+    if one["f"] == "leave":
+        return "member-after-leaving" if is_in else None
+    session_ms = json.loads(one["settings"] or "{}").get("session.timeout.ms")
+    if session_ms is None:
+        return None
+    session = int(session_ms) * 1_000_000
+    if other["type"] == "fail" and other["t_complete_ns"] < one["t_invoke_ns"] + session:
+        return "session-cut-short"
+    silence = other["t_invoke_ns"] - one["t_complete_ns"]
+    return "session-outlived" if is_in and silence > session + 10 * SECOND else None

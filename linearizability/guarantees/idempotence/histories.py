@@ -22,6 +22,11 @@ VALID: Valid = {
         S(2, client="raw", txn=1, **OUT_OF_ORDER),
         RAW(1, 0, **LED),
     ],
+    "it named a number of the batch before": [
+        S(1, 0, client="raw"),
+        S(2, client="raw", sequence=0, **OUT_OF_ORDER),
+        RAW(1, 0, **LED),
+    ],
     "a library was refused": [S(1, 0), S(2, **OUT_OF_ORDER), RAW(1, 0, **LED)],
     "the first may have any": [RAW(1, 0, sequence=4, **LED), RAW(2, 1, sequence=5, **LED)],
     "behind a hole": [RAW(1, 0, sequence=0, **LED), RAW(2, 5, sequence=5, **LED)],

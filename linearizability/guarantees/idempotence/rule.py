@@ -19,6 +19,7 @@ IN_ORDER_REFUSED = (
     & (pl.col("client") == "raw")
     & pl.col("txn").is_null()
     & pl.col("idempotent")
+    & pl.col("sequence").is_null()
     & (pl.col("error") == "OUT_OF_ORDER_SEQUENCE_NUMBER")
 ).fill_null(False)
 
@@ -29,6 +30,7 @@ class Idempotence(Checker):
 
     Or a raw producer of Touchstone, which numbers its batches after the acknowledged ones and
     begins again after an unknown outcome, got OUT_OF_ORDER_SEQUENCE_NUMBER outside of transactions.
+    A send whose row names a sequence is left out: it repeats a number of the batch before it.
 
     A leader refuses a batch that does not follow with that error, and no other. Source: KIP-98,
     "Idempotent Producer Guarantees"; KIP-360 (a new epoch begins at 0);

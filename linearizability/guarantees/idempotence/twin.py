@@ -33,6 +33,7 @@ def idempotence(rows: list[Row]) -> Found:
         and r["client"] == "raw"
         and r["txn"] is None
         and r["idempotent"]
+        and r["sequence"] is None
         and r["error"] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
     ]
     return found | {("in-order-refused", (r["op_id"],), r["place"]) for r in refused}

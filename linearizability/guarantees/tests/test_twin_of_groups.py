@@ -28,6 +28,9 @@ KINDS = (
     "member-without-part",
     "group-starved",
     "assigned-twice",
+    "session-cut-short",
+    "session-outlived",
+    "member-after-leaving",
 )
 
 
@@ -44,6 +47,7 @@ class Drawn:
         self.gives = self.rng.random() < 0.5
         """Whether polls give records now and then."""
         rare = {"turn": 0.04, "fault": 0.02, "silence": 0.01, "owned": 0.1, "send": 0.1}
+        rare["beat"] = 0.1
         self.often = {what: p * self.rng.choice([0, 0, 1, 3]) for what, p in rare.items()}
 
     def add(self, *rows: Row, **shared: Any) -> None:
@@ -81,6 +85,8 @@ class Drawn:
             self.owns(process, group)
         if drawn() < self.often["send"]:
             self.send()
+        if drawn() < self.often["beat"]:
+            self.beat(process, group)
         if drawn() < 0.9:
             self.poll(process, group)
 
@@ -98,6 +104,13 @@ class Drawn:
             held = [n for n in range(self.partitions) if self.rng.random() < 0.6]
             rows += [{"topic": "t", "partition": n} for n in held] or [{"topic": None}]
         self.add(*rows, **own)
+
+    def beat(self, process: int, group: str) -> None:
+        """Send a heartbeat of a lone member, or let it leave."""
+        own: Row = {"process": process, "group": group, "member_id": f"lone{process}"}
+        f = self.rng.choice(["heartbeat"] * 4 + ["leave"])
+        outcome = self.rng.choice(["ok", "ok", "ok", "fail", "info"])
+        self.add(own | {"f": f, "type": outcome, "settings": self.settings})
 
     def send(self) -> None:
         acked = {"f": "send", "process": 8, "acks": -1, "idempotent": True, "topic": "t"}

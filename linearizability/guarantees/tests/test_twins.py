@@ -237,9 +237,6 @@ def positions() -> st.SearchStrategy[Row]:
 
 
 def others() -> st.SearchStrategy[Row]:
-    ends = st.fixed_dictionaries(
-        {"f": st.sampled_from(["commit", "abort"]), "txn": st.integers(1, 2), "type": OUTCOME}
-    )
     whole = st.fixed_dictionaries(
         place()
         | {
@@ -276,6 +273,7 @@ def others() -> st.SearchStrategy[Row]:
             "type": OUTCOME,
             "txn": st.integers(1, 2),
             "process": st.integers(1, 2),
+            "transactional_id": st.sampled_from([None, "p", "p"]),
             "settings": st.sampled_from([None, '{"transaction.timeout.ms": "1000"}']),
             "asked": st.sampled_from([None, "epoch"]),
             "asked_offset": st.one_of(st.none(), st.integers(0, 1)),
@@ -302,7 +300,18 @@ def others() -> st.SearchStrategy[Row]:
         }
     )
     return st.one_of(
-        ends, whole, offsets_of_groups(), settings, deletions, positions(), producers, owned
+        ends(), whole, offsets_of_groups(), settings, deletions, positions(), producers, owned
+    )
+
+
+def ends() -> st.SearchStrategy[Row]:
+    return st.fixed_dictionaries(
+        {
+            "f": st.sampled_from(["commit", "abort"]),
+            "txn": st.integers(1, 2),
+            "type": OUTCOME,
+            "error": st.sampled_from([None, "PRODUCER_FENCED"]),
+        }
     )
 
 

@@ -91,7 +91,7 @@ def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
                 if moved.get(column) is not None and moved[column] >= 0:
                     moved[column] += shift
             moved["process"] += number * 1000
-            for column in ("topic", "group"):
+            for column in ("topic", "group", "transactional_id"):
                 if moved.get(column) is not None:
                     moved[column] = f"{moved[column]}-{number}"
             rows.append(moved)

@@ -195,7 +195,8 @@ def transactional_producer(world: World, inputs: Inputs) -> Actor:
             is_new = False
             _init(world, producer)
         producer.txn = next(world.transactions)
-        world.write(world.invoke(producer.process), [_row(producer, F.BEGIN, "ok")])
+        begun = _row(producer, F.BEGIN, "ok") | {"transactional_id": str(producer.producer_id)}
+        world.write(world.invoke(producer.process), [begun])
         touched: dict[int, Partition] = {}
         good = True
         reader = reader_in(world, inputs, producer.process, producer.txn)

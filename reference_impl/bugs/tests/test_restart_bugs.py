@@ -85,10 +85,31 @@ def neighbours_after_a_kill(rules: type[Rules]) -> object:
     return len(world.node.broker.groups.of("other").offsets.of("other"))
 
 
+def retried_after_a_restart(rules: type[Rules]) -> object:
+    world = World(rules=rules)
+    world.create_topic("t")
+    batch: dict[str, Any] = {"producer_id": 7, "producer_epoch": 3, "base_sequence": 0}
+    for _ in range(2):
+        world.produce("t", "a", **batch)
+        world.restart()
+    return world.read_all("t")
+
+
+def open_at_a_restart(rules: type[Rules]) -> object:
+    producer = Producer(transactional_world(rules=rules))
+    assert producer.init().error_code == ErrorCode.NONE
+    assert producer.add() == ErrorCode.NONE
+    assert producer.send("open").error_code == ErrorCode.NONE
+    producer.world.restart()
+    return read_committed(producer.world)
+
+
 CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {
     "never-end-loaded-sessions": (members_gone_since_a_kill, False, True),
     "forget-time-outs": (left_open_at_a_kill, ["plain"], []),
     "reuse-producer-ids": (ids_before_and_after_a_kill, 2, 1),
+    "forget-epochs-in-snapshots": (retried_after_a_restart, ["a"], ["a", "a"]),
+    "forget-open-transactions": (open_at_a_restart, [], ["open"]),
     "end-epochs-early": (end_of_the_epoch, 3, 2),
     "keep-times-of-compressed": (stamped, [True], [False]),
     "delete-neighbours": (neighbours_after_a_kill, 1, 0),

@@ -21,6 +21,7 @@ from reference_impl.wire import ErrorCode
 
 FIVE: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 SEQUENCE_MAX = 2**31 - 1
+OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def beginner(rules: type[Rules], **more: Any) -> Producer:
@@ -168,6 +169,58 @@ def wrapped(rules: type[Rules]) -> object:
     return world.produce("t", "b", **FIVE, base_sequence=0).error_code
 
 
+def overlapping(first: int, *values: str) -> Callable[[type[Rules]], object]:
+    """Return the answer to a batch with numbers of the last one: it begins at `first`."""
+
+    def ask(rules: type[Rules]) -> object:
+        world = idempotent(rules)  # the last batch is one record with number 2
+        return world.produce("t", *values, **FIVE, base_sequence=first).error_code
+
+    return ask
+
+
+def first_of_an_epoch(rules: type[Rules]) -> object:
+    world = idempotent(rules)
+    world.produce("t", "new", producer_id=7, producer_epoch=1, base_sequence=0)
+    return world.read_all("t")
+
+
+def joined_again_and_again(rules: type[Rules]) -> object:
+    producer = beginner(rules)
+    assert producer.init(timeout_ms=60_000).error_code == ErrorCode.NONE
+    for index in (0, 1):
+        assert producer.add("t", index) == ErrorCode.NONE
+        producer.world.wait(40_000)
+    return producer.end(commit=True).error_code
+
+
+def ended_in_time(rules: type[Rules]) -> object:
+    producer = beginner(rules)
+    assert producer.init(timeout_ms=60_000).error_code == ErrorCode.NONE
+    assert producer.add() == ErrorCode.NONE
+    producer.world.wait(45_000)
+    return producer.end(commit=True).error_code
+
+
+def heartbeats_after(*shares: float) -> Callable[[type[Rules]], object]:
+    """Return whether the last heartbeat is refused, each after this share of a session."""
+
+    def ask(rules: type[Rules]) -> object:
+        one, _ = stable_pair(world_of_groups(rules))
+        for share in shares:
+            one.world.wait(round(SESSION_MS * share))
+            code = one.heartbeat()
+        return code == ErrorCode.UNKNOWN_MEMBER_ID
+
+    return ask
+
+
+def heartbeat_after_leaving(rules: type[Rules]) -> object:
+    one, _ = stable_pair(world_of_groups(rules))
+    assert one.leave() == ErrorCode.NONE
+    return one.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def written_late(rules: type[Rules]) -> object:
     producer = beginner(rules)
     producer.transaction("a")
@@ -268,6 +321,15 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.REBALANCE_IN_PROGRESS,
     ),
+    "match-first-sequences": (overlapping(2, "x", "y"), OUT_OF_ORDER, 0),
+    "match-last-sequences": (overlapping(1, "x", "y"), OUT_OF_ORDER, 0),
+    "match-across-epochs": (first_of_an_epoch, ["a", "b", "c", "new"], ["a", "b", "c"]),
+    "prolong-time-outs": (joined_again_and_again, ErrorCode.PRODUCER_FENCED, 0),
+    "abort-half-way": (ended_in_time, 0, ErrorCode.PRODUCER_FENCED),
+    "end-sessions-early": (heartbeats_after(0.8, 0.8), False, True),
+    "ignore-heartbeats": (heartbeats_after(0.4, 0.4, 0.4), False, True),
+    "end-sessions-late": (heartbeats_after(0.5, 2.0), True, False),
+    "ignore-leaves": (heartbeat_after_leaving, True, False),
     "wait-for-the-gone": (rebalance_after_a_leave, True, False),
     "forget-a-member": (parts_that_are_read, 2, 1),
     "leave-partition-out": (partitions_that_are_read, 2, 1),

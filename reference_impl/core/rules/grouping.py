@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 from uuid import UUID
 
+from reference_impl.core.effects import Effect
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.consumer.assignors import Assignor, MemberSpec
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
@@ -53,6 +54,19 @@ class Grouping:
         if generation != group.generation:
             raise Refused(ErrorCode.ILLEGAL_GENERATION)
         return member
+
+    def session_renewed(self, member: AnyMember, session: Iterator[Effect]) -> Iterator[Effect]:
+        """Return the effects of a heartbeat on its member's session: the timer `session`, so that
+        the whole session time-out begins again (KIP-62; KIP-848, Member failure detection)."""
+        return session
+
+    def lets_go(self, member: AnyMember, members: Mapping[str, AnyMember]) -> bool:
+        """Return whether a member that asks to leave is removed at once: whenever it is still a
+        member, so that the others need not wait for the end of its session.
+
+        Source: GroupMetadataManager.java, classicGroupLeave and consumerGroupLeave; KIP-848.
+        """
+        return member.member_id in members
 
     def session_has_ended(self, member: Member) -> bool:
         """Return whether a member is removed when its session timer fires. One that waits for the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence, Set
 
 from reference_impl.core.groups.offsets import CommittedOffset
 from reference_impl.core.groups.pending_offsets import PendingOffsets
@@ -130,6 +130,15 @@ class Transacting:
         continues across a restart (KIP-98; TransactionStateManager.loadTransactionMetadata).
         """
         return transaction_from(transactional_id, value)
+
+    def with_partitions(
+        self, transaction: Transaction, added: Set[PartitionKey], client_version: int, now_ms: int
+    ) -> Transaction:
+        """Return the transaction with these partitions added. Its time-out still counts from its
+        beginning, so that no producer can keep readers waiting for longer (KIP-98;
+        TransactionMetadata.prepareAddPartitions).
+        """
+        return transaction.with_partitions(frozenset(added), client_version, now_ms)
 
     def has_timed_out(self, transaction: Transaction, now_ms: int) -> bool:
         """Return whether a transaction must be aborted because it has lasted longer than its

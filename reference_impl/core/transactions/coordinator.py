@@ -232,7 +232,9 @@ class TransactionCoordinator(Shard):
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:
             return
-        following = transaction.with_partitions(partitions, client_version, self._moment.now_ms)
+        following = self._rules.with_partitions(
+            transaction, partitions, client_version, self._moment.now_ms
+        )
         yield from self._save(transactional_id, following)
 
     def check_partition(

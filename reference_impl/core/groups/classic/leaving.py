@@ -31,4 +31,6 @@ def leave(
         if group.state is State.PREPARING_REBALANCE and not group.is_initial_rebalance:
             yield from rebalance.complete_or_wait(coordinator, group)
         return
-    yield from rebalance.drop(coordinator, group, group.checked_member(member_id, instance_id))
+    member = group.checked_member(member_id, instance_id)
+    if coordinator.rules.lets_go(member, group.members):
+        yield from rebalance.drop(coordinator, group, member)

@@ -84,7 +84,7 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
         yield from classic_members.heartbeat(group, request)
         return
     member = _speaker(coordinator, group, body)
-    yield from timers.expect_heartbeat(group, member)
+    yield from coordinator.rules.session_renewed(member, timers.expect_heartbeat(group, member))
 
 
 def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:

@@ -56,7 +56,9 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
         subscription_changed=names_changed or old.topic_regex != new.topic_regex,
     )
     session_timeout_ms = coordinator.settings.of_group(body.group_id, "session.timeout.ms")
-    draft.then(timers.expect_heartbeat(body.group_id, new, session_timeout_ms))
+    session = timers.expect_heartbeat(body.group_id, new, session_timeout_ms)
+    is_new = body.member_epoch == JOIN_EPOCH
+    draft.then(session if is_new else coordinator.rules.session_renewed(new, session))
     # Only once it is in the log, it counts.
     yield from coordinator.write(draft)
     found = yield from regexes.look_through_topics(coordinator, request)

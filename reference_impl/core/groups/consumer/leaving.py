@@ -34,7 +34,7 @@ def leave(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
     member = group.speaking_member(body.member_id, body.instance_id)
     if body.instance_id is not None and body.member_epoch == LEAVE_STATIC_EPOCH:
         yield from _go_for_now(coordinator, group, member)
-    else:
+    elif coordinator.rules.lets_go(member, group.members):
         yield from remove(coordinator, group, [member])
     yield Respond(request, RESPONSE.new(member_id=body.member_id, member_epoch=body.member_epoch))
 

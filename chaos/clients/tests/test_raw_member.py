@@ -1,0 +1,64 @@
+"""A lone member of a group against a real broker process: what the history has of its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from chaos.clients import payload
+from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.operator import Operator
+from chaos.means.real_world import REAL_WORLD, run
+from chaos.targets import parse_target
+from chaos.values.operations import LiveAsMember
+from chaos.values.protocols import Cluster, Completion, GroupProtocol, Outcome, TopicSpec
+from chaos.workloads.sessions import SESSION_MS, Sessions
+
+TOPIC = TopicSpec("of-a-member", 1)
+SESSION_S = SESSION_MS / 1000
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    config = dict(Sessions.config)
+    started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"), 1, config)
+    try:
+        admin = Admin(REAL_WORLD, started.bootstrap)
+        run(admin.create_topics([TOPIC], 1, timeout_s=120.0))
+        admin.close()
+        yield started
+    finally:
+        started.stop()
+
+
+def lived(cluster: Cluster, protocol: GroupProtocol, *pauses_s: float) -> Completion:
+    operator = Operator(REAL_WORLD, cluster.bootstrap, payload.nonce_of("test"))
+    group = f"{protocol}-{len(pauses_s)}"
+    operation = LiveAsMember(group, TOPIC.name, protocol, SESSION_MS, pauses_s)
+    done = run(operator.perform(operation))
+    run(operator.close())
+    return done
+
+
+@pytest.mark.parametrize("protocol", GroupProtocol)
+def test_a_member_that_left_is_told_that_it_is_none(
+    cluster: Cluster, protocol: GroupProtocol
+) -> None:
+    done = lived(cluster, protocol, 0.1, 0.1)
+    assert done.outcome is Outcome.OK
+    told = [(row["f"], row["type"]) for row in done.told]
+    stays = [("heartbeat", "ok")] * 3
+    assert told == [*stays, ("leave", "ok"), ("heartbeat", "fail")]
+    assert len({row["member_id"] for row in done.told}) == 1
+
+
+@pytest.mark.parametrize("protocol", GroupProtocol)
+def test_a_member_that_is_silent_for_longer_than_its_session_is_none(
+    cluster: Cluster, protocol: GroupProtocol
+) -> None:
+    done = lived(cluster, protocol, SESSION_S + 1.0)
+    assert [(row["f"], row["type"]) for row in done.told] == [
+        ("heartbeat", "ok"),
+        ("heartbeat", "fail"),
+    ]

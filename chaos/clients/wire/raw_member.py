@@ -1,0 +1,202 @@
+"""A lone member of a group over our own codec, which decides itself when to send a heartbeat.
+
+Client libraries send heartbeats three times per session or more often, so that a run would not show
+a session that ends too early. Every request that renews the session becomes a row of the history.
+Sources: JoinGroupRequest.json, SyncGroupRequest.json, HeartbeatRequest.json, LeaveGroupRequest.json
+(KIP-62; KIP-394: a member id is required); ConsumerGroupHeartbeatRequest.json (KIP-848).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from chaos.clients.wire.wire_link import WireCluster, check, insist, kafka_name
+from chaos.means.connection import WireError
+from chaos.values.operations import LiveAsMember
+from chaos.values.protocols import Completion, GroupProtocol, Outcome
+from chaos.world import Address
+from linearizability.history import F
+from reference_impl.wire import ApiKey, definition, encode_versioned, request_definition
+
+GROUP = 0  # FindCoordinatorRequest.json, field KeyType
+MEMBER_ID_REQUIRED = 79
+LEAVE_EPOCH = -1
+ASSIGNOR = "range"
+REBALANCE_MS = 60_000
+FIND_S = 10.0
+NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"})
+"""The answers by which a coordinator says that the sender is no member."""
+Row = Mapping[str, Any]
+Ask = Callable[[], Awaitable[int]]
+"""A function that sends one request of the member and returns the error code."""
+
+
+async def live_as_member(cluster: WireCluster, operation: LiveAsMember) -> Completion:
+    """Perform the operation. End early at the first heartbeat that is refused, and without a row
+    more if the coordinator does not answer."""
+    kind = _Classic if operation.protocol is GroupProtocol.CLASSIC else _Consumer
+    member = kind(cluster, operation)
+    try:
+        await member.find()
+        if await member.tell(F.HEARTBEAT, member.join):
+            await _stay(cluster, member, operation)
+    except WireError as error:
+        told = tuple(member.rows)
+        return Completion(Outcome.FAIL, (), type(error).__name__, str(error), told=told)
+    return Completion(Outcome.OK, told=tuple(member.rows))
+
+
+async def _stay(cluster: WireCluster, member: _Member, operation: LiveAsMember) -> None:
+    for pause_s in operation.pauses_s:
+        await cluster.world.sleep(pause_s)
+        if not await member.tell(F.HEARTBEAT, member.heartbeat):
+            return
+    if await member.tell(F.LEAVE, member.leave):
+        await member.tell(F.HEARTBEAT, member.heartbeat)
+
+
+class _Member:
+    """The member, and the rows of its requests."""
+
+    def __init__(self, cluster: WireCluster, operation: LiveAsMember) -> None:
+        self.rows: list[Row] = []
+        self._cluster, self._operation = cluster, operation
+        self._member_id, self._epoch = "", 0
+        self._coordinator: Address | None = None
+
+    async def find(self) -> None:
+        """Find the group's coordinator, and wait until there is one. Raise WireError."""
+        deadline = self._cluster.world.monotonic() + FIND_S
+        await insist(self._cluster.world, self._find, deadline)
+
+    async def _find(self) -> None:
+        group = self._operation.group
+        answer = await self._cluster.ask_any(ApiKey.FIND_COORDINATOR, key=group, key_type=GROUP)
+        check(answer.error_code, f"FindCoordinator {group}")
+        self._coordinator = answer.host, answer.port
+
+    async def tell(self, f: F, ask: Ask) -> bool:
+        """Send one request and note it as a row. Return whether it was accepted. A coordinator that
+        is not there proves nothing, so that the row is of unknown outcome. Raise WireError."""
+        began_ns = self._cluster.world.monotonic_ns()
+        code = await ask()
+        name = kafka_name(code) if code else None
+        outcome = Outcome.OK if name is None else Outcome.INFO
+        self.rows.append(
+            {
+                "f": f.value,
+                "type": (Outcome.FAIL if name in NOT_MEMBER else outcome).value,
+                "error": name,
+                "group": self._operation.group,
+                "member_id": self._member_id,
+                "generation": self._epoch,
+                "t_invoke_ns": began_ns,
+                "t_complete_ns": self._cluster.world.monotonic_ns(),
+                "settings": json.dumps(
+                    {
+                        "group.protocol": self._operation.protocol.value,
+                        "session.timeout.ms": str(self._operation.session_timeout_ms),
+                    }
+                ),
+            }
+        )
+        return name is None
+
+    async def _ask(self, api: ApiKey, **fields: Any) -> Any:
+        assert self._coordinator is not None  # it was found
+        return await self._cluster.ask(
+            self._coordinator, api, group_id=self._operation.group, **fields
+        )
+
+    async def join(self) -> int:
+        raise NotImplementedError
+
+    async def heartbeat(self) -> int:
+        raise NotImplementedError
+
+    async def leave(self) -> int:
+        raise NotImplementedError
+
+
+class _Classic(_Member):
+    """A member of a classic group."""
+
+    async def join(self) -> int:
+        """Join and fetch the assignment, which is nothing."""
+        answer = await self._join()
+        if answer.error_code == MEMBER_ID_REQUIRED:
+            self._member_id = answer.member_id
+            answer = await self._join()
+        if answer.error_code:
+            return int(answer.error_code)
+        self._member_id, self._epoch = answer.member_id, answer.generation_id
+        struct = request_definition(ApiKey.SYNC_GROUP).struct
+        own = struct("SyncGroupRequestAssignment", member_id=self._member_id, assignment=b"")
+        answer = await self._ask(
+            ApiKey.SYNC_GROUP,
+            generation_id=self._epoch,
+            member_id=self._member_id,
+            protocol_type="consumer",
+            protocol_name=ASSIGNOR,
+            assignments=[own],
+        )
+        return int(answer.error_code)
+
+    async def _join(self) -> Any:
+        of = definition("ConsumerProtocolSubscription")
+        wanted = encode_versioned(of, of.new(topics=[self._operation.topic], user_data=None), 1)
+        struct = request_definition(ApiKey.JOIN_GROUP).struct
+        return await self._ask(
+            ApiKey.JOIN_GROUP,
+            session_timeout_ms=self._operation.session_timeout_ms,
+            rebalance_timeout_ms=REBALANCE_MS,
+            member_id=self._member_id,
+            protocol_type="consumer",
+            protocols=[struct("JoinGroupRequestProtocol", name=ASSIGNOR, metadata=wanted)],
+        )
+
+    async def heartbeat(self) -> int:
+        answer = await self._ask(
+            ApiKey.HEARTBEAT, generation_id=self._epoch, member_id=self._member_id
+        )
+        return int(answer.error_code)
+
+    async def leave(self) -> int:
+        struct = request_definition(ApiKey.LEAVE_GROUP).struct
+        own = struct("MemberIdentity", member_id=self._member_id, group_instance_id=None)
+        answer = await self._ask(ApiKey.LEAVE_GROUP, members=[own])
+        return int(answer.error_code or answer.members[0].error_code)
+
+
+class _Consumer(_Member):
+    """A member of a consumer group (KIP-848)."""
+
+    async def join(self) -> int:
+        told = self._operation.group, self._cluster.world.monotonic_ns()
+        self._member_id = str(uuid5(NAMESPACE_URL, repr(told)))
+        return await self._say(
+            member_epoch=0,
+            rebalance_timeout_ms=REBALANCE_MS,
+            subscribed_topic_names=[self._operation.topic],
+            topic_partitions=[],
+        )
+
+    async def heartbeat(self) -> int:
+        return await self._say(member_epoch=self._epoch)
+
+    async def leave(self) -> int:
+        epoch, code = self._epoch, await self._say(member_epoch=LEAVE_EPOCH)
+        self._epoch = epoch  # what it was as a member
+        return code
+
+    async def _say(self, **fields: Any) -> int:
+        unsaid = {"subscribed_topic_names": None, "topic_partitions": None}
+        answer = await self._ask(
+            ApiKey.CONSUMER_GROUP_HEARTBEAT, member_id=self._member_id, **(unsaid | fields)
+        )
+        if not answer.error_code:
+            self._epoch = answer.member_epoch
+        return int(answer.error_code)

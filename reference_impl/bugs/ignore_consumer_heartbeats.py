@@ -1,0 +1,27 @@
+"""A heartbeat of a member of a consumer group is accepted, but does not renew its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.effects import Effect
+from reference_impl.core.groups.consumer.model.member import ConsumerMember
+from reference_impl.core.rules import Rules
+from reference_impl.core.rules.grouping import AnyMember
+
+
+class IgnoreConsumerHeartbeats(Rules):
+    """Real-world kin: coordinators that answer before they look for the member's timer.
+
+    Breaks:     a member that sends a heartbeat within group.consumer.session.timeout.ms after the
+                last one stays a member (KIP-848).
+    Caught by:  workload sessions, any nemesis or none, checker group_liveness
+                (session-cut-short).
+    Within:     one run of 20 seconds.
+    """
+
+    def session_renewed(self, member: AnyMember, session: Iterator[Effect]) -> Iterator[Effect]:
+        """Return no effects for a member of a consumer group."""
+        if isinstance(member, ConsumerMember):
+            return iter(())
+        return super().session_renewed(member, session)

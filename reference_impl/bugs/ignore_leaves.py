@@ -1,0 +1,24 @@
+"""A member of a classic group that leaves stays a member until its session ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reference_impl.core.groups.classic.group import Member
+from reference_impl.core.rules import Rules
+from reference_impl.core.rules.grouping import AnyMember
+
+
+class IgnoreLeaves(Rules):
+    """Real-world kin: coordinators that leave the work to the session's timer.
+
+    Breaks:     once LeaveGroup is answered, its sender is no member any
+                more (LeaveGroupRequest.json; KIP-62).
+    Caught by:  workload sessions, any nemesis or none, checker group_liveness
+                (member-after-leaving).
+    Within:     one run of 20 seconds.
+    """
+
+    def lets_go(self, member: AnyMember, members: Mapping[str, AnyMember]) -> bool:
+        """Return False for a member of a classic group."""
+        return not isinstance(member, Member) and super().lets_go(member, members)
