@@ -78,7 +78,7 @@ class Brokers:
 
     def close(self) -> None:
         for action in self._at_end:
-            with suppress(OSError, ConnectionClosed, Malformed, Deviation):
+            with suppress(OSError, ConnectionClosed, Malformed, Deviation, Unsupported):
                 action()
         self.forget_connections()
         for connection in self._open:

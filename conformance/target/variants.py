@@ -48,3 +48,11 @@ CLASSIC_ONLY = {"group.coordinator.rebalance.protocols": "classic"}
 SMALL_FETCHES = {"fetch.max.bytes": "3000", "connections.max.idle.ms": "2000"}
 """Settings under which a fetch gets a few records, by default 55 MiB, and a connection is closed
 after 2 s without requests, by default after 10 minutes."""
+
+FEW_CONNECTIONS = {
+    "max.connections": "24",
+    "max.connections.per.ip": "12",
+    "max.connections.per.ip.overrides": "127.0.0.2:3",
+}
+"""Settings under which a broker accepts 24 connections, 12 of one address, and 3 of 127.0.0.2; by
+default as many as come."""

@@ -167,6 +167,10 @@ _BROKERS = {
     "log.roll.hours": "The value of log.roll.ms in hours; log.roll.ms overrides it.",
     "log.roll.jitter.hours": "The value of log.roll.jitter.ms in hours; log.roll.jitter.ms"
     " overrides it.",
+    "max.connection.creation.rate": "The largest number of connections accepted per second.",
+    "max.connections": "The largest number of connections; further ones wait.",
+    "max.connections.per.ip": "The largest number of connections from one address.",
+    "max.connections.per.ip.overrides": "ADDRESS:NUMBER, for addresses with a number of their own.",
     "max.incremental.fetch.session.cache.slots": "The largest number of fetch sessions in the"
     " cache.",
     "internal.metadata.log.segment.bytes": "The same as metadata.log.segment.bytes, for tests.",

@@ -1,13 +1,14 @@
 """AlterClientQuotas (API key 49). Spec: KIP-546; ClientQuotaControlManager.java.
 
-Not modelled: quotas of processor time (request_percentage), of changes to topics
-(controller_mutation_rate) and of connections by address (ip). They are refused: a quota that is
-accepted and not enforced would deceive the administrator.
+Not modelled: quotas of processor time (request_percentage) and of changes to topics
+(controller_mutation_rate). They are refused: a quota that is accepted and not enforced would
+deceive the administrator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_address
 
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.client_quotas import (
@@ -20,6 +21,7 @@ from reference_impl.core.controller.image.client_quotas import (
 )
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.quotas.connections import CREATION_RATE
 from reference_impl.core.quotas.throttling import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
@@ -79,7 +81,19 @@ def checked_entity(wanted: Struct) -> Entity:
             raise _invalid(f"Empty {kind} not supported")
     if not names or (IP in names and len(names) > 1):
         raise _invalid("Invalid empty client quota entity")
+    address = names.get(IP)
+    if address is not None and not _is_address(address):
+        raise _invalid(f"{address} is not a valid IP")
     return entity_of(names)
+
+
+def _is_address(name: str) -> bool:
+    """Return whether a name is an IP address. Kafka also takes a host name that it can resolve."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def changes(controller: Controller, entity: Entity, wanted: Struct) -> list[Struct]:
@@ -97,13 +111,15 @@ def changes(controller: Controller, entity: Entity, wanted: Struct) -> list[Stru
 
 def checked_value(entity: Entity, row: Struct) -> float:
     """Return the value of one quota, or raise Refused."""
-    if row.key not in KEYS or entity[0][0] == IP:
+    is_of_address = entity[0][0] == IP
+    if row.key != CREATION_RATE if is_of_address else row.key not in KEYS:
         raise _invalid(f"Invalid configuration key {row.key}")
     value: float = row.value
     if value <= 0:
         raise _invalid(f"Quota {row.key} must be greater than 0")
-    if not value < float(1 << 63) or value - int(value) > EPSILON:
-        raise _invalid(f"Configuration {row.key} must be a Long value")
+    kind, bits = ("n Integer", 31) if is_of_address else (" Long", 63)
+    if not value < float(1 << bits) or value - int(value) > EPSILON:
+        raise _invalid(f"Configuration {row.key} must be a{kind} value")
     return value
 
 

@@ -228,16 +228,19 @@ def test_min_insync_replicas_is_the_clusters_from_its_first_record_on() -> None:
 
 def test_a_key_without_effect_is_told_and_altered_and_refused_at_the_start() -> None:
     world = World()
-    found = describe(world, BROKER, "1", "max.connections")
+    found = describe(world, BROKER, "1", "remote.log.reader.threads")
     assert found is not None
-    assert (found.value, found.config_source, found.read_only) == ("2147483647", DEFAULT, False)
-    assert alter(world, BROKER, "1", ("max.connections", "5", SET)) is ErrorCode.NONE
-    assert alter(world, BROKER, "1", ("max.connections", "many", SET)) is ErrorCode.INVALID_REQUEST
-    found = describe(world, BROKER, "1", "max.connections")
+    assert (found.value, found.config_source, found.read_only) == ("10", DEFAULT, False)
+    assert alter(world, BROKER, "1", ("remote.log.reader.threads", "5", SET)) is ErrorCode.NONE
+    assert (
+        alter(world, BROKER, "1", ("remote.log.reader.threads", "many", SET))
+        is ErrorCode.INVALID_REQUEST
+    )
+    found = describe(world, BROKER, "1", "remote.log.reader.threads")
     assert found is not None
     assert (found.value, found.config_source) == ("5", OF_BROKER)
     with pytest.raises(BadConfig, match="without effect here"):
-        BrokerConfig.of({"max.connections": "5"})
+        BrokerConfig.of({"remote.log.reader.threads": "5"})
 
 
 def test_security_without_effect_cannot_be_set_while_the_broker_runs() -> None:

@@ -88,6 +88,7 @@ class Connection(asyncio.Protocol):
         self._is_pumping = False
         self.is_paused = False
         self._must_wait = False
+        self._is_held = False
         self._unsent_bytes = 0
         self._reads_tokens = False
         self._muted: asyncio.TimerHandle | None = None
@@ -273,6 +274,22 @@ class Connection(asyncio.Protocol):
         log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
         self.abandon()
 
+    # --- admission.Visitor --------------------------------------------------------------------
+
+    @property
+    def address(self) -> str:
+        return self._client_host.removeprefix("/")
+
+    def hold(self) -> None:
+        self._is_held = True
+        # A new transport begins to read after connection_made, whatever that asks for.
+        self._loop.call_soon(self._pause_or_resume)
+
+    def let_in(self) -> None:
+        self._is_held = False
+        self._note_use()
+        self._pump()
+
     # --- what the server looks after ----------------------------------------------------------
 
     @property
@@ -327,7 +344,10 @@ class Connection(asyncio.Protocol):
         self._is_pumping = True
         try:
             while self._frames and not (
-                self._in_flight or self._muted is not None or not self._is_caught_up
+                self._is_held
+                or self._in_flight
+                or self._muted is not None
+                or not self._is_caught_up
             ):
                 self._hand_over(self._frames.popleft())
                 if self._frames and self._server.turns.is_over():
@@ -364,7 +384,8 @@ class Connection(asyncio.Protocol):
     def _pause_or_resume(self) -> None:
         """Stop reading while requests wait here, which limits a client that pipelines; else
         resume."""
-        is_full = bool(self._frames) or self._muted is not None or self._must_wait
+        is_muted = self._muted is not None
+        is_full = bool(self._frames) or is_muted or self._must_wait or self._is_held
         if is_full == self.is_paused or self._transport is None or self._transport.is_closing():
             return
         self.is_paused = is_full

@@ -17,9 +17,13 @@ from itertools import count
 from typing import cast
 
 from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.cluster import BETWEEN_BROKERS, CONTROLLER_LISTENERS
+from reference_impl.core.configs.keys import split_list
+from reference_impl.core.quotas.connections import ConnectionLimits
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.disk import files_open_max
 from reference_impl.host.node import NodeHost
+from reference_impl.host.tcp.admission import Admission
 from reference_impl.host.tcp.busy_poll import BusyPoll
 from reference_impl.host.tcp.connection import Connection
 from reference_impl.host.tcp.departures import departures
@@ -62,6 +66,15 @@ def size_buffers(listening: socket.socket, config: BrokerConfig) -> None:
             listening.setsockopt(socket.SOL_SOCKET, option, size)
 
 
+def listeners_between_nodes(config: BrokerConfig) -> frozenset[str]:
+    """Return the listeners whose connections are not limited: those of controllers, and that of
+    brokers if clients have another (KIP-402)."""
+    controllers = set(split_list(config.text(CONTROLLER_LISTENERS)))
+    names = {endpoint.partition("://")[0] for endpoint in split_list(config.text("listeners"))}
+    between = {config.text(BETWEEN_BROKERS)} if len(names - controllers) > 1 else set()
+    return frozenset(controllers | between)
+
+
 class Server:
     """The listeners of one node, and its connections."""
 
@@ -72,6 +85,7 @@ class Server:
     def __init__(self, config: BrokerConfig) -> None:
         self.max_frame_bytes = config.number("socket.request.max.bytes")
         self.intake = Intake(config.number("queued.max.request.bytes"), self.max_frame_bytes)
+        self._unlimited = listeners_between_nodes(config)
         self._idle_ms = config.number("connections.max.idle.ms")
         self._config = config
         self._ids = count(1)
@@ -80,6 +94,8 @@ class Server:
         self._listening: dict[str, asyncio.Server] = {}
         """Listener name -> its socket."""
         self._sweeper: asyncio.TimerHandle | None = None
+        self._admission: Admission | None = None
+        """The limits of connections; they are known once the node is there (`accept`)."""
         self._garbage: GarbageCollection | None = None
         self.turns = Turns(asyncio.get_running_loop())
         self.busy_poll = BusyPoll(asyncio.get_running_loop())
@@ -110,6 +126,9 @@ class Server:
         """Start accepting connections for this node, except on the listeners that `open` will
         open."""
         self.host = host
+        broker = host.node.broker
+        limits = ConnectionLimits(lambda: broker.config, broker.image.client_quotas)
+        self._admission = Admission(limits)
         host.turn_is_over = self.turns.is_over
         await self.open(name for name in self._listening if name not in later)
         self._garbage = GarbageCollection(asyncio.get_running_loop().time())
@@ -124,6 +143,8 @@ class Server:
         """Stop listening and close every connection."""
         if self._sweeper is not None:
             self._sweeper.cancel()
+        if self._admission is not None:
+            self._admission.close()
         for bound in self._listening.values():
             bound.close()
         for connection in list(self._connections):
@@ -146,10 +167,14 @@ class Server:
             )
         self.host.connections[connection.id] = connection
         self.host.connection_opened(connection.id, connection.listener, connection.client_port)
+        if self._admission is not None and connection.listener not in self._unlimited:
+            self._admission.arrived(connection)
 
     def left(self, connection: Connection) -> None:
         """Forget a client that is gone."""
         self._connections.discard(connection)
+        if self._admission is not None:
+            self._admission.left(connection)
         self.host.connection_closed(connection.id)
 
     def _sweep(self) -> None:
