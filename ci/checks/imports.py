@@ -160,6 +160,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.listing": ("chaos",),
     "conformance": ("reference_impl.access", "reference_impl.wire", "chaos", "linearizability"),
     "conformance.fuzz": ("conformance", "chaos", "reference_impl"),
+    "conformance.vectors": ("conformance", "reference_impl.wire"),
     "ci": PACKAGES,
 }
 

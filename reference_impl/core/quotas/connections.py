@@ -88,7 +88,7 @@ class ConnectionLimits:
         return self._config().number("max.connections.per.ip")
 
     def _rate_of(self, address: str) -> float | None:
-        """Return the quota of this address, or of all addresses; None if there is none."""
+        """Return the quota of this address or else that of all addresses, or None."""
         for name in (address, None):
             limit = self._quotas.of(entity_of({IP: name})).get(CREATION_RATE)
             if limit is not None:
