@@ -56,3 +56,7 @@ FEW_CONNECTIONS = {
 }
 """Settings under which a broker accepts 24 connections, 12 of one address, and 3 of 127.0.0.2; by
 default as many as come."""
+
+FEW_SHARE_SESSIONS = {"group.share.max.share.sessions": "10", "group.share.max.size": "10"}
+"""Settings under which a broker keeps ten share sessions, the fewest that it takes; by default
+2,000."""

@@ -115,3 +115,18 @@ def test_each_partition_gets_exactly_one_marker(wire: Wire, version: int, commit
             for record in batch.records
         ]
         expect(sorted(markers), expected, f"(producer id, outcome) in partition {index}")
+
+
+@case("TXN-50", "WriteTxnMarkers", spec="KAFKA-19999; ProducerAppendInfo", priority="P2")
+def test_a_marker_that_is_written_again_is_accepted(wire: Wire, version: int) -> None:
+    """A marker that a coordinator sends again, with the same producer epoch, after the transaction
+    has ended, gets no error, and what readers are told stays the same."""
+    producer, topic = Producer.ready(wire), wire.create_topic()
+    producer.add_and_send(topic, b"a")
+    name = (producer.producer_id, producer.epoch)
+    expect(write_marker(wire, topic, *name, version), ErrorCode.NONE, "error of the marker")
+    wait_until_ended(wire, topic)
+    expect(write_marker(wire, topic, *name, version), ErrorCode.NONE, "error of the same again")
+    wait_until_ended(wire, topic)
+    expect(state_of(wire, topic, producer).current_txn_start_offset, -1, "open transaction")
+    expect(len(committed_values(wire, topic)) <= 1, True, "at most the one record is read")
