@@ -72,7 +72,7 @@ def attack(
         raise UsageError("--frame: give the bytes of a request, without its size, in hex")
     check_writable("--out", attacked.out)
     try:
-        import conformance.fuzz.run  # noqa: F401 - only whether it can be imported
+        from conformance.fuzz import run  # noqa: F401 - only whether it can be imported
     except ModuleNotFoundError as error:
         raise UsageError(f"conform --fuzz needs {error.name}: pip install '.[all]'") from None
     leftovers.remove_and_mark_children()
