@@ -108,13 +108,12 @@ INTERNAL_SEGMENT_BYTES = ConfigKey("internal.segment.bytes", _I, None, 1)
 _SETTABLE = {**TOPIC_CONFIGS, INTERNAL_SEGMENT_BYTES.name: INTERNAL_SEGMENT_BYTES}
 
 
-def check_topic_configs(overrides: Mapping[str, str]) -> None:
-    """Raise BadConfig unless a topic may have these (LogConfig.validate)."""
+def check_topic_configs(overrides: Mapping[str, str], defaults: Mapping[str, str]) -> None:
+    """Raise BadConfig unless a topic may have these overrides over the defaults in force now
+    (LogConfig.validate). The defaults may change later: only a change of the topic is checked."""
     check_all(_SETTABLE, overrides, "topic")
-    least, most = (
-        overrides.get(name, TOPIC_CONFIGS[name].default or "")
-        for name in ("min.compaction.lag.ms", "max.compaction.lag.ms")
-    )
+    in_force = {**defaults, **overrides}
+    least, most = in_force["min.compaction.lag.ms"], in_force["max.compaction.lag.ms"]
     if int(least) > int(most):
         raise BadConfig(
             f"conflict topic config setting min.compaction.lag.ms ({least}) >"

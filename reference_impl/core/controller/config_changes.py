@@ -114,7 +114,7 @@ def _topic(role: Role, name: str) -> Configured:
         name,
         topic.configs,
         TOPIC_CONFIGS,
-        check_topic_configs,
+        lambda overrides: check_topic_configs(overrides, role.config.topic_defaults),
         ErrorCode.INVALID_CONFIG,
     )
 

@@ -51,7 +51,7 @@ def plan_topic(
 ) -> NewTopic:
     """Check everything about a topic to be created, and return its plan, or raise Refused."""
     check_name(controller, name)
-    overrides = check_configs(configs or {})
+    overrides = check_configs(configs or {}, controller.config.topic_defaults)
     topic_id = controller.random_uuid()
     if assignments:
         replicas = _manual(controller, partitions, replication_factor, assignments)
@@ -94,8 +94,9 @@ def check_name(controller: Controller, name: str) -> None:
         )
 
 
-def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the overrides of a topic, or raise Refused if one is invalid."""
+def check_configs(configs: Mapping[str, str | None], defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return the overrides of a topic, or raise Refused if one is invalid or contradicts a
+    default."""
     overrides = {}
     for key, value in configs.items():
         if value is None:
@@ -104,7 +105,7 @@ def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
             )
         overrides[key] = value
     try:
-        check_topic_configs(overrides)
+        check_topic_configs(overrides, defaults)
     except BadConfig as error:
         raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from None
     return overrides

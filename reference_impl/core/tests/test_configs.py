@@ -12,8 +12,9 @@ from reference_impl.core.configs.documentation import DOCUMENTATION
 from reference_impl.core.configs.entries import ConfigSource
 from reference_impl.core.configs.group import GROUP_CONFIGS
 from reference_impl.core.configs.idle import WITHOUT_EFFECT
-from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.configs.keys import BadConfig, ConfigType
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
+from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
@@ -162,6 +163,59 @@ def test_a_list_of_the_broker_is_appended_to() -> None:
         item = ("log.cleanup.policy", "compact", operation)
         assert alter(world, BROKER, "1", item) is ErrorCode.NONE
         assert shown(world, BROKER, "1", "log.cleanup.policy")[0] == value
+
+
+MIN_LAG, MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
+
+
+def test_a_topic_that_contradicts_a_default_of_the_broker_is_refused() -> None:
+    """Kafka checks the overrides over the defaults in force (LogConfig.validate)."""
+    world = World()
+    world.create_topic("t")
+    assert alter(world, BROKER, "1", (f"log.cleaner.{MIN_LAG}", "1000", SET)) is ErrorCode.NONE
+    assert alter(world, TOPIC, "t", (MAX_LAG, "1", SET)) is ErrorCode.INVALID_CONFIG
+    of = request_definition(ApiKey.CREATE_TOPICS)
+    config = of.struct("CreatableTopicConfig", name=MAX_LAG, value="1")
+    topic = of.struct(
+        "CreatableTopic", name="u", num_partitions=1, replication_factor=1, configs=[config]
+    )
+    answer = world.call(ApiKey.CREATE_TOPICS, 7, topics=[topic])
+    assert answer.topics[0].error_code == ErrorCode.INVALID_CONFIG
+
+
+def test_a_default_that_contradicts_a_topic_does_not_stop_the_broker() -> None:
+    """Kafka accepts the later default, and the broker serves the topic, now and after a restart."""
+    world = World()
+    world.create_topic("t", max_compaction_lag_ms="1")
+    assert alter(world, BROKER, "1", (f"log.cleaner.{MIN_LAG}", "1000", SET)) is ErrorCode.NONE
+    for _ in range(2):
+        assert world.produce("t", "x").error_code == ErrorCode.NONE
+        world.kill()
+    assert alter(world, TOPIC, "t", (MAX_LAG, "1000", SET)) is ErrorCode.NONE
+
+
+def test_defaults_that_contradict_each_other_refuse_new_topics_in_a_sentence() -> None:
+    world = World({f"log.cleaner.{MIN_LAG}": "100", f"log.cleaner.{MAX_LAG}": "10"})
+    of = request_definition(ApiKey.CREATE_TOPICS)
+    topic = of.struct("CreatableTopic", name="t", num_partitions=1, replication_factor=1)
+    row = world.call(ApiKey.CREATE_TOPICS, 7, topics=[topic]).topics[0]
+    assert row.error_code == ErrorCode.INVALID_CONFIG
+    assert row.error_message.startswith(f"conflict topic config setting {MIN_LAG} (100)")
+
+
+def test_every_value_that_a_broker_may_have_is_a_default_that_a_log_can_take() -> None:
+    """The bounds of a broker's key are not always those of the topic's key that it gives a default
+    to; whatever a broker accepts, opening a log under it must not fail."""
+    for key in TOPIC_CONFIGS.values():
+        known = KNOWN_CONFIGS.get(key.synonym or "")
+        if known is None:
+            continue
+        candidates = (known.default, known.at_least, known.at_most, *(known.one_of or ()))
+        for value in candidates:
+            if value is not None:
+                text = str(int(value) if known.type is ConfigType.INT else value)
+                given = BrokerConfig({known.name: text})
+                LogConfig.from_configs(given.topic_defaults)
 
 
 def test_validation_alone_changes_nothing() -> None:
