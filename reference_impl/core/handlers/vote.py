@@ -45,7 +45,6 @@ def check_candidate(quorum: Quorum, row: Struct) -> None:
     most = row.replica_epoch if row.pre_vote else row.replica_epoch - 1
     if row.last_offset < 0 or row.last_offset_epoch < 0 or row.last_offset_epoch > most:
         raise Refused(ErrorCode.INVALID_REQUEST)
-    if row.replica_epoch < quorum.epoch:
-        raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
+    messages.check_epoch(quorum, row.replica_epoch)
     if row.replica_id < 0:
         raise Refused(ErrorCode.INVALID_REQUEST)

@@ -19,6 +19,12 @@ from reference_impl.wire import ZERO_UUID
 
 FILE = "quorum-state"
 NOBODY = -1
+EPOCH_MAX = 2**31 - 1
+"""The last epoch: the protocol and the files hold an epoch in 32 bits."""
+EPOCHS_AHEAD_MAX = 2**30
+"""The number of epochs by which another node may be ahead. Each election takes one epoch, so no
+real node gets further ahead. A node that followed a greater epoch could use up all epochs at once,
+after which nobody can be elected. Apache Kafka has no such limit."""
 
 
 class BadQuorumState(StorageError):
@@ -63,7 +69,7 @@ class ElectionFile:
                 _known(_number(row, "votedId")),
                 uuid_of(row["votedDirectoryId"]) if row["data_version"] else ZERO_UUID,
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise BadQuorumState(
                 self.path,
                 f"cannot be read ({type(error).__name__}: {error}): restore it from a copy; without"
@@ -89,8 +95,8 @@ class ElectionFile:
 
 def _number(row: dict[str, Any], key: str) -> int:
     value = row[key]
-    if not isinstance(value, int):
-        raise TypeError(f"{key} is no number")
+    if not isinstance(value, int) or not NOBODY <= value < 2**31:
+        raise TypeError(f"{key} is no integer from -1 to {2**31 - 1}")
     return value
 
 

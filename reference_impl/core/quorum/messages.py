@@ -212,12 +212,20 @@ def check_leader_claim(quorum: Quorum, row: Struct) -> None:
     """Raise Refused unless the request comes from the leader of the current epoch, or of a newer
     one: it may be a voter that this node has not heard of yet. No other leader of this epoch may be
     known (KafkaRaftClient.validateVoterOnlyRequest)."""
-    if row.leader_epoch < quorum.epoch:
-        raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
+    check_epoch(quorum, row.leader_epoch)
     if row.leader_id < 0:
         raise Refused(ErrorCode.INVALID_REQUEST)
     known = quorum.election.leader_id
     if row.leader_epoch == quorum.epoch and known not in (None, row.leader_id):
+        raise Refused(ErrorCode.INVALID_REQUEST)
+
+
+def check_epoch(quorum: Quorum, epoch: int) -> None:
+    """Raise Refused for a request of an earlier epoch, and for one of an epoch that elections
+    cannot have reached."""
+    if epoch < quorum.epoch:
+        raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
+    if quorum.cannot_reach(epoch):
         raise Refused(ErrorCode.INVALID_REQUEST)
 
 

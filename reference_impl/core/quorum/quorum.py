@@ -16,7 +16,13 @@ from uuid import UUID
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.cluster import AUTO_JOIN
 from reference_impl.core.moment import Moment
-from reference_impl.core.quorum.election_state import ElectionFile, ElectionState
+from reference_impl.core.quorum.election_state import (
+    EPOCH_MAX,
+    EPOCHS_AHEAD_MAX,
+    BadQuorumState,
+    ElectionFile,
+    ElectionState,
+)
 from reference_impl.core.quorum.leadership import Leadership
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
@@ -255,10 +261,16 @@ class Quorum:
 
     def start(self) -> None:
         """Begin with the state that the last process left on disk. A sole voter elects itself at
-        once."""
+        once. Raise StorageError, also if no epoch is left for another election."""
         kept = self._file.load() or ElectionState()
         if kept.epoch < self.log.last_epoch:
             kept = ElectionState(self.log.last_epoch)
+        if kept.epoch >= EPOCH_MAX:
+            raise BadQuorumState(
+                self._file.path,
+                f"the epoch {kept.epoch}, of this file or of the metadata log, is the last one, and"
+                " no leader can be elected after it: restore the directory from a copy",
+            )
         leader, self.election = kept.leader_id, kept
         if self._is_alone:
             self._stand()
@@ -292,7 +304,7 @@ class Quorum:
                 # Who was removed as a voter stands for nothing, and must not disturb the others.
                 following = (
                     ElectionState(self.epoch + 1)
-                    if self.is_voter
+                    if self.is_voter and self.epoch < EPOCH_MAX
                     else ElectionState(self.epoch, None, *self.key)
                 )
                 self._move(Move.TIMED_OUT, following, self._election_ms())
@@ -333,7 +345,10 @@ class Quorum:
     def hear(self, epoch: int, leader_id: int | None, endpoint: Endpoint | None = None) -> None:
         """Take into account the epoch and the leader that another node has named: follow them if
         they are newer. endpoint: where the leader is, if the other node has said so; then it may be
-        a voter that this node has not heard of yet."""
+        a voter that this node has not heard of yet. Ignore an epoch that elections cannot have
+        reached."""
+        if self.cannot_reach(epoch):
+            return
         if leader_id is not None and endpoint is not None and epoch >= self.epoch:
             self._told_endpoints[leader_id] = endpoint
         is_known = leader_id is not None and self.endpoint_of(leader_id) is not None
@@ -349,10 +364,19 @@ class Quorum:
                 left_ms = max(0, self.deadline_ms - self.moment.monotonic_ms)
             self._move(Move.NEWER_EPOCH, ElectionState(epoch), left_ms)
 
+    def cannot_reach(self, epoch: int) -> bool:
+        """Return whether an epoch is so far ahead that no series of elections can have led to
+        it."""
+        return epoch - self.epoch > EPOCHS_AHEAD_MAX
+
     # --- elections ----------------------------------------------------------------------------
 
     def _stand(self) -> None:
-        """Become a candidate in a new epoch, and vote for itself."""
+        """Become a candidate in a new epoch, and vote for itself. If no epoch is left, wait for a
+        leader of the current one."""
+        if self.epoch >= EPOCH_MAX:
+            self._lose_pre_election()
+            return
         election = ElectionState(self.epoch + 1, None, *self.key)
         self._enter(State.CANDIDATE, election, self._election_ms())
         self.vote_answered(self.node_id, self.turn, is_granted=True)
