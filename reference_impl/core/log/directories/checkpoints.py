@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 
@@ -43,19 +44,26 @@ def decode_lines(path: str, data: bytes, fields: int) -> list[list[str]]:
     lines = data.decode(errors="replace").split("\n")
     if lines[0] != "0":
         raise BadCheckpoint(path, f"line 1 should be the version 0, but is {lines[0]!r}")
-    if len(lines) < 2 or not lines[1].isdigit():
+    if len(lines) < 2 or not _is_integer(lines[1], bits=32):
         raise BadCheckpoint(path, "line 2 should be the number of entries")
     rows = [line.split() for line in lines[2:] if line]
     if len(rows) != int(lines[1]):
         raise BadCheckpoint(path, f"it promises {lines[1]} entries and has {len(rows)}")
     for number, row in enumerate(rows, start=3):
-        if len(row) != fields or not all(_is_integer(field) for field in row[-2:]):
-            raise BadCheckpoint(path, f"line {number} should have {fields} fields")
+        if len(row) != fields or not (_is_integer(row[-2], bits=32) and _is_integer(row[-1])):
+            raise BadCheckpoint(
+                path,
+                f"line {number} should have {fields} fields; the last two are integers of 32 and"
+                " 64 bits",
+            )
     return rows
 
 
-def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdigit()
+def _is_integer(text: str, *, bits: int = 64) -> bool:
+    """Return whether the text is an integer that Kafka can hold in this many bits."""
+    if re.fullmatch(r"-?[0-9]{1,19}", text) is None:
+        return False
+    return -(1 << bits - 1) <= int(text) < 1 << bits - 1
 
 
 def read_offsets(storage: Storage, path: str) -> dict[TopicPartition, int]:
@@ -115,7 +123,7 @@ def read_clean_shutdown(storage: Storage, data_directory: str) -> int:
     path = f"{data_directory}/{CLEAN_SHUTDOWN_FILE}"
     try:
         found = json.loads(storage.read_file(path)) if storage.exists(path) else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return -1
     epoch = found.get("brokerEpoch", -1) if isinstance(found, dict) else -1
-    return epoch if isinstance(epoch, int) else -1
+    return epoch if isinstance(epoch, int) and _is_integer(str(epoch)) else -1

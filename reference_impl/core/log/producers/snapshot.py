@@ -105,7 +105,7 @@ class Snapshots:
         return [
             int(name.removesuffix(SNAPSHOT_SUFFIX))
             for name in names
-            if name.endswith(SNAPSHOT_SUFFIX) and name.removesuffix(SNAPSHOT_SUFFIX).isdigit()
+            if name.endswith(SNAPSHOT_SUFFIX) and name.removesuffix(SNAPSHOT_SUFFIX).isdecimal()
         ]
 
     def write(self, offset: int, entries: Iterable[ProducerEntry]) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from reference_impl.core.log.batch_scan import CorruptLog, scan_batches, scan_headers
-from reference_impl.core.log.directories.checkpoints import BadCheckpoint
+from reference_impl.core.log.directories.checkpoints import LOG_START_FILE, BadCheckpoint
 from reference_impl.core.log.flush_state import FlushState
 from reference_impl.core.log.leader_epochs import LeaderEpochs
 from reference_impl.core.log.log_config import LogConfig
@@ -32,11 +32,14 @@ from reference_impl.core.log.segments.segment import (
     LOG_SUFFIX,
     RELATIVE_OFFSET_MAX,
     Segment,
+    segment_path,
 )
 from reference_impl.core.storage import Storage, StorageError
 from reference_impl.wire.batches.records import BatchHeader, CorruptRecord
 
 _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
+_BASE_OFFSET_MAX = 2**63 - 1 - RELATIVE_OFFSET_MAX
+"""The largest base offset of a segment: every offset that the segment can hold has 64 bits."""
 
 
 class RecoverySteps(Protocol):
@@ -106,6 +109,12 @@ def load(opening: Opening) -> Loaded:
                 _note_epoch(epochs, header)
     if not segments or loaded.log_end_offset < opening.log_start_offset:
         # Everything left was below the log start, which DeleteRecords had moved: begin there.
+        if segments:
+            notes.append(
+                f"{opening.directory}: the log ends at offset {loaded.log_end_offset}, before the"
+                f" log start {opening.log_start_offset} of {LOG_START_FILE}: its segments were"
+                " deleted, as Apache Kafka does, and the log goes on at the log start"
+            )
         for segment in segments:
             segment.delete()
         loaded.segments = [_new_segment(opening, opening.log_start_offset)]
@@ -130,14 +139,32 @@ def _open_segments(opening: Opening) -> list[Segment]:
     bases = [
         int(name.removesuffix(LOG_SUFFIX))
         for name in names
-        if name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdigit()
+        if name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdecimal()
     ]
+    _check_offsets(opening, bases)
     for name in names:
         stem, dot, suffix = name.partition(".")
-        is_orphan = dot + suffix in INDEX_SUFFIXES and (stem.isdigit() and int(stem) not in bases)
+        is_orphan = dot + suffix in INDEX_SUFFIXES and (stem.isdecimal() and int(stem) not in bases)
         if is_orphan or name.endswith(_LEFTOVER_SUFFIXES):
             opening.storage.delete(f"{opening.directory}/{name}")
     return [_new_segment(opening, base) for base in sorted(bases)]
+
+
+def _check_offsets(opening: Opening, bases: list[int]) -> None:
+    """Raise CorruptLog if a segment, or the log, would begin at an offset that leaves no room for
+    records."""
+    for base in bases:
+        if base > _BASE_OFFSET_MAX:
+            raise CorruptLog(
+                segment_path(opening.directory, base, LOG_SUFFIX),
+                f"no segment may begin after offset {_BASE_OFFSET_MAX}; move the file away",
+            )
+    if not 0 <= opening.log_start_offset <= _BASE_OFFSET_MAX:
+        raise CorruptLog(
+            opening.directory,
+            f"the log start {opening.log_start_offset} of {LOG_START_FILE} is not between 0 and"
+            f" {_BASE_OFFSET_MAX}; remove its line from that file",
+        )
 
 
 def _load_segment(

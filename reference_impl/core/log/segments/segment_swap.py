@@ -72,7 +72,7 @@ def recover(storage: Storage, directory: str) -> None:
 
 def _bases(names: Iterable[str], suffix: str) -> list[int]:
     stems = [name.removesuffix(suffix) for name in names if name.endswith(suffix)]
-    return [int(stem) for stem in stems if stem.isdigit()]
+    return [int(stem) for stem in stems if stem.isdecimal()]
 
 
 def _end_of(storage: Storage, path: str, base_offset: int) -> int:

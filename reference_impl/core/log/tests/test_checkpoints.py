@@ -7,6 +7,7 @@ import pytest
 from reference_impl.core.log.directories.checkpoints import (
     BadCheckpoint,
     decode_lines,
+    read_clean_shutdown,
     read_offsets,
     read_topic_id,
     write_clean_shutdown,
@@ -41,6 +42,12 @@ def test_a_missing_checkpoint_says_nothing(storage: MemoryStorage) -> None:
         b"1\n0\n",
         b"0\n",
         b"0\nx\n",
+        "0\n²\n".encode(),
+        b"0\n%s\n" % (b"9" * 5000),
+        "0\n1\norders 0 ²\n".encode(),
+        b"0\n1\norders 2147483648 17\n",
+        b"0\n1\norders 0 9223372036854775808\n",
+        b"0\n1\norders 0 %s\n" % (b"9" * 5000),
         b"0\n2\norders 0 17\n",
         b"0\n1\norders 17\n",
         b"0\n1\norders zero 17\n",
@@ -89,3 +96,13 @@ def test_a_bad_partition_metadata_is_refused(storage: MemoryStorage, content: by
 def test_the_clean_shutdown_file_is_kafkas_json(storage: MemoryStorage) -> None:
     write_clean_shutdown(storage, "data", 5)
     assert storage.read_file("data/.kafka_cleanshutdown") == b'{"version":0,"brokerEpoch":5}'
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[" * 100_000, b'{"version":0,"brokerEpoch":9223372036854775808}']
+)
+def test_a_bad_file_of_a_clean_shutdown_names_no_epoch(
+    storage: MemoryStorage, content: bytes
+) -> None:
+    storage.write_atomically("data/.kafka_cleanshutdown", content)
+    assert read_clean_shutdown(storage, "data") == -1

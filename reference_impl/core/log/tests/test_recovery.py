@@ -170,6 +170,33 @@ def test_a_log_that_ends_below_its_start_begins_anew_there(storage: MemoryStorag
     again = open_log(storage, log_start_offset=8)
     assert (again.log_start_offset, again.log_end_offset) == (8, 8)
     assert append(again, batch(b"x")).base_offset == 8
+    (note,) = again.recovery_notes
+    assert "the log ends at offset 5, before the log start 8 of log-start-offset-checkpoint" in note
+
+
+@pytest.mark.parametrize("start", [-1, 2**63 - 2**31 + 1, 2**63 - 1])
+def test_a_log_start_that_no_log_can_have_is_refused(storage: MemoryStorage, start: int) -> None:
+    filled(storage, 5)
+    with pytest.raises(CorruptLog, match=f"the log start {start} of log-start-offset-checkpoint"):
+        open_log(storage, log_start_offset=start)
+
+
+@pytest.mark.parametrize("base", [2**63 - 2**31 + 1, 2**63 - 1, 2**63, 10**20 - 1])
+@pytest.mark.parametrize("suffix", ["", ".swap"])
+def test_a_segment_whose_offsets_do_not_fit_is_refused(
+    storage: MemoryStorage, base: int, suffix: str
+) -> None:
+    filled(storage, 2)
+    storage.write_atomically(f"{DIRECTORY}/{base:020d}.log{suffix}", b"")
+    with pytest.raises(CorruptLog, match=f"{base:020d}.log: no segment may begin after offset"):
+        open_log(storage)
+
+
+def test_files_that_only_look_like_numbers_are_no_segments(storage: MemoryStorage) -> None:
+    filled(storage, 2)
+    for suffix in (".log", ".log.swap", ".index", ".snapshot"):
+        storage.write_atomically(f"{DIRECTORY}/²{suffix}", b"")
+    assert values(open_log(storage)) == [b"0", b"1"]
 
 
 def test_another_topics_directory_is_refused(storage: MemoryStorage) -> None:
