@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, Report, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.handlers.forwarding import decision
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.envelopes import answer_to_envelope, take_from_envelope
-from reference_impl.wire import ErrorCode, definition
+from reference_impl.wire import ErrorCode, Malformed, definition
 
 RESPONSE = definition("EnvelopeResponse")
 
@@ -33,6 +33,11 @@ def handle_envelope(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     # RESPOND
     if isinstance(end, Respond):
-        yield Respond(request, answer_to_envelope(forwarded, end.body))
+        try:
+            yield Respond(request, answer_to_envelope(forwarded, end.body))
+        except Malformed as error:
+            # Without an answer the broker would send the request again and again.
+            yield Report(f"the controller's answer to a forwarded request cannot be sent: {error}")
+            yield Respond(request, RESPONSE.new(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
     else:  # the broker closes its connection to the client, not that to the controller
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION))

@@ -64,7 +64,7 @@ def put_in_envelope(broker: Broker, request: Request) -> Struct:
 def take_from_envelope(broker: Broker, envelope: Request) -> Request:
     """Return the client's request that an envelope holds. Raise Refused if the envelope is damaged,
     or contains a request that may not be forwarded (EnvelopeUtils.handleEnvelopeRequest)."""
-    named = principal_in(bytes(envelope.body.request_principal))
+    named = principal_in(bytes(envelope.body.request_principal or b""))
     sender = broker.access.principal_of(envelope)
     principal = broker.rules.forwarded_principal(named, sender)
     client_host = address_in(bytes(envelope.body.client_host_address))

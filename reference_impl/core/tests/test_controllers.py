@@ -7,12 +7,14 @@ from uuid import UUID
 import pytest
 
 from reference_impl.core.controller.image.metadata_image import MetadataImage
-from reference_impl.core.events import ConnectionOpened
+from reference_impl.core.events import ConnectionOpened, Request
+from reference_impl.core.handlers import envelope
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.cluster import CLIENT, Cluster
 from reference_impl.wire import (
     ApiKey,
     ErrorCode,
+    Malformed,
     Struct,
     definition,
     encode_request,
@@ -170,6 +172,7 @@ WELL_FORMED = {
     ("damage", "code"),
     [
         ({}, ErrorCode.NONE),
+        ({"request_principal": None}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
         ({"request_principal": b""}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
         ({"request_principal": b"\0\1\5User"}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
         ({"request_principal": b"\0\0\5User"}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
@@ -184,7 +187,7 @@ WELL_FORMED = {
     ],
 )
 def test_a_damaged_envelope_is_refused_as_apache_does(
-    damage: dict[str, bytes], code: ErrorCode
+    damage: dict[str, bytes | None], code: ErrorCode
 ) -> None:
     cluster, leader = cluster_of_three()
     assert envelope_answered(cluster, leader, damage).error_code == code
@@ -201,12 +204,32 @@ def test_only_nodes_may_send_envelopes_and_only_to_the_active_controller() -> No
     assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-def envelope_answered(cluster: Cluster, node: int, damage: dict[str, bytes]) -> Struct:
+def envelope_answered(cluster: Cluster, node: int, damage: dict[str, bytes | None]) -> Struct:
     """Return a node's answer to an envelope."""
     cluster.step(node, ConnectionOpened(*cluster.moment(), CLIENT, "CONTROLLER", 0))
     cluster.send(node, ApiKey.ENVELOPE, 0, ENVELOPE.new(**{**WELL_FORMED, **damage}))
     cluster.run(100)
     return cluster.answers[node].pop()
+
+
+def test_an_answer_that_cannot_be_encoded_ends_the_forwarded_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker that got no answer would send the request again and again."""
+    sent = []
+
+    def cannot(request: Request, body: Struct) -> Struct:
+        sent.append(request)
+        raise Malformed("is longer than 32767 bytes", "topics[0].name")
+
+    monkeypatch.setattr(envelope, "answer_to_envelope", cannot)
+    cluster, leader = cluster_of_three()
+    follower = leader % 3 + 1
+    sent.clear()
+    create(cluster, follower, "t")
+    cluster.run(2_000)
+    assert codes(cluster, follower) == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert len(sent) == 1
 
 
 def take(cluster: Cluster, node: int, count: int = 1) -> list[int]:
