@@ -39,8 +39,9 @@ connection."""
 
 
 def joined(address: Address) -> str:
-    """Return an address as host:port."""
-    return f"{address[0]}:{address[1]}"
+    """Return an address as host:port, with IPv6 in brackets."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Flag(Protocol):

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from chaos.targets.bootstrap import addresses
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.values.faults import Fault, Heal
@@ -109,9 +110,7 @@ class Site:
 
     def client(self, node: int = 1) -> Address:
         """Return the address at which clients find a node, in front of the proxies."""
-        where = self.cluster.bootstrap.split(",")[node - 1]
-        host, _, port = where.rpartition(":")
-        return host, int(port)
+        return addresses(self.cluster.bootstrap)[node - 1]
 
     def answers(self, node: int = 1, timeout_s: float = PATIENCE_S) -> bool:
         """Return whether a node answers a client within timeout_s seconds."""

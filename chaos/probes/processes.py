@@ -9,6 +9,7 @@ from chaos.probes.asking import is_silent
 from chaos.probes.frame import QUIET_S, ProbeFailed, Site
 from chaos.targets.clusters import probe
 from chaos.values.faults import Kill, Pause, Shutdown
+from chaos.world import joined
 
 
 def a_killed_node_answers_nobody(site: Site) -> str:
@@ -45,5 +46,4 @@ def a_node_that_is_shut_down_ends_by_itself(site: Site) -> str:
 
 
 def _direct(site: Site) -> str:
-    host, port = site.cluster.direct(1)
-    return f"{host}:{port}"
+    return joined(site.cluster.direct(1))

@@ -19,8 +19,9 @@ from chaos.targets.clusters.probe import listens
 from chaos.targets.foreign.target import ForeignTarget
 from chaos.values.faults import Heal, Kill
 from chaos.values.protocols import Cluster, Target, TargetError
+from chaos.world import joined
 from conformance.case import Case, Unsupported
-from conformance.target.reach import Unreachable, check, joined, reachable
+from conformance.target.reach import Unreachable, check, reachable
 from conformance.target.tidying import Tidying
 from conformance.wire import Connection, ConnectionClosed
 from reference_impl.access import Endpoint, access_of
@@ -281,8 +282,7 @@ def _is_configured(target: str | None) -> bool:
 def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
     """Return API name -> (first, last) version that the broker at this address advertises
     (ApiVersions v0)."""
-    host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
-    connection = Connection(host, int(port), access=access_of(bootstrap))
+    connection = Connection(*addresses(bootstrap)[0], access=access_of(bootstrap))
     try:
         answer = connection.call("ApiVersions", 0)
     finally:

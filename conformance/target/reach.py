@@ -15,11 +15,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from chaos.world import Address, joined
 from conformance.connection import api_key, request
 from reference_impl.access import access_of, enter
 from reference_impl.wire import FRAME_BYTES_MAX, Malformed, Struct, decode_response, encode_request
 
-Address = tuple[str, int]
 REACH_TIMEOUT_S = 10.0
 """The seconds for each step: to resolve a name, to connect, to get an answer."""
 _CORRELATION_ID = 0x746F7563
@@ -47,12 +47,6 @@ class _Closed(_Unfinished):
 
 class _Late(_Unfinished):
     """The deadline passed before the response was complete."""
-
-
-def joined(address: Address) -> str:
-    """Return an address as host:port, with IPv6 in brackets."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def reachable(addresses: Sequence[Address], timeout_s: float = REACH_TIMEOUT_S) -> list[Address]:

@@ -11,11 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from chaos.targets.bootstrap import BootstrapTarget
 from chaos.values.protocols import TargetError
 from conformance import connection
 from conformance.connection import ANSWER_TIMEOUT_S, Patience
 from conformance.target import examination, reach
-from conformance.target.examination import Examined
+from conformance.target.examination import Examined, advertised_versions
 from conformance.tests import servers
 from conformance.tests.fake import FakeKafka
 from conformance.tests.servers import Serve, serving
@@ -108,6 +109,19 @@ def test_an_advertised_address_that_cannot_be_reached_is_said() -> None:
     said = why_not(kafka.bootstrap)
     kafka.stop()
     assert "the broker advertises no-such-host.invalid:9092 to its clients, but the host" in said
+
+
+def test_an_ipv6_address_is_asked_without_its_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def connection(host: str, port: int, **_: object) -> None:
+        asked.append((host, port))
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("conformance.target.examination.Connection", connection)
+    with pytest.raises(ConnectionRefusedError):
+        advertised_versions(BootstrapTarget("[::1]:9092").bootstrap)
+    assert asked == [("::1", 9092)]
 
 
 def test_one_address_of_several_that_answers_is_enough() -> None:

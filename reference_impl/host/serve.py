@@ -361,7 +361,8 @@ async def _serve(plan: Plan) -> int:
             loop.add_reader(plan.surroundings.until_closed, end, None)
         await _open(server, host, plan, ended)
         if not ended.done():
-            print(f"ready {plan.listeners[0].endpoint.host or 'localhost'}:{ports[0]}", flush=True)
+            name = plan.listeners[0].endpoint.host or "localhost"
+            print(f"ready {Endpoint(name, ports[0])}", flush=True)
         failure = await ended
         await server.close()
         if failure is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from chaos.means.connection import WireError, connected
 from chaos.means.real_world import REAL_WORLD, run
-from chaos.world import Address
+from chaos.world import Address, joined
 from reference_impl.access import Endpoint, access_of
 from reference_impl.wire.apis import ApiKey
 from reference_impl.wire.codec.schema import Struct
@@ -44,7 +44,7 @@ def check_kafka(address: Address, timeout_s: float) -> None:
     body = request_definition(ApiKey.API_VERSIONS).new()
     answer = exchange(address, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, body, timeout_s)
     if answer.error_code != 0:
-        raise WireError(f"{address[0]}:{address[1]} answers ApiVersions by {answer.error_code}")
+        raise WireError(f"{joined(address)} answers ApiVersions by {answer.error_code}")
 
 
 def answers(address: Address, timeout_s: float) -> bool:

@@ -26,7 +26,7 @@ GO_MODULE = Path(__file__).resolve().parents[3] / "ci" / "tools" / "kfake" / "go
         ("kfake", "kfake"),
         ("localhost:9092", "localhost:9092"),
         ("a:1, b:2", "a:1,b:2"),
-        ("[::1]:9092", "::1:9092"),
+        ("[::1]:9092", "[::1]:9092"),
     ],
 )
 def test_a_known_name_makes_its_target(text: str, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chaos.world import joined
 from conformance.case import Unsupported, case, expect, expect_that
 from conformance.cases.api_versions.test_api_versions import api_versions
 from conformance.target.examination import advertised_versions
@@ -91,7 +92,7 @@ def test_a_controller_advertises_what_controllers_serve(wire: Wire, version: int
         raise Unsupported("the quorum has no listener of its own")
     listener = listeners[0]
     try:
-        served = advertised_versions(f"{listener.host}:{listener.port}")
+        served = advertised_versions(joined((listener.host, listener.port)))
     except (OSError, ConnectionClosed, Malformed) as error:
         # It may be closed to clients, or want TLS or SASL.
         raise Unsupported(f"the controllers' listener cannot be reached: {error}") from None

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chaos.values.faults import Kill
+from chaos.world import joined
 from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.cluster.test_lost_brokers import RETURN_S, lost, replicated
 from conformance.cases.cluster.test_quorum import METADATA
@@ -149,8 +150,7 @@ def test_another_controller_takes_over_with_all_metadata(
         raise Unsupported("the case needs a target of three nodes")
     before = quorum(wire).topics[0].partitions[0]
     survivors = [node for node in brokers if node != before.leader_id]
-    host, port = brokers[survivors[0]]
-    other = Wire(f"{host}:{port}", wire.advertised)
+    other = Wire(joined(brokers[survivors[0]]), wire.advertised)
     topic = replicated(wire, survivors, retention_ms="4711000", min_insync_replicas="1")
     try:
         with lost(examined, other, topic, Kill(examined.number_of(before.leader_id))):

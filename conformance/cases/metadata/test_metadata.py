@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from chaos.world import joined
 from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.configs.configs import BROKER, describe
 from conformance.clients.members import coordinator
@@ -58,7 +59,7 @@ def test_each_broker_is_reachable_where_metadata_says(wire: Wire, version: int) 
     ids = [b.node_id for b in answer.brokers]
     expect_that(len(ids) == len(set(ids)) > 0, "broker ids", "at least one, each once", ids)
     for broker in each(answer.brokers, "brokers"):
-        reached = Wire(Bootstrap(f"{broker.host}:{broker.port}", wire.access), wire.advertised)
+        reached = Wire(Bootstrap(joined((broker.host, broker.port)), wire.access), wire.advertised)
         other = reached.call("Metadata", version, topics=[])
         reached.close()
         expect(sorted(b.node_id for b in other.brokers), sorted(ids), "broker ids seen there")

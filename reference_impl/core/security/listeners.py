@@ -57,6 +57,10 @@ class Endpoint:
     host: str
     port: int
 
+    def __str__(self) -> str:
+        """Return host:port, with IPv6 in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 @dataclass(frozen=True)
 class Sasl:

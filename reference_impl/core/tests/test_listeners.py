@@ -34,6 +34,7 @@ def test_a_listener_with_sasl_has_mechanisms_users_and_sessions() -> None:
     assert (inside.name, inside.endpoint, inside.sasl) == ("IN", Endpoint("", 9092), None)
     assert outside.endpoint == Endpoint("1.2.3.4", 9093)
     assert outside.advertised == Endpoint("example.org", 1)
+    assert (str(outside.endpoint), str(Endpoint("::1", 9092))) == ("1.2.3.4:9093", "[::1]:9092")
     assert outside.sasl is not None
     assert outside.sasl.mechanisms == ("PLAIN", "SCRAM-SHA-256")
     assert outside.sasl.passwords == {"ann": 'a, "b"; c=d', "bob": "secret"}
