@@ -58,6 +58,7 @@ def ended(running: subprocess.Popen[str], within_s: float = 60) -> tuple[str, st
         running.kill()
     assert "Traceback" not in out + err
     assert "INTERNALERROR" not in out + err
+    assert "KeyboardInterrupt" not in out + err
     return out, err
 
 

@@ -184,6 +184,17 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let pytest print the reason of an interruption, instead of its hint at --full-trace."""
+    try:
+        return (yield)
+    except KeyboardInterrupt:
+        ending = item.config.stash.get(ENDING, None)
+        reason = ending.reason if ending is not None else None
+        raise item.session.Interrupted(reason or "interrupted") from None
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:

@@ -114,7 +114,8 @@ def _told(found: CheckerVerdict | None) -> str:
 
 def _verdict(examined: Examined, workload: str) -> Verdict:
     """Return the verdict on the run of this workload; the first case that needs it makes the run.
-    Raise Deviation or Unsupported, for every such case, if the run failed."""
+    Raise Deviation or Unsupported, for every such case, if the run failed, and KeyboardInterrupt
+    if it was interrupted, which judges nothing."""
     key = examined.bootstrap, workload
     if key not in _JUDGED:
         directory = Path(tempfile.mkdtemp(prefix="touchstone-conform-judged-"))
@@ -149,6 +150,8 @@ def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
         made = run(scenario, directory, parts=parts, progress=False)
     except TargetError as error:
         raise Unsupported(f"workload {workload} cannot run here: {error}") from error
+    if made.interrupted:
+        raise KeyboardInterrupt  # the run has caught it, to end what it had started
     # Other problems say that the run is too short to show this or that: the checkers decide.
     why = "; ".join(made.problems)
     expect_that(made.recovered, f"workload {workload}", "all is well after it", why)
