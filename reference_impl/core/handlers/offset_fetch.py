@@ -3,6 +3,7 @@ epoch, v5), KIP-447 (require_stable, v7), KIP-709 (several groups, v8), KIP-848 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any
@@ -38,34 +39,36 @@ def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
     """Answer with the offsets that groups have committed."""
     # VALIDATE happens for each group on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
+    asked: defaultdict[str, Repetitions] = defaultdict(Repetitions)
     # [Modified in v8: KIP-709]
     if request.api_version >= SEVERAL_GROUPS_SINCE:
         rows = []
-        asked = Repetitions()
         for wanted in request.body.groups:
             yield GiveWay(request)
-            if wanted.topics is None and not asked.allow(wanted.group_id):
+            if wanted.topics is None and not asked[wanted.group_id].allow(None):
                 continue
-            row = yield from group_of(broker, request, wanted)
+            row = yield from group_of(broker, request, wanted, asked[wanted.group_id])
             rows.append(row)
         yield Respond(request, RESPONSE.new(groups=rows))
         return
-    body = RESPONSE.new()
+    body, group_id, topics = RESPONSE.new(), request.body.group_id, request.body.topics
     try:
-        offsets = offsets_of(broker, request, request.body.group_id, request.body.topics)
-        body.topics = yield from topics_of(broker, request, request.body.topics, offsets, "")
+        offsets = offsets_of(broker, request, group_id, topics)
+        body.topics = yield from topics_of(broker, request, topics, offsets, asked[group_id], "")
     except Refused as refused:
         body.error_code = refused.code
         body.topics = yield from refused_topics(request, refused.code)
     yield Respond(request, body)
 
 
-def group_of(broker: Broker, request: Request, wanted: Struct) -> Generator[Effect, None, Struct]:
+def group_of(
+    broker: Broker, request: Request, wanted: Struct, asked: Repetitions
+) -> Generator[Effect, None, Struct]:
     """Return the offsets of one group, or the error for it."""
     row = RESPONSE.struct("OffsetFetchResponseGroup", group_id=wanted.group_id)
     try:
         offsets = offsets_of(broker, request, wanted.group_id, wanted.topics, wanted)
-        row.topics = yield from topics_of(broker, request, wanted.topics, offsets, "s")
+        row.topics = yield from topics_of(broker, request, wanted.topics, offsets, asked, "s")
     except Refused as refused:
         row.error_code = refused.code
     return row
@@ -100,10 +103,17 @@ def offsets_of(
 
 
 def topics_of(
-    broker: Broker, request: Request, wanted: list[Struct] | None, offsets: Offsets, plural: str
+    broker: Broker,
+    request: Request,
+    wanted: list[Struct] | None,
+    offsets: Offsets,
+    asked: Repetitions,
+    plural: str,
 ) -> Rows:
     """Return the rows of the requested topics; for None, those of all topics with committed
-    offsets. plural: "s" for the structs of version 8 and later, whose names end so."""
+    offsets. Leave out a partition once the request has named it too often, since each row may
+    contain kilobytes of metadata. plural: "s" for the structs of version 8 and later, whose names
+    end so."""
     by_id = request.api_version >= TOPIC_IDS_SINCE
     found = []
     for name, topic_id, indexes in asked_for(broker, wanted, offsets, by_id):
@@ -117,7 +127,8 @@ def topics_of(
             rows = yield from refused_rows(request, indexes, code, plural)
         else:
             describe = partial(partition_row, topic, name, offsets, by_id, plural)
-            rows = yield from for_each(request, indexes, describe)
+            seldom = (index for index in indexes if asked.allow((name, topic_id, index)))
+            rows = yield from for_each(request, seldom, describe)
         found.append(
             RESPONSE.struct(
                 f"OffsetFetchResponseTopic{plural}",

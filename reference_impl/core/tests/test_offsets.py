@@ -17,7 +17,7 @@ from reference_impl.core.tests.group_client import (
     state,
 )
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ApiKey, ErrorCode
+from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
 
 @pytest.fixture
@@ -61,6 +61,36 @@ def test_too_much_metadata_is_refused(world: World) -> None:
     topic = COMMIT.struct("OffsetCommitRequestTopic", name="t", partitions=[row])
     code = Client(world, 1).commit(1, topics=[topic])
     assert code == ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
+@pytest.mark.parametrize("version", [7, 8, 10])
+@pytest.mark.parametrize("named", ["partitions", "topics", "groups"])
+def test_a_partition_that_is_named_hundreds_of_times_is_told_ten_times(
+    world: World, version: int, named: str
+) -> None:
+    """Each row may have 4 KB of metadata: 240 KB of names would ask for 240 MB."""
+    if version < 8 and named == "groups":
+        named = "topics"
+    Client(world, 9).commit(3)
+    of = request_definition(ApiKey.OFFSET_FETCH)
+    plural = "s" if version >= 8 else ""
+    times = {"partitions": 1, "topics": 1, "groups": 1, named: 300}
+    topic: dict[str, object] = {"partition_indexes": [0, 1] * times["partitions"], "name": "t"}
+    if version >= 10:
+        topic["topic_id"] = world.node.broker.image.topics["t"].topic_id
+    topics = [of.struct(f"OffsetFetchRequestTopic{plural}", **topic)] * times["topics"]
+    if version >= 8:
+        group = of.struct("OffsetFetchRequestGroup", group_id="g", topics=topics)
+        other = of.struct("OffsetFetchRequestGroup", group_id="other", topics=topics[:1])
+        answer = world.call(
+            ApiKey.OFFSET_FETCH, version, groups=[group] * times["groups"] + [other]
+        )
+        assert answer.groups[-1].topics[0].partitions[0].committed_offset == -1
+        answers = answer.groups[:-1]
+    else:
+        answers = [world.call(ApiKey.OFFSET_FETCH, version, group_id="g", topics=topics)]
+    rows = [row for each in answers for topic in each.topics for row in topic.partitions]
+    assert [row.committed_offset for row in rows] == [3, -1] * 10
 
 
 def test_commits_end_with_their_topic(world: World) -> None:
