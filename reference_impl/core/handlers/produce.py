@@ -143,7 +143,7 @@ def append_one(
     # VALIDATE the request
     partition, data, header = yield from check_request(broker, request, topic, wanted)
     try:
-        if is_large(header):
+        if is_large(header, partition.config):
             data = yield from surveyed(broker, request, partition, data)
             # Others had their turn meanwhile: the topic may be gone, the transaction ended.
             partition, _, _ = yield from check_request(broker, request, topic, wanted)

@@ -8,6 +8,7 @@ from reference_impl.core.node import never
 from reference_impl.core.partitions.record_walk import STEP_RECORDS
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, Compression, ErrorCode, Struct, request_definition
+from reference_impl.wire.batches.compression import PIECE_BYTES
 
 MANY = [str(n) for n in range(3 * STEP_RECORDS)]
 
@@ -105,6 +106,19 @@ def test_a_batch_is_rewritten_in_the_codec_of_its_topic_in_steps(world: World) -
     records = world.fetch("zipped").records
     assert records[22] & 7 == Compression.LZ4
     assert world.read_all("zipped") == MANY
+
+
+def test_each_piece_of_a_batch_that_is_rewritten_is_a_step(world: World) -> None:
+    """At zstd's level 22 a piece of 64 KiB may take 200 ms."""
+    configs = {"compression_type": "zstd", "compression_zstd_level": "22"}
+    world.create_topic("slow", **configs)
+    value = "mouse" * 1000
+    body = world.produce_body("slow", world.batch(*[value] * 180))
+    number = begin_long(world, ApiKey.PRODUCE, 9, body)
+    assert go_on(world) >= 180 * len(value) // PIECE_BYTES
+    answer = world.answer_to(number)
+    assert answer is not None
+    assert world.read_all("slow") == [value] * 180
 
 
 def test_no_answer_names_more_wrong_records_than_a_client_can_use(world: World) -> None:

@@ -29,7 +29,11 @@ and stops a decompression bomb."""
 XERIAL_MAGIC = b"\x82SNAPPY\0"
 XERIAL_BLOCK_BYTES = 32 * 1024
 GZIP_START = b"\x1f\x8b\x08"
-ZSTD_LEVEL = 3
+ZSTD_LEVEL, ZSTD_LEVEL_ULTRA = 3, 20
+ZSTD_TABLES_LOG = 20
+"""From the ultra levels on, zstd would keep 650 MB of tables, and clear them for each batch. Tables
+of a million entries and a window of 1 MiB, the largest batch by default, cost little compression.
+"""
 PIECE_BYTES = 64 * 1024
 FED_BYTES = 16 * 1024
 SNAPPY_RATIO_MAX = 22
@@ -99,7 +103,12 @@ def _compress_lz4(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]
 
 
 def _compress_zstd(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]:
-    frame = zstd.ZstdCompressor(level=ZSTD_LEVEL if level is None else level)
+    parameter = zstd.CompressionParameter
+    options: dict[int, int] = {parameter.compression_level: ZSTD_LEVEL if level is None else level}
+    if level is not None and level >= ZSTD_LEVEL_ULTRA:
+        tables = (parameter.window_log, parameter.hash_log, parameter.chain_log)
+        options |= dict.fromkeys(tables, ZSTD_TABLES_LOG)
+    frame = zstd.ZstdCompressor(options=options)
     for piece in pieces:
         yield frame.compress(piece)
     yield frame.flush()

@@ -137,3 +137,11 @@ def test_junk_behind_a_member_of_gzip_is_not_looked_at() -> None:
 def test_snappy_may_not_claim_what_its_bytes_cannot_become() -> None:
     with pytest.raises(CorruptRecord, match="cannot become"):
         decompress(Compression.SNAPPY, b"\xff\xff\xff\x07" + b"\0" * 50)
+
+
+def test_the_highest_levels_of_zstd_keep_tables_of_a_million_entries_at_most() -> None:
+    """Level 22 would keep 650 MB of tables; the frame's header names its window."""
+    compressed = compress(Compression.ZSTD, b"mouse " * 100_000, 22)
+    window_log = 10 + (compressed[5] >> 3)
+    assert window_log <= 20
+    assert decompress(Compression.ZSTD, compressed) == b"mouse " * 100_000
