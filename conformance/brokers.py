@@ -19,6 +19,8 @@ class Brokers:
         self.addresses = [_address(text) for text in bootstrap.split(",")]
         self.access = access_of(bootstrap)
         self.advertised = advertised
+        self.is_shared = False
+        """Whether the cluster was not started here, so that others may use it at the same time."""
         self._open: list[Connection] = []
         self._at_end: list[Callable[[], object]] = []
         self._by_address: dict[tuple[str, int], Connection] = {}

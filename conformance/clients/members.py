@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.case import expect
+from conformance.target.settings import require_session_timeout
 from conformance.wire import Connection, Wire, eventually, part, request
 from reference_impl.wire import ErrorCode, Struct, definition, encode_versioned
 
@@ -159,13 +160,16 @@ class Member:
 
     def answer_to_join(self) -> Struct:
         """Return the response to `ask_to_join`, whatever it says. Remember the values of a
-        successful one, and the member id of one with MEMBER_ID_REQUIRED."""
+        successful one, and the member id of one with MEMBER_ID_REQUIRED. Raise Unsupported if the
+        broker does not allow this member's session time-out."""
         _, answer = self.connection.receive("JoinGroup", self.version("JoinGroup"))
         if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             self.member_id = answer.member_id
         if answer.error_code == ErrorCode.NONE:
             self.generation, self.leader = answer.generation_id, answer.leader
             self.protocol = answer.protocol_name
+        if answer.error_code == ErrorCode.INVALID_SESSION_TIMEOUT:
+            require_session_timeout(self.wire, self.session_timeout_ms)
         return answer
 
     def try_to_join(self, **changed: Any) -> Struct:

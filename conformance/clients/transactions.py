@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.case import expect
 from conformance.clients.members import NOT_YET, TRANSACTION, beside, coordinator
+from conformance.target.settings import require_transaction_timeout
 from conformance.wire import Connection, Topic, Wire, batch, eventually, part
 from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, RecordBatch, Struct
 
@@ -57,16 +58,25 @@ class Producer:
             "transaction_timeout_ms": 60_000,
         }
         version = self.wire.version("InitProducerId") if version is None else version
-        return eventually(  # type: ignore[no-any-return]
+        answer = eventually(
             lambda: self.connection.call("InitProducerId", version, **(fields | changed)),
             lambda answer: answer.error_code not in BUSY,
             "InitProducerId is served",
         )
+        if "transaction_timeout_ms" not in changed:
+            self._check_timeout(answer, fields["transaction_timeout_ms"])
+        return answer  # type: ignore[no-any-return]
+
+    def _check_timeout(self, answer: Struct, timeout_ms: int) -> None:
+        """Raise Unsupported if InitProducerId was refused because of the broker's limit."""
+        if answer.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+            require_transaction_timeout(self.wire, timeout_ms)
 
     def init(self, version: int | None = None, *, timeout_ms: int = 60_000) -> Struct:
         """Send InitProducerId, which must succeed; adopt the id and epoch, and return the
         response."""
         answer = self.try_to_init(version, transaction_timeout_ms=timeout_ms)
+        self._check_timeout(answer, timeout_ms)
         expect(answer.error_code, ErrorCode.NONE, "InitProducerId error")
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
         self.sequences.clear()

@@ -175,6 +175,7 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
     if stated is not None:
         examined.require(stated)
     client = Wire(examined.bootstrap, examined.advertised)
+    client.is_shared = examined.tidying is not None
     try:
         if stated is not None and "auto-create" in stated.requires:
             require_auto_creation(client)

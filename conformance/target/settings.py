@@ -8,6 +8,9 @@ from reference_impl.wire import ErrorCode
 
 BROKER = 4
 """ConfigResource.Type of a broker."""
+FETCH_SESSIONS, FETCH_SESSIONS_DEFAULT = "max.incremental.fetch.session.cache.slots", 1000
+SESSION_TIMEOUTS_MS = ("group.min.session.timeout.ms", "group.max.session.timeout.ms")
+TRANSACTION_TIMEOUT_MS = "transaction.max.timeout.ms"
 
 
 def broker_setting(wire: Wire, key: str) -> str | None:
@@ -33,6 +36,40 @@ def limit(wire: Wire, key: str, default: int) -> int:
     """Return a numeric setting, or Apache Kafka's default if the broker does not reveal it."""
     value = broker_setting(wire, key)
     return int(value) if value is not None else default
+
+
+def session_timeouts_ms(wire: Wire) -> tuple[int, int]:
+    """Return the shortest and the longest session time-out of classic groups."""
+    shortest, longest = SESSION_TIMEOUTS_MS
+    return limit(wire, shortest, 6_000), limit(wire, longest, 1_800_000)
+
+
+def require_session_timeout(wire: Wire, timeout_ms: int) -> None:
+    """Raise Unsupported if the broker's limits exclude this session time-out of classic groups."""
+    shortest, longest = session_timeouts_ms(wire)
+    if not shortest <= timeout_ms <= longest:
+        raise Unsupported(
+            f"{' and '.join(SESSION_TIMEOUTS_MS)} are {shortest} and {longest} here; the case"
+            f" needs a session time-out of {timeout_ms}"
+        )
+
+
+def require_transaction_timeout(wire: Wire, timeout_ms: int) -> None:
+    """Raise Unsupported if the broker's limit excludes this time-out of transactions."""
+    longest = limit(wire, TRANSACTION_TIMEOUT_MS, 900_000)
+    if timeout_ms > longest:
+        raise Unsupported(
+            f"{TRANSACTION_TIMEOUT_MS} is {longest} here; the case needs {timeout_ms}"
+        )
+
+
+def require_fetch_session(wire: Wire, session_id: int) -> None:
+    """Raise Unsupported if the broker gave no fetch session, and may have had no room for it: its
+    cache is smaller than by default, or others use it, too (KIP-227, Fetch Session Caching)."""
+    slots = limit(wire, FETCH_SESSIONS, FETCH_SESSIONS_DEFAULT)
+    if session_id == 0 and (slots < FETCH_SESSIONS_DEFAULT or wire.is_shared):
+        shared = ", and others use it, too" if wire.is_shared else ""
+        raise Unsupported(f"the broker gave no fetch session; {FETCH_SESSIONS} is {slots}{shared}")
 
 
 def require_assignor(wire: Wire, name: str, *, by_default: bool = False) -> None:

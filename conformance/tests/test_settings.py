@@ -9,7 +9,14 @@ import pytest
 
 from conformance.case import Unsupported
 from conformance.target.examination import advertised_versions
-from conformance.target.settings import broker_setting, limit, require_auto_creation
+from conformance.target.settings import (
+    broker_setting,
+    limit,
+    require_auto_creation,
+    require_fetch_session,
+    require_session_timeout,
+    require_transaction_timeout,
+)
 from conformance.tests.fake import FakeKafka, piece, response
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode, Struct
@@ -122,6 +129,34 @@ def test_a_setting_is_asked_of_the_broker(wire: Wire) -> None:
     assert broker_setting(wire, "no.such.key") is None
     assert limit(wire, "offset.metadata.max.bytes", 4096) == 7
     assert limit(wire, "no.such.key", 4096) == 4096
+
+
+def test_limits_that_exclude_a_case_make_it_unsupported(told: Told, wire: Wire) -> None:
+    told.settings |= {
+        "group.min.session.timeout.ms": "1",
+        "group.max.session.timeout.ms": "20000",
+        "transaction.max.timeout.ms": "20000",
+    }
+    require_session_timeout(wire, 20_000)
+    require_transaction_timeout(wire, 20_000)
+    with pytest.raises(Unsupported, match="are 1 and 20000 here; the case needs a session time-ou"):
+        require_session_timeout(wire, 30_000)
+    with pytest.raises(Unsupported, match=r"max\.timeout\.ms is 20000 here; the case needs 60000"):
+        require_transaction_timeout(wire, 60_000)
+
+
+def test_a_missing_fetch_session_is_excused_where_the_cache_may_be_full(
+    told: Told, wire: Wire
+) -> None:
+    require_fetch_session(wire, 0)
+    wire.is_shared = True
+    with pytest.raises(Unsupported, match="slots is 1000, and others use it, too"):
+        require_fetch_session(wire, 0)
+    wire.is_shared = False
+    told.settings["max.incremental.fetch.session.cache.slots"] = "2"
+    require_fetch_session(wire, 1)
+    with pytest.raises(Unsupported, match=r"the broker gave no fetch session; .*slots is 2"):
+        require_fetch_session(wire, 0)
 
 
 def test_auto_creation_is_asked_of_the_broker(told: Told, wire: Wire) -> None:
