@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from conformance.case import Deviation
+from conformance.case import Deviation, Unsupported
 from conformance.cases.framing import test_every_api as cases
 from conformance.cases.framing.minimal_requests import REQUESTS
 from conformance.target.examination import CAMEL, advertised_versions
-from conformance.tests.fake import FakeKafka, response
+from conformance.tests.fake import Answer, FakeKafka, piece, response
 from conformance.wire import Wire, api_key, eventually
 from reference_impl.wire import Struct
 
@@ -79,12 +79,36 @@ def test_a_byte_too_few_or_too_many_fails(cut: int, surplus: bytes) -> None:
         cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, "ListGroups")
 
 
-def test_throttling_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def quotas_of(*names: str) -> Answer:
+    """Answer DescribeClientQuotas with a quota of each of these client ids."""
+    api = "DescribeClientQuotas"
+    entries = [
+        piece(
+            api,
+            "EntryData",
+            entity=[piece(api, "EntityData", entity_type="client-id", entity_name=name)],
+            values=[piece(api, "ValueData", key="request_percentage", value=1.0)],
+        )
+        for name in names
+    ]
+    return lambda *_: response(api, entries=entries)
+
+
+def test_throttling_is_unsupported_where_there_may_be_quotas() -> None:
+    kafka = Mangling("ListGroups", throttle_ms=7)
+    with wire_to(kafka) as wire:
+        for said in ("is not advertised", "1 entities have quotas"):
+            with pytest.raises(Unsupported, match=said):
+                cases.test_nobody_is_throttled_without_quotas(wire, "ListGroups")
+            kafka.answers[api_key("DescribeClientQuotas")] = quotas_of("a")
+            wire.advertised = advertised_versions(kafka.bootstrap)
+
+
+def test_throttling_fails_where_there_are_no_quotas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eventually, "__defaults__", (0.5,))
-    with (
-        wire_to(Mangling("ListGroups", throttle_ms=7)) as wire,
-        pytest.raises(Deviation, match="throttle_time_ms of ListGroups"),
-    ):
+    kafka = Mangling("ListGroups", throttle_ms=7)
+    kafka.answers[api_key("DescribeClientQuotas")] = quotas_of()
+    with wire_to(kafka) as wire, pytest.raises(Deviation, match="throttle_time_ms of ListGroups"):
         cases.test_nobody_is_throttled_without_quotas(wire, "ListGroups")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from conformance.case import expect
+from conformance.case import Unsupported, expect
+from conformance.target.settings import broker_setting
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 
 ALTER, DESCRIBE = "AlterClientQuotas", "DescribeClientQuotas"
+PLUGIN = "client.quota.callback.class"
 USER, CLIENT_ID = "user", "client-id"
 EXACT, DEFAULT, ANY = 0, 1, 2
 """The match types of a filter's component (DescribeClientQuotasRequest.json, MatchType)."""
@@ -58,6 +60,18 @@ def described(
         }
         for row in answer.entries or ()
     }
+
+
+def require_no_quotas(wire: Wire) -> None:
+    """Raise Unsupported unless the target reveals that it throttles nobody by quotas."""
+    if DESCRIBE not in wire.advertised:
+        raise Unsupported(f"answers are throttled, and {DESCRIBE} is not advertised")
+    answer = wire.call(DESCRIBE, components=[], strict=False)
+    if answer.error_code != ErrorCode.NONE or answer.entries:
+        found = answer.error_message or f"{len(answer.entries or ())} entities have quotas"
+        raise Unsupported(f"answers are throttled, as quotas may demand: {found}")
+    if plugin := broker_setting(wire, PLUGIN):
+        raise Unsupported(f"answers are throttled, as {PLUGIN} may demand: {plugin}")
 
 
 def key_of(entity: Entity) -> tuple[tuple[str, str | None], ...]:
